@@ -56,8 +56,9 @@ from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Accesses, Workspaces
 from teamvars.settings import CACHE_MIB, NamedIssuer, Settings, SettingsError
 from teamvars.storage.database import Database
-from teamvars.storage.engines import clocks, database_for
+from teamvars.storage.engines import database_for
 from teamvars.storage.engines.outages import WatchedDatabase
+from teamvars.storage.engines.sqlite import host_time
 from teamvars.web import (
     audit,
     copies,
@@ -131,7 +132,7 @@ class Services(msgspec.Struct, frozen=True):
     host_deliveries: HostDeliveries
 
 
-clock = clocks.of_host
+clock = host_time
 """For what is no node's and nobody's: commands that only look."""
 
 

@@ -63,7 +63,7 @@ def writable(value: str | None = "ab", **row: Any) -> dict[Need[Any], Any]:
 
 
 def creating(draft: VariableDraft = DRAFT, quota: Quota = ROOM, **names: str) -> Any:
-    asked = Creation("ws-1", draft, WorkspaceFilter(**names), "var-2", "v-2")
+    asked = Creation("ws-1", draft, "var-2", "v-2", WorkspaceFilter(**names))
     return lambda known: create(known, asked, quota)
 
 

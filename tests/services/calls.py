@@ -13,7 +13,7 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.team_members import LinkageType, MembersDraft
-from teamvars.domain.variables import Variable, VariableDraft, WorkspaceFilter
+from teamvars.domain.variables import Variable, VariableDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
@@ -64,7 +64,7 @@ class Calls:
     ) -> Variable:
         """Makes a variable."""
         place = caller(self.tenant, who), self.tenant.workspaces[workspace]
-        made = await self.services.variables.create(*place, draft(**attributes), WorkspaceFilter())
+        made = await self.services.variables.create(*place, draft(**attributes))
         return made.variable
 
     async def list(self, who: str = "owner", workspace: str = "network") -> dict[str, str | None]:

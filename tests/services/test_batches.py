@@ -13,7 +13,6 @@ from teamvars.domain.variables import (
     ANY_VERSION,
     VariableDraft,
     VariableInWorkspace,
-    WorkspaceFilter,
 )
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import postgres as engine
@@ -43,7 +42,7 @@ class Crowd:
     def make(self, key: str, workspace: str = "s0", who: str = "owner") -> Making:
         """A variable is being made."""
         place = caller(self.calls.tenant, who), self.ids[workspace]
-        made = self.variables.create(*place, draft(key), WorkspaceFilter())
+        made = self.variables.create(*place, draft(key))
         return asyncio.create_task(made)
 
     def make_each(self, workspaces: Iterable[str] = WORKSPACES, key: str = "x") -> list[Making]:

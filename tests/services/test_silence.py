@@ -13,7 +13,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.storage import deadlines
-from teamvars.storage.engines import database_for, sqlite, sqlite_settlement
+from teamvars.storage.engines import database_for, sqlite
 from tests.services.calls import Calls, caller
 from tests.services.test_batches import WORKSPACES, Crowd, Making, crowd_in
 from tests.storage.proxy import way_to
@@ -114,7 +114,7 @@ async def test_as_many_as_wait_for_a_silent_server_are_refused_in_time_and_nothi
 async def test_as_many_as_wait_for_a_disk_that_hangs_are_answered_each_for_itself_once_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, commit = threading.Event(), sqlite_settlement.commit
+    goes_on, commit = threading.Event(), sqlite.commit
 
     def hangs(connection: apsw.Connection) -> None:
         goes_on.wait(HANGS)

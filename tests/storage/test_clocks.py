@@ -8,10 +8,10 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Database
-from teamvars.storage.engines import clocks
+from teamvars.storage.engines import connections
 from teamvars.storage.engines.outages import WatchedDatabase
 from teamvars.storage.engines.postgres import PostgresDatabase
-from teamvars.storage.engines.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase, host_time
 from tests.storage.stores import opened
 from tests.support.server import free_port
 
@@ -28,7 +28,7 @@ def off_by(microseconds: int) -> Callable[[], int]:
 async def test_the_time_is_postgresqls_whatever_the_hosts_clock_says(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, wrong_by: int
 ) -> None:
-    right = clocks.of_host()
+    right = host_time()
     monkeypatch.setattr(time, "time_ns", off_by(wrong_by))
     async with opened(postgres_url) as database:
         for seen_by in (database, WatchedDatabase(database)):
@@ -37,7 +37,7 @@ async def test_the_time_is_postgresqls_whatever_the_hosts_clock_says(
 
 async def test_on_sqlite_it_is_the_hosts(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     database: Database = SqliteDatabase(tmp_path / "x.db", create=True)
-    right = clocks.of_host()
+    right = host_time()
     monkeypatch.setattr(time, "time_ns", off_by(5 * MINUTE))
     assert abs(database.now() - right - 5 * MINUTE) < MINUTE
 
@@ -63,8 +63,8 @@ class Server:
 
 async def test_the_newest_connection_says_what_time_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     steady = iter([1000, 3000, 5000, 6000, 6000, 100_000_000])
-    monkeypatch.setattr(clocks, "_steady", lambda: next(steady))
-    clock = clocks.ServerClock()
+    monkeypatch.setattr(connections, "_steady", lambda: next(steady) * 1000)
+    clock = connections.ServerClock()
     assert clock.is_due
     await clock.measure(Server(50_000))
     assert clock.now() == 53_000  # half of the 2,000 that it took to ask were the way back

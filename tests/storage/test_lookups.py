@@ -54,9 +54,9 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_everybody_who_waits_shares_the_next_statement() -> None:
     store = Slow()
     lookups = Lookups(store.fetch, never)
-    first = asyncio.ensure_future(lookups.find(LOOKUP, (7,)))
+    first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 7))
     await until(lambda: store.statements == ["one"])
-    others = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(20)]
+    others = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(20)]
     await asyncio.sleep(0)
     store.go.set()
     assert await first == found(7)
@@ -67,9 +67,9 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
 async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() -> None:
     store = Slow()
     lookups = Lookups(store.fetch, never)
-    early = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
+    early = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
     await until(lambda: store.statements == ["one"])
-    late = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
+    late = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
     store.go.set()
     await asyncio.gather(early, late)
     assert store.statements == ["one", "one"]
@@ -79,20 +79,20 @@ async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
     store = Slow()
     lookups = Lookups(store.fetch, never)
     store.failure = ConnectionResetError()
-    callers = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(3)]
+    callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(3)]
     await until(lambda: store.statements != [])
     store.go.set()
     for caller in callers:
         with pytest.raises(ConnectionResetError):
             await caller
     store.failure = None
-    assert await lookups.find(LOOKUP, (5,)) == found(5)
+    assert await lookups.look_up_all(LOOKUP, 5) == found(5)
 
 
 async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
     store = Slow()
     lookups = Lookups(store.fetch, never)
-    callers = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(1, 4)]
+    callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(1, 4)]
     await until(lambda: store.statements != [])
     callers[0].cancel()
     callers[1].cancel()
@@ -103,10 +103,10 @@ async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
 async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
     store = Slow()
     lookups = Lookups(store.fetch, never)
-    first = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
+    first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
     await until(lambda: store.statements != [])
-    gone = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(1000)]
-    last = asyncio.ensure_future(lookups.find(LOOKUP, (2,)))
+    gone = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(1000)]
+    last = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 2))
     await asyncio.sleep(0)
     for caller in gone:
         caller.cancel()
@@ -121,7 +121,7 @@ async def test_more_callers_than_fit_go_into_several_statements() -> None:
     store.go.set()
     lookups = Lookups(store.fetch, never)
     many = 2 * BATCH_LIMIT + 1
-    answers = await asyncio.gather(*(lookups.find(LOOKUP, (n,)) for n in range(1, many + 1)))
+    answers = await asyncio.gather(*(lookups.look_up_all(LOOKUP, n) for n in range(1, many + 1)))
     assert answers == [found(n) for n in range(1, many + 1)]
     assert store.statements == ["many", "many", "one"]
 

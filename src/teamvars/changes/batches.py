@@ -9,13 +9,15 @@ transaction, then, if that fails too, each in its own. So no caller gets the fai
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from teamvars.changes.looks import Tools
-from teamvars.changes.waves import Attempt, Change, Job, Known, run
+from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
 from teamvars.storage.database import Store
 from teamvars.storage.deadlines import Deadline
@@ -33,15 +35,20 @@ T = TypeVar("T")
 LOCK_WAITERS = 2
 """How many subjects may wait for a row lock at a time: each blocks a connection."""
 
+_LATEST = attrgetter("item.deadline.latest")
+_DEADLINE = attrgetter("deadline")
+
 RETRY_SECONDS = 0.05
 """After how long a subject whose lock was taken, and that may not wait for it, is tried again."""
 
 
-class Call(Job[Any], frozen=True):
-    """A job, the stream that it locks, and its deadline."""
+class Call(Attempt[Any]):
+    """A change to make, the stream that it locks, and its deadline."""
 
-    subject: str
-    deadline: Deadline
+    def __init__(self, change: Change[Any], known: Known, subject: str, deadline: Deadline) -> None:
+        super().__init__(change, known)
+        self.subject = subject
+        self.deadline = deadline
 
 
 Waiting = Waiter[Call, Any]
@@ -133,28 +140,23 @@ class Batches:
         """
         calls = [waiter.item for waiter in waiters]
         body = partial(run, self._tools, calls, waits)
+        deadline = min(calls, key=_DEADLINE).deadline
         try:
-            attempts = await self._database.batch(
-                body, min(call.deadline for call in calls), waits=waits
-            )
+            await self._database.batch(body, deadline, waits=waits)
         except Refusal as refusal:
             if refusal.kind is Kind.UNAVAILABLE:
                 raise
             return waiters, set()
         except Exception:  # of a statement, and so of anybody in it
             return waiters, set()
-        open_ = [
-            (waiter, attempt)
-            for waiter, attempt in zip(waiters, attempts, strict=True)
-            if not _has_settled(waiter, attempt)
-        ]
-        if not open_:
+        if all(list(map(_has_settled, waiters))):
             return [], set()
-        late = [waiter for waiter, attempt in open_ if not attempt.is_blocked]
+        open_ = [waiter for waiter in waiters if not waiter.item.has_ended]
+        late = [waiter for waiter in open_ if not waiter.item.is_blocked]
         if not waits:
             for subject, group in groupby(late, lambda waiter: waiter.item.subject):
                 self._queue.put_back(subject, list(group))
-        blocked = [waiter for waiter, attempt in open_ if attempt.is_blocked]
+        blocked = [waiter for waiter in open_ if waiter.item.is_blocked]
         remaining = blocked if not waits else late
         return remaining, {waiter.item.subject for waiter in blocked}
 
@@ -192,13 +194,13 @@ class Batches:
         for waiter in waiters:
             body = partial(run, self._tools, [waiter.item], True)
             try:
-                (attempt,) = await self._database.batch(body, waiter.item.deadline, waits=True)
+                await self._database.batch(body, waiter.item.deadline, waits=True)
             except Exception as error:
                 if is_unavailable(error):
                     raise
                 waiter.set_exception(error)
             else:
-                _has_settled(waiter, attempt)
+                _has_settled(waiter)
 
     def _release(self, subject: str) -> None:
         """Lets batches take the subject again."""
@@ -208,15 +210,17 @@ class Batches:
 
 def _in_time(waiters: list[Waiting]) -> list[Waiting]:
     """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
-    late = [waiter for waiter in waiters if waiter.item.deadline.is_nearly_over]
-    if not late:
+    now = time.monotonic()
+    if min(map(_LATEST, waiters), default=now) >= now:
         return waiters
+    late = [waiter for waiter in waiters if waiter.item.deadline.latest < now]
     fail(late, storage_unavailable())
     return [waiter for waiter in waiters if waiter not in late]
 
 
-def _has_settled(waiter: Waiting, attempt: Attempt[Any]) -> bool:
+def _has_settled(waiter: Waiting) -> bool:
     """Gives the waiter the outcome, if there is one. Call it after the commit."""
+    attempt = waiter.item
     if attempt.error is not None:
         waiter.set_exception(attempt.error)
     elif attempt.decision is not None:

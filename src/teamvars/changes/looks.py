@@ -24,13 +24,12 @@ class Tools(msgspec.Struct, frozen=True):
 class Look(msgspec.Struct, frozen=True):
     """By a lookup: needs of many requests are one statement.
 
-    `lookup` is that of a need, `args` are its parameters, `read` makes the answer of the rows, or
+    `ask` is the lookup of a need and its parameters, `read` makes the answer of the rows, or
     refuses. `locks`: the answer is an access, and whoever may change the subject has its stream
     locked.
     """
 
-    lookup: Callable[[Any], Lookup]
-    args: Callable[[Found, Any], tuple[object, ...]]
+    ask: Callable[[Found, Any], tuple[Lookup, tuple[object, ...]]]
     read: Callable[[Found, Any, Sequence[Row]], Any]
     locks: bool = False
 
@@ -54,7 +53,8 @@ async def answered(
 ) -> Any:
     """The answer for one request, with nothing locked, or the refusal that it ends with."""
     if isinstance(look, Look):
-        (rows,) = await tx.look_up_each(look.lookup(need), [look.args(found, need)])
+        lookup, args = look.ask(found, need)
+        (rows,) = await tx.look_up_each(lookup, [args])
         answer = look.answer(found, need, rows)
         if look.locks and getattr(answer, "may_change", False):
             found.streams[answer.stream.id] = answer.stream

@@ -8,12 +8,13 @@ from teamvars.decisions import Found, Write
 from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, ToTeam, UserIds
 from teamvars.storage import access, memberships
 from teamvars.storage.access_statements import READ_TEAM
-from teamvars.storage.database import Statement, Transaction
+from teamvars.storage.database import Lookup, Statement, Transaction
 
 
-def _ids(found: Found, need: LinkedBy) -> tuple[object, ...]:
+def _linked(found: Found, need: LinkedBy) -> tuple[Lookup, tuple[object, ...]]:
     team = found.of(need.team).team
-    return team.id, team.organization_id, json.dumps(need.ids)
+    args = team.id, team.organization_id, json.dumps(need.ids)
+    return memberships.FIND_LINKED[need.linkage], args
 
 
 async def _user_ids(tx: Transaction, _: Tools, found: Found, need: UserIds) -> Mapping[str, str]:
@@ -28,16 +29,11 @@ async def _active_owners(tx: Transaction, _: Tools, __: Found, need: ActiveOwner
 
 LOOK_UPS: LookUps = {
     ToTeam: Look(
-        lambda _: READ_TEAM,
-        lambda found, need: (found.caller.token_hash, found.now, need.team_id),
+        lambda found, need: (READ_TEAM, (found.caller.token_hash, found.now, need.team_id)),
         lambda found, _, rows: access.to_team(found.caller, rows[0] if rows else None),
         locks=True,
     ),
-    LinkedBy: Look(
-        lambda need: memberships.FIND_LINKED[need.linkage],
-        _ids,
-        lambda _, __, rows: memberships.linked(rows),
-    ),
+    LinkedBy: Look(_linked, lambda _, __, rows: memberships.linked(rows)),
     UserIds: _user_ids,
     ActiveOwners: _active_owners,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 import structlog
@@ -25,6 +26,7 @@ from teamvars.storage.database import Transaction
 T = TypeVar("T")
 
 _MOST_REMEMBERED = 10_000
+_ONLY_TAKES_AWAY = attrgetter("only_takes_away")
 
 log = structlog.get_logger("teamvars.trail")
 
@@ -94,7 +96,7 @@ class Trail:
         """The entries of these events, and the stream after them. Refuses: trail_altered."""
         if not events:
             return [], stream
-        takes_away = all(event.only_takes_away for event in events)
+        takes_away = all(map(_ONLY_TAKES_AWAY, events))
         self._require(stream, takes_away=takes_away)
         if takes_away:
             return self._take_away(stream, events, usage)
@@ -190,8 +192,7 @@ async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping
 LOOK_UPS: LookUps = {
     Locks: _lock,
     LastNumber: Look(
-        lambda _: streams.LAST_NUMBER,
-        lambda _, need: (need.stream_id,),
+        lambda _, need: (streams.LAST_NUMBER, (need.stream_id,)),
         lambda _, __, rows: rows[0][0],
     ),
 }

@@ -51,14 +51,15 @@ def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:
 
 LOOK_UPS: LookUps = {
     ToWorkspace: Look(
-        lambda _: READ_WORKSPACE,
-        lambda found, need: (found.caller.token_hash, found.now, need.workspace_id),
+        lambda found, need: (
+            READ_WORKSPACE,
+            (found.caller.token_hash, found.now, need.workspace_id),
+        ),
         lambda found, _, rows: access.to_workspace(found.caller, rows[0] if rows else None),
         locks=True,
     ),
     OfWorkspace: Look(
-        lambda _: variables.GET,
-        lambda _, need: (need.variable_id, need.workspace_id),
+        lambda _, need: (variables.GET, (need.variable_id, need.workspace_id)),
         lambda _, __, rows: variables.stored(rows[0] if rows else None),
     ),
     ValueOf: _value_of,

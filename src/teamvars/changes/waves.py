@@ -55,28 +55,28 @@ Known = dict[Need[Any], Any]
 
 
 class Attempt(Generic[T]):
-    """A change in a transaction, and what has become of it: `decision` or `error`, once it has
-    ended. `is_blocked`: somebody else has its stream locked.
+    """A change to make, and what has become of it in a transaction: `has_ended` once there is a
+    `decision` or an `error`. `is_blocked`: somebody else has its stream locked.
     """
 
     def __init__(self, change: Change[T], known: Known) -> None:
         self.change = change
-        self.decision: Decision[T] | None = None
-        self.error: Exception | None = None
-        self.is_blocked = False
         self._known = known
 
     def begin(self, now: int) -> None:
-        """Forgets what was found, and that the streams are locked."""
+        """Forgets what was found and decided, and that the streams are locked."""
         self.found = Found(self.change.caller, now)
         self.found.answers |= self._known
         self.access: Need[Any] | None = None
         self.looks = 0
+        self.decision: Decision[T] | None = None
+        self.error: Exception | None = None
+        self.has_ended = self.is_blocked = False
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it was decided or has failed."""
-        return self.decision is not None or self.error is not None
+    def fail(self, error: Exception) -> None:
+        """It has come to that."""
+        self.error = error
+        self.has_ended = True
 
     def result(self) -> T:
         """What it has come to."""
@@ -86,44 +86,35 @@ class Attempt(Generic[T]):
         return self.decision.answer
 
 
-class Job(msgspec.Struct, Generic[T], frozen=True):
-    """A change to make, and what is known for it."""
-
-    change: Change[T]
-    known: Known
-
-
-async def run(
-    tools: Tools, jobs: Sequence[Job[Any]], waits: bool, tx: Transaction
-) -> list[Attempt[Any]]:
+async def run(tools: Tools, attempts: Sequence[Attempt[Any]], waits: bool, tx: Transaction) -> None:
     """Makes changes in their order. Those that neither end nor are blocked are for a later batch.
 
     `waits`: lookups wait for locks, so that none is blocked. Raises what a statement has raised
     that does not undo itself alone: nothing of this transaction may stay then.
     """
-    attempts = [Attempt(job.change, job.known) for job in jobs]
     if tx.has_one_writer:
         wave = _Wave(tx, tools, waits=waits)
         for attempt in attempts:
             attempt.begin(tools.clock())
             await wave.decide([attempt])
         await wave.write(is_alone=len(attempts) == 1)
-        return attempts
-    waves = 0
+        return
+    now = tools.clock()
+    for attempt in attempts:
+        attempt.begin(now)
     rest = some = attempts
-    while rest and waves < _MOST_WAVES:
-        now = tools.clock()
-        for attempt in some:
-            attempt.begin(now)
+    for _ in range(_MOST_WAVES):
         wave = _Wave(tx, tools, waits=waits)
         await wave.decide(some)
         await wave.write(is_alone=len(attempts) == 1)
         rest = [each for each in rest if not (each.has_ended or each.is_blocked)]
-        if rest:
-            ended = Counter(each.change.subject for each in some if each.has_ended)
-            some = _within({each: 2 * max(ended[each], 1) for each in wave.full}, rest)
-        waves += 1
-    return attempts
+        if not rest:
+            return
+        ended = Counter(each.change.subject for each in some if each.has_ended)
+        some = _within({each: 2 * max(ended[each], 1) for each in wave.full}, rest)
+        now = tools.clock()
+        for attempt in some:
+            attempt.begin(now)
 
 
 def _within(
@@ -146,7 +137,8 @@ async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transacti
     """Makes a change in a transaction of its own, whose lookups wait for locks. Raises Needs, of a
     verdict.
     """
-    (attempt,) = await run(tools, [Job(change, known)], True, tx)
+    attempt = Attempt(change, known)
+    await run(tools, [attempt], True, tx)
     answer: T = attempt.result()
     return answer
 
@@ -237,10 +229,10 @@ class _Wave:
         except Needs as needs:
             if not isinstance(needs.need, Verdict):
                 return (needs.need,)
-            attempt.error = needs
+            attempt.fail(needs)
         except Refusal as refusal:
             if is_its_turn:
-                attempt.error = refusal
+                attempt.fail(refusal)
         return ()
 
     def _fold(self, attempt: Attempt[Any]) -> None:
@@ -256,7 +248,7 @@ class _Wave:
         """Keeps what was decided, to be written; leaves what does not go with the others."""
         found, subject = attempt.found, attempt.change.subject
         if not decision.notes:
-            attempt.decision = decision
+            attempt.decision, attempt.has_ended = decision, True
             return
         (write,), (note,) = decision.writes, decision.notes
         if write.row_id in self._rows[note.stream_id]:
@@ -284,12 +276,12 @@ class _Wave:
         group.entries += entries
         self._streams[note.stream_id] = group.after[note.stream_id] = after
         self._taken = decision.taken
-        attempt.decision = decision
+        attempt.decision, attempt.has_ended = decision, True
 
     async def _write_row(self, statement: Statement, decision: Decision[Any]) -> None:
         """Writes it at once, since that undoes itself alone where its key is taken."""
         try:
-            await self._tx.write_each(statement.part)
+            await self._tx.write_each((statement.sql, [statement.args]))
         except Taken:
             if decision.taken is None:
                 raise
@@ -334,7 +326,7 @@ class _Wave:
         else:
             attempt.looks += 1
             if attempt.looks == _MOST_LOOKS:
-                attempt.error = storage_unavailable()
+                attempt.fail(storage_unavailable())
 
 
 def _by_lookup(
@@ -344,10 +336,10 @@ def _by_lookup(
     found: dict[Lookup, tuple[list[_Asker], list[_Args]]] = {}
     for attempt, need in askers:
         try:
-            args = look.args(attempt.found, need)
+            lookup, args = look.ask(attempt.found, need)
         except (Needs, Refusal):
             continue
-        some, calls = found.setdefault(look.lookup(need), ([], []))
+        some, calls = found.setdefault(lookup, ([], []))
         some.append((attempt, need))
         calls.append(args)
     return found

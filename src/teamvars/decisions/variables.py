@@ -89,9 +89,9 @@ class Creation(Discreet, frozen=True):
 
     workspace_id: str
     draft: VariableDraft
-    deprecated_filter: WorkspaceFilter
     variable_id: str
     version_id: str
+    deprecated_filter: WorkspaceFilter | None = None
 
 
 class Edit(Discreet, frozen=True):
@@ -107,11 +107,11 @@ def create(found: Found, asked: Creation, quota: Quota) -> Decision[VariableInWo
     """Adds a variable. Refuses: see `services.variables.Variables.create`."""
     granted = found.of(ToWorkspace(asked.workspace_id))
     granted.require(Permission.WRITE_VARIABLES)
-    draft, before = asked.draft, granted.stream.usage
+    draft, named, before = asked.draft, asked.deprecated_filter, granted.stream.usage
     size = value_size(draft.value or "")
     after = before.plus(1, size)
     known = [
-        *asked.deprecated_filter.faults(granted.workspace),
+        *(named.faults(granted.workspace) if named is not None else ()),
         *quota.faults(before, after),
         *_broken(found, draft.code(None)),
     ]

@@ -111,8 +111,8 @@ class WorkspaceAccess(msgspec.Struct, frozen=True):
 
     def require(self, permission: Permission) -> None:
         """Refuses as not found what the caller may not see, and as forbidden what they may."""
-        self.require_visible()
         if self.level < permission.value:
+            self.require_visible()
             raise forbidden(_REFUSALS[permission])
 
 

@@ -74,9 +74,8 @@ class Variables(UseCases):
         Refuses: damaged values, all of them.
         """
         while True:
-            granted = await self._database.query(
-                lambda tx: self._readable(tx, caller, workspace_id)
-            )
+            look = partial(self._readable, caller=caller, workspace_id=workspace_id)
+            granted = await self._database.query(look)
             shown = granted.workspace
             key = granted.stream.head, shown.organization_name, shown.name
             listed = self._lists.find(workspace_id, key) or await self._lists.make(
@@ -117,7 +116,7 @@ class Variables(UseCases):
         caller: Caller,
         workspace_id: str,
         draft: VariableDraft,
-        deprecated_filter: WorkspaceFilter,
+        deprecated_filter: WorkspaceFilter | None = None,
     ) -> VariableInWorkspace:
         """Adds a variable.
 
@@ -126,7 +125,7 @@ class Variables(UseCases):
         """
 
         ids = new_id("var"), new_version_id()
-        asked = Creation(workspace_id, draft, deprecated_filter, *ids)
+        asked = Creation(workspace_id, draft, *ids, deprecated_filter)
         decide = partial(decisions.create, asked=asked, quota=self._quota)
         foreseen = (ToWorkspace(workspace_id),)
         return await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))

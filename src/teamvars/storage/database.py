@@ -16,7 +16,7 @@ import msgspec
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.storage.deadlines import NONE, Deadline
+from teamvars.storage.deadlines import Deadline
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -125,9 +125,8 @@ class Transaction(Protocol):
         was waited for, so look again; None: nothing is locked. An engine with one writer locks
         nothing, and has all as of then.
         """
-        return [
-            (rows[0] if rows else None, True) for rows in await self.look_up_each(lookup, calls)
-        ]
+        said = "a lock is for a transaction that writes"
+        raise NotImplementedError(said)
 
     has_one_writer: bool = False
     """Whether a statement that fails undoes itself alone, and nobody waits for the others."""
@@ -229,7 +228,6 @@ class Store(Protocol):
 
     def deadline(self) -> Deadline:
         """The deadline of what begins now. Refuses when too little of it remains."""
-        return NONE
 
     @property
     def may_share(self) -> bool:

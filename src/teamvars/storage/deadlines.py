@@ -21,28 +21,26 @@ COMMIT_SECONDS = 5.0
 
 class Deadline(msgspec.Struct, frozen=True, order=True):
     """A time of the monotonic clock (`math.inf`: none), and the seconds of one statement. The one
-    that passes first is the least.
+    that passes first is the least. After `latest` too little remains to join a batch, which has the
+    earliest deadline in it.
 
     It covers everything before a COMMIT: waits for connections and locks, statements, and retries.
     """
 
     at: float
     seconds: float
+    latest: float = math.inf
 
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
         """The deadline so many seconds from now."""
-        return cls(time.monotonic() + seconds, seconds)
+        at = time.monotonic() + seconds
+        return cls(at, seconds, at - seconds / 10)
 
     @property
     def left(self) -> float:
         """The seconds that remain."""
         return self.at - time.monotonic()
-
-    @property
-    def is_nearly_over(self) -> bool:
-        """Whether too little remains to join a batch, which has the earliest deadline in it."""
-        return self.at - time.monotonic() < self.seconds / 10
 
     @property
     def of_commit(self) -> "Deadline":

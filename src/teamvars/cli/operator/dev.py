@@ -26,7 +26,7 @@ from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.tokens import DAY, OwnerName
-from teamvars.domain.variables import ANY_VERSION, VariableDraft, WorkspaceFilter
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.kernel.variables import Category
 from teamvars.protocol import encoded
 from teamvars.security import keyring, server_keys
@@ -241,9 +241,7 @@ async def _fill_workspaces(
     for name, listed in yaml.safe_load(_VARIABLES).items():
         for one in listed:
             draft = VariableDraft(**{**one, "category": Category(one["category"])})
-            made = await variables.create(
-                callers["alice"], workspaces[name], draft, WorkspaceFilter()
-            )
+            made = await variables.create(callers["alice"], workspaces[name], draft)
             ids[name, draft.key] = made.variable.id
     for who, name, draft in _CHANGES:
         variable_id = ids[name, draft.key]

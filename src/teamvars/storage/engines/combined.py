@@ -31,13 +31,13 @@ class Lookups:
     costs.
     """
 
-    def __init__(self, fetch: Fetch, deadline: Callable[[], Deadline]) -> None:
-        """`fetch` takes a deadline first; `deadline` is that of a call that begins now."""
-        self._fetch = fetch
+    def __init__(self, statement: Fetch, deadline: Callable[[], Deadline]) -> None:
+        """`statement` takes a deadline first; `deadline` is that of a call that begins now."""
+        self._statement = statement
         self._deadline = deadline
         self._coalescers: dict[Lookup, Coalescer[_Call, Sequence[Row]]] = {}
 
-    async def find(self, lookup: Lookup, args: tuple[object, ...]) -> Sequence[Row]:
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
         """The rows of the lookup for these parameters."""
         coalescer = self._coalescers.get(lookup)
         if coalescer is None:
@@ -46,12 +46,13 @@ class Lookups:
         return await coalescer.submit(_Call(args, self._deadline()))
 
     async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
+        if len(batch) == 1:
+            args, deadline = batch[0].item
+            batch[0].set_result(await self._statement(deadline, lookup.single, *args))
+            return
         calls = [waiter.item for waiter in batch]
         # The statement may take no longer than the caller that has waited longest can.
-        fetch = partial(self._fetch, min(call.deadline for call in calls))
-        if len(calls) == 1:
-            batch[0].set_result(await fetch(lookup.single, *calls[0].args))
-            return
+        fetch = partial(self._statement, min(call.deadline for call in calls))
         found = await find_all(fetch, lookup, [call.args for call in calls])
         for waiter, rows in zip(batch, found, strict=True):
             waiter.set_result(rows)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -16,7 +17,6 @@ from asyncpg.exceptions import ClientConfigurationError
 from teamvars.domain.errors import storage_unavailable
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.engines.clocks import ServerClock
 from teamvars.storage.engines.servers import Servers
 
 _ATTEMPTS = 5
@@ -84,6 +84,47 @@ CONNECTIONS: Mapping[Lane, int] = {
     Lane.WRITES: 4,
     Lane.PROBES: 1,
 }
+
+
+_ASK_TIME = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+_MEASURED_NANOSECONDS = 60_000_000_000
+"""After so long the server's clock is measured again: no two clocks run alike."""
+_BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", None)
+_steady: Callable[[], int] = (
+    time.monotonic_ns if _BOOT_TIME is None else partial(time.clock_gettime_ns, _BOOT_TIME)
+)
+"""A clock that no one sets, in ns; on Linux it goes on while the host sleeps."""
+
+
+class ServerClock:
+    """Goes on from what the server said last, by a clock of this host that nobody sets.
+
+    All connections are to one server, or to one that has taken its place: what the newest
+    connection has measured counts.
+    """
+
+    def __init__(self) -> None:
+        self._ahead: int | None = None
+        """What is added to `_steady`, in ns."""
+        self._measured_at = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be measured again."""
+        return self._ahead is None or _steady() > self._measured_at + _MEASURED_NANOSECONDS
+
+    async def measure(self, connection: Any) -> None:
+        """Asks the server, and takes half of the time that takes for the way back."""
+        asked = _steady()
+        said: int = await connection.fetchval(_ASK_TIME)
+        self._measured_at = _steady()
+        self._ahead = said * 1000 - (asked + self._measured_at) // 2
+
+    def now(self) -> int:
+        """The time in µs UTC. Refuses before the first connection."""
+        if self._ahead is None:
+            raise storage_unavailable()
+        return (_steady() + self._ahead) // 1000
 
 
 class Connections:

@@ -174,18 +174,14 @@ class PostgresTransaction(Transaction):
             raise AlreadyThere from error
 
 
-class _Queries(Transaction):
+class _Queries(Lookups, Transaction):
     """Autocommit statements, each on any free connection; lookups are coalesced."""
 
     def __init__(self, database: "PostgresDatabase") -> None:
-        self._database = database
-        self._lookups = Lookups(database.statement, database.deadline)
+        super().__init__(database.statement, database.deadline)
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        return await self._database.statement(self._database.deadline(), sql, *args)
-
-    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
-        return await self._lookups.find(lookup, args)
+        return await self._statement(self._deadline(), sql, *args)
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
@@ -275,14 +271,14 @@ class PostgresDatabase(Database):
             self._opening = asyncio.create_task(self._open_later())
             raise
 
-    def now(self) -> int:
-        return self._connections.clock.now()
-
     async def _open_later(self) -> None:
         while True:
             await asyncio.sleep(_OPEN_AGAIN_SECONDS)
             with suppress(Refusal):
                 return await self._connections.open()
+
+    def now(self) -> int:
+        return self._connections.clock.now()
 
     def in_request(self) -> AbstractContextManager[None]:
         return _InRequest(self._request, Deadline.after(self._seconds))
@@ -365,7 +361,7 @@ class PostgresDatabase(Database):
         Whatever else a request waits for, such as its code being parsed, counts towards it.
         """
         deadline = self._request.get() or Deadline.after(self._seconds)
-        if deadline.is_nearly_over:
+        if deadline.latest < time.monotonic():
             raise storage_unavailable()
         return deadline
 

@@ -19,20 +19,18 @@ import apsw
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import RELEASE_TOO_OLD, Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
-from teamvars.storage.deadlines import Deadline
-from teamvars.storage.engines import clocks, outages
+from teamvars.storage.deadlines import NONE, Deadline
+from teamvars.storage.engines import outages
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
     SqliteConnection,
     SqliteTransaction,
-    SqliteTransactionInTurns,
 )
 from teamvars.storage.engines.sqlite_prefetch import Prefetcher
 from teamvars.storage.engines.sqlite_settlement import (
     LostCommit,
     Settlement,
-    commit,
     has_wal,
     restart_wal,
 )
@@ -47,7 +45,6 @@ _TURN_SECONDS = 0.001
 _SHORT_READ_SECONDS = _TURN_SECONDS / 4
 """Of longer reads, such as pages of a search, an iteration of the event loop has one."""
 _NO_DEADLINE = nullcontext()
-_Begin = Callable[[], Awaitable[apsw.Connection]]
 
 
 class _Queries(Transaction):
@@ -235,19 +232,23 @@ class SqliteDatabase(Database):
         return result
 
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
-        return await self._write_alone(body, self._begin)
+        return await self._write_alone(body)
 
     def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
-        return self._run_alone(body, self._begin)  # those that wait are in it already
+        return self._run_alone(body)  # those that wait are in it already
 
-    now = staticmethod(clocks.of_host)
+    def deadline(self) -> Deadline:
+        return NONE
+
+    def now(self) -> int:
+        return host_time()
 
     async def probe(self) -> None:
         await self.write(outages.probe)
 
     async def migrate(self, body: Body[T]) -> T:
         # BEGIN IMMEDIATE excludes other writers, of this process and of others.
-        return await self._write_alone(body, self._begin_unasked)
+        return await self._write_alone(body, asks=False)
 
     async def engine(self) -> Engine:
         # `open` has read the settings back already.
@@ -268,6 +269,7 @@ class SqliteDatabase(Database):
         async with self._writing:
             try:
                 connection = await _retry_while_busy(self._begin)
+                self._require_admitted(SqliteTransaction(connection))
                 for waiter in batch:
                     waiter.item.run(connection)
                 failure = await self._commit(connection)
@@ -277,19 +279,22 @@ class SqliteDatabase(Database):
         for waiter in batch:
             waiter.item.settle(waiter, failure)
 
-    async def _write_alone(self, body: Body[T], begin: _Begin) -> T:
+    async def _write_alone(self, body: Body[T], *, asks: bool = True) -> T:
         """Runs a function that may suspend in a transaction of its own."""
         # A task of its own, shielded: a caller that is cancelled does not interrupt it.
-        task = asyncio.create_task(self._run_alone(body, begin))
+        task = asyncio.create_task(self._run_alone(body, asks=asks))
         self._in_turns.add(task)
         task.add_done_callback(self._in_turns.discard)
         return await asyncio.shield(task)
 
-    async def _run_alone(self, body: Body[T], begin: _Begin) -> T:
+    async def _run_alone(self, body: Body[T], *, asks: bool = True) -> T:
         async with self._writing:
             try:
-                connection = await _retry_while_busy(begin)
-                result = await body(SqliteTransactionInTurns(connection, self._committer))
+                connection = await _retry_while_busy(self._begin)
+                transaction = SqliteTransaction(connection, self._committer)
+                if asks:
+                    self._require_admitted(transaction)
+                result = await body(transaction)
                 failure = await self._commit(connection)
             except UNUSABLE as error:
                 raise self._writer.translate(error) from error
@@ -300,14 +305,12 @@ class SqliteDatabase(Database):
             raise failure
         return result
 
-    async def _begin(self) -> apsw.Connection:
-        """Begins a transaction. Refuses where the schema does not admit this node."""
-        connection = await self._begin_unasked()
-        if self._refusing and SqliteTransaction(connection).run(self._refusing, ()):
+    def _require_admitted(self, transaction: SqliteTransaction) -> None:
+        """Refuses where the schema does not admit this node."""
+        if self._refusing and transaction.run(self._refusing, ()):
             raise Refusal(RELEASE_TOO_OLD)
-        return connection
 
-    async def _begin_unasked(self) -> apsw.Connection:
+    async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -330,6 +333,23 @@ class SqliteDatabase(Database):
             self._writer.close()
             return storage_unavailable(error)
         return None
+
+
+def host_time() -> int:
+    """The time by this host's clock, in µs UTC."""
+    return time.time_ns() // 1000
+
+
+def commit(connection: apsw.Connection) -> None:
+    """Commits. Raises LostCommit; or FullError or SQLError, where the WAL has no commit frame:
+    there was no room for it, or SQLite had rolled the transaction back before.
+    """
+    try:
+        connection.execute("COMMIT")
+    except (apsw.FullError, apsw.SQLError):
+        raise
+    except apsw.Error as error:
+        raise LostCommit.on(connection) from error
 
 
 def _commit_and_tell(connection: apsw.Connection, committed: asyncio.Future[None]) -> None:

@@ -125,13 +125,16 @@ def _connect(path: Path, cache_kib: int) -> apsw.Connection:
 
 
 class SqliteTransaction(Transaction):
-    """A `Transaction` whose statements never suspend."""
+    """A `Transaction` whose statements never suspend, except that long ones run in the threads of
+    `executor`, if there is one. Nothing else uses the connection meanwhile.
+    """
 
-    __slots__ = ("_connection", "_cursor")
+    __slots__ = ("_connection", "_cursor", "_executor")
     has_one_writer = True
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, executor: Executor | None = None) -> None:
         self._connection = connection
+        self._executor = executor
         self._cursor = connection.cursor()
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
@@ -141,6 +144,23 @@ class SqliteTransaction(Transaction):
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
     ) -> Sequence[Sequence[Row]]:
         return [self.run(lookup.single, args) for args in calls]
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        # There is nothing to lock, and nobody has changed anything meanwhile.
+        found: list[tuple[Row | None, bool | None]] = []
+        for args in calls:
+            rows = self.run(lookup.single, args)
+            found.append((rows[0] if rows else None, True))
+        return found
+
+    async def execute_long(self, sql: str, *args: object) -> None:
+        if self._executor is None:
+            self.run(sql, args)
+            return
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._executor, self.run, sql, args)
 
     async def write_each(self, *parts: Part) -> None:
         for sql, rows in parts:
@@ -174,23 +194,6 @@ class SqliteTransaction(Transaction):
             self._cursor.close(True)
             self._cursor = self._connection.cursor()
             raise
-
-
-class SqliteTransactionInTurns(SqliteTransaction):
-    """A transaction that suspends while a long statement runs in a thread.
-
-    Nothing else uses the connection meanwhile: one task has the transaction.
-    """
-
-    __slots__ = ("_executor",)
-
-    def __init__(self, connection: apsw.Connection, executor: Executor) -> None:
-        super().__init__(connection)
-        self._executor = executor
-
-    async def execute_long(self, sql: str, *args: object) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._executor, self.run, sql, args)
 
 
 def _broken_constraint(error: apsw.ConstraintError, args: tuple[Any, ...]) -> Exception:

@@ -39,6 +39,11 @@ class LostCommit(Exception):
         super().__init__()
         self.version = version
 
+    @classmethod
+    def on(cls, connection: apsw.Connection) -> "LostCommit":
+        """One that has just failed on that connection."""
+        return cls(_version(connection))
+
 
 class Settlement:
     """Settles lost commits, one at most at a time: there are no writes before it is settled."""
@@ -99,18 +104,6 @@ class Settlement:
     def _suspend(self, is_suspended: bool) -> None:
         for connection in self._connections:
             connection.is_suspended = is_suspended
-
-
-def commit(connection: apsw.Connection) -> None:
-    """Commits. Raises LostCommit; or FullError or SQLError, where the WAL has no commit frame:
-    there was no room for it, or SQLite had rolled the transaction back before.
-    """
-    try:
-        connection.execute("COMMIT")
-    except (apsw.FullError, apsw.SQLError):
-        raise
-    except apsw.Error as error:
-        raise LostCommit(_version(connection)) from error
 
 
 def has_wal(path: Path) -> bool:

@@ -252,18 +252,15 @@ class Request:
         """How much of the body has been received."""
         return self._received
 
-    def require_caller(self) -> Caller:
+    def require_job(self) -> Caller:
+        """As `require_caller`, of whoever has the token of a job: it is good for nothing else."""
+        return self.require_caller(has_job_form)
+
+    def require_caller(self, has_form: Callable[[str], bool] = has_token_form) -> Caller:
         """The sender, by its bearer token, which storage has still to look up.
 
         Refuses a missing or malformed token at once.
         """
-        return self._sender(has_token_form)
-
-    def require_job(self) -> Caller:
-        """As `require_caller`, of whoever has the token of a job: it is good for nothing else."""
-        return self._sender(has_job_form)
-
-    def _sender(self, has_form: Callable[[str], bool]) -> Caller:
         if self.caller is not None:
             return self.caller
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")

@@ -229,8 +229,9 @@ def _faultless(
     said = msgspec.to_builtins(data.attributes)  # without what is left out
     if data.id != id_ or not required <= said.keys():
         return None
-    if any("\0" in text for text in said.values() if isinstance(text, str)):
-        return None
+    for told in said.values():
+        if isinstance(told, str) and "\0" in told:
+            return None
     category = dialect.words.get(said.pop("category", None))
     if category is None and data.attributes.category is not UNSET:
         return None

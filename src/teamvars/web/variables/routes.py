@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from teamvars.domain.variables import VariableInWorkspace, WorkspaceFilter
+from teamvars.domain.variables import VariableInWorkspace
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
 from teamvars.web.dialects import Dialect
@@ -142,7 +142,7 @@ class VariableRoutes:
         workspace_id = request.parameters["workspace_id"]
         draft, named = requests.create_draft(request.document, workspace_id, self._dialect)
         caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
-        work = self._variables.create(caller, workspace_id, draft, named or WorkspaceFilter())
+        work = self._variables.create(caller, workspace_id, draft, named)
         made = partial(self._shown, status=201, more=deprecated)
         again = partial(self._again, request)
         return await changed(request, work, made, withheld=Withheld(_WITHHELD, again))
