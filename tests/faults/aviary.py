@@ -23,12 +23,16 @@ class Aviary:
     tenant: Tenant
     folders: list[Path]
 
-    def files(self) -> Iterator[tuple[Path, bytes]]:
-        """What every file holds now; the room that one has left is full of zeros."""
+    def files(self, since: float = 0) -> Iterator[tuple[Path, bytes]]:
+        """What every file that was written since then holds now; the room that one has left is full
+        of zeros.
+        """
         for folder in self.folders:
             for path in folder.rglob("*"):
-                if path.is_file() and not path.is_symlink():
-                    yield path, path.read_bytes().rstrip(b"\0")
+                with suppress(FileNotFoundError):
+                    is_one = path.is_file() and not path.is_symlink()
+                    if is_one and path.stat().st_mtime >= since:
+                        yield path, path.read_bytes().rstrip(b"\0")
 
     def shared_files(self, since: float) -> Iterator[tuple[Path, bytes]]:
         """What files that were written since then hold where everybody may write."""

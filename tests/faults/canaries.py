@@ -3,6 +3,7 @@
 import base64
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -12,12 +13,13 @@ def canary() -> str:
     return f'cänary "{uuid4().hex}" <&/+\\\n%>'
 
 
-def forms(secret: str) -> set[bytes]:
+@cache
+def forms(secret: str) -> frozenset[bytes]:
     """Every form in which a value could be lying around."""
     raw = secret.encode()
     # In a longer text, base64 begins at any of three places; what the neighbours share is cut off.
     shifted = {base64.b64encode(b"x" * n + raw)[4 * bool(n) : -4] for n in range(3)}
-    return {
+    found = {
         raw,
         raw.hex().encode(),
         raw.hex().upper().encode(),
@@ -31,6 +33,7 @@ def forms(secret: str) -> set[bytes]:
         repr(secret)[1:-1].encode(),
         repr(raw)[2:-1].encode(),
     }
+    return frozenset(found)
 
 
 def finds(haystack: bytes, *secrets: str) -> set[str]:

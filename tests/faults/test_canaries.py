@@ -31,7 +31,7 @@ from tests.support.tenant import variable_document
 
 LONG = pytest.param(10_000, id="10000 deliveries", marks=pytest.mark.long)
 JOBS = 4
-FLOCKS = 5
+FLOCKS = 2
 """How often the values are changed meanwhile."""
 
 
@@ -62,7 +62,7 @@ class Search:
 
     def places(self, may_have: Sequence[int] = ()) -> Iterator[Place]:
         """All of them but for the environment of those processes."""
-        for path, content in self.aviary.files():
+        for path, content in self.aviary.files(self.since):
             yield Place("file", str(path), content)
         for path, content in self.aviary.shared_files(self.since):
             yield Place("shared file", str(path), content)
