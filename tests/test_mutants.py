@@ -80,8 +80,8 @@ def test_the_tests_that_call_little_else_are_asked_first(tmp_path: Path) -> None
     wide = TracedTest("wide", frozenset({enter, other}))
     wider = TracedTest("wider", frozenset({enter, other, "else"}))
     tests = [wider, TracedTest("elsewhere", frozenset({other})), wide, narrow]
-    assert nearest(mutant, tests, 10) == [narrow, wide, wider]
-    assert nearest(mutant, tests, 2) == [narrow, wide]
+    assert nearest(mutant, tests, 10) == ["narrow", "wide", "wider"]
+    assert nearest(mutant, tests, 2) == ["narrow", "wide"]
 
 
 def test_no_file_has_more_than_its_turn(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_no_file_has_more_than_its_turn(tmp_path: Path) -> None:
     enter = frozenset({name_of("gate.py", "Gate.enter")})
     narrow = [TracedTest(f"one::{number}", enter) for number in range(9)]
     wide = TracedTest("other::1", enter | {"else"})
-    assert nearest(mutant, [*narrow, wide], 2) == [narrow[0], wide]
+    assert nearest(mutant, [*narrow, wide], 2) == [narrow[0].id, wide.id]
 
 
 def test_all_tests_are_asked_before_one_is_asked_with_other_parameters(tmp_path: Path) -> None:
@@ -101,7 +101,18 @@ def test_all_tests_are_asked_before_one_is_asked_with_other_parameters(tmp_path:
     stores = [TracedTest(f"one::store[{engine}]", enter) for engine in ("postgres", "sqlite")]
     wide = TracedTest("one::wide", enter | {"else"})
     tests = [*table, *stores, wide]
-    assert nearest(mutant, tests, 4) == [*stores, table[0], wide]
+    assert nearest(mutant, tests, 4) == [test.id for test in (*stores, table[0], wide)]
+
+
+def test_without_a_recording_tests_are_asked_that_bear_the_name_or_import_the_file() -> None:
+    path = "src/teamvars/decisions/tokens.py"
+    (mutant, *_) = of_file(ROOT, path)
+    files = ("web/test_metrics.py", "decisions/test_access.py", "services/test_tokens.py")
+    tests = [TracedTest(f"tests/{file}::test", frozenset()) for file in files]
+    assert nearest(mutant, tests, 10)[0] == "tests/services/test_tokens.py::test"
+    called = frozenset({name_of(path, mutant.function)})
+    recorded = TracedTest("tests/web/test_metrics.py::other", called)
+    assert nearest(mutant, [*tests, recorded], 2) == [recorded.id, tests[-1].id]
 
 
 TRYING = """

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ class TracedTest(NamedTuple):
 
     id: str
     functions: frozenset[str]
-    """As `name_of` has them."""
+    """As `name_of` has them; empty where it was not recorded."""
 
 
 def name_of(path: str, function: str) -> str:
@@ -67,18 +68,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def recorded() -> list[TracedTest]:
-    """What was kept of the last recording; nothing where there was none."""
-    return [
-        TracedTest(id_, frozenset(names))
-        for file in sorted(KEPT.glob("*.json"))
-        for id_, names in json.loads(file.read_text()).items()
-    ]
+    """All tests there are, with what was kept of them in the last recording."""
+    kept: dict[str, list[str]] = {}
+    for file in sorted(KEPT.glob("*.json")):
+        kept |= json.loads(file.read_text())
+    return [TracedTest(id_, frozenset(kept.get(id_, ()))) for id_ in _collected()]
 
 
-def forget() -> None:
-    """Removes what was kept."""
+def record() -> None:
+    """Finds out anew which test calls what, which takes as long as these tests."""
     for file in KEPT.glob("*.json"):
         file.unlink()
+    _pytest("-p", "tests.mutants.recording", "-n", "2", "--dist", "worksteal", stdout=None)
+
+
+def _collected() -> list[str]:
+    lines = _pytest("--collect-only", "-n", "0", stdout=subprocess.PIPE).splitlines()
+    return [line for line in lines if "::" in line]
+
+
+def _pytest(*options: str, stdout: int | None) -> str:
+    rooms = [f"tests/{room}" for room in ROOMS]
+    command = [sys.executable, "-m", "pytest", *options, *rooms]
+    return subprocess.run(command, cwd=ROOT, check=False, stdout=stdout, text=True).stdout
 
 
 def _own(called: Iterable[CodeType]) -> set[str]:

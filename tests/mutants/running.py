@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -35,8 +35,8 @@ import structlog  # noqa: F401
 from tests.mutants.mutations import Mutant
 from tests.mutants.recording import ROOT, TracedTest, name_of
 
-_HANGS_AFTER = 300.0
-"""Seconds; some mutants never end."""
+_NEVER_ENDS_AFTER = 300.0
+"""Seconds of a processor's work, for the host may be busy; some mutants never end."""
 _IDLE_AFTER = 30.0
 """Seconds in which a process that works has some of a processor, however busy the host is."""
 _LEAST_WORK = 0.02
@@ -51,28 +51,59 @@ class Verdict(Enum):
     """What became of a mutant."""
 
     KILLED = "killed"
+    HUNG = "hung"
+    """Its tests never end, which nobody would overlook."""
     SURVIVED = "survived"
     UNTRIED = "no test calls it"
     LATE = "not tried in time"
 
 
-def nearest(mutant: Mutant, tests: Iterable[TracedTest], most: int) -> list[TracedTest]:
-    """The tests that call the mutant's function: of each file those first that call the fewest
-    others, and of all files in turns, for the ways in which they look at it differ. A test is run
+def nearest(mutant: Mutant, tests: Sequence[TracedTest], most: int) -> list[str]:
+    """The ids of the tests that call the mutant's function, those first that call the fewest
+    others; then of those that were not recorded, in the order in which their files are near it.
+    Where none is known to call it, all are taken for not recorded.
+    """
+    calling = sorted(
+        (test for test in tests if test.functions and _calls(test, mutant)),
+        key=lambda test: (len(test.functions), test.id),
+    )
+    ids = _in_turns(test.id for test in calling)
+    if len(ids) < most:
+        others = _in_turns(test.id for test in tests if not (calling and test.functions))
+        ids += sorted(others, key=lambda id_: _distance(mutant.path, id_.partition("::")[0]))
+    return ids[:most]
+
+
+def _in_turns(ids: Iterable[str]) -> list[str]:
+    """Of all files in turns, for the ways in which they look at something differ. A test is run
     with a second set of parameters once all others are run with one.
     """
-    calling = (test for test in tests if _calls(test, mutant))
     runs: Counter[tuple[str, bool]] = Counter()
     ranks: Counter[tuple[int, str]] = Counter()
     ranked = []
-    for test in sorted(calling, key=lambda test: (len(test.functions), test.id)):
-        name = test.id.partition("[")[0]
-        one = name, _ON_POSTGRES in test.id  # where locks matter more
+    for id_ in ids:
+        name = id_.partition("[")[0]
+        one = name, _ON_POSTGRES in id_  # where locks matter more
         turn = runs[one], name.partition("::")[0]
-        ranked.append((runs[one], ranks[turn], test))
+        ranked.append((runs[one], ranks[turn], id_))
         runs[one] += 1
         ranks[turn] += 1
-    return [test for *_, test in sorted(ranked, key=lambda one: one[:2])][:most]
+    return [id_ for *_, id_ in sorted(ranked, key=lambda one: one[:2])]
+
+
+@cache
+def _distance(path: str, tests: str) -> int:
+    """How far a file of tests is from a file of `src`: 0 where it has the same name, as a noun has
+    in every room; 1 where its name has that name or the folder's; 2 where it imports the file.
+    """
+    _, _, room, *folders = Path(path).with_suffix("").parts
+    name, file = folders[-1] if folders else room, ROOT / tests
+    if file.stem == f"test_{name}":
+        return 0
+    if any(part in file.stem for part in folders):
+        return 1
+    module = ".".join(Path(path).with_suffix("").parts[1:])
+    return 2 if file.exists() and module in file.read_text() else 3
 
 
 def _calls(test: TracedTest, mutant: Mutant) -> bool:
@@ -104,7 +135,7 @@ class Means(NamedTuple):
 
     processes: int
     until: float
-    """When no further mutant is tried, by the monotonic clock."""
+    """When no mutant is tried any longer, by the monotonic clock."""
 
 
 def judge(
@@ -119,8 +150,7 @@ def judge(
     for mutant in sorted(mutants, key=lambda one: not one.is_call):
         most = means.most * (5 if mutant.is_call else 1)
         if chosen := nearest(mutant, tests, most):
-            ids = _in_order(test.id for test in chosen)
-            trials.append(_Trial(len(trials), mutant, ids))
+            trials.append(_Trial(len(trials), mutant, _in_order(chosen)))
         else:
             yield mutant, Verdict.UNTRIED
     anew = []
@@ -293,18 +323,18 @@ class _Running:
     def __init__(self, trial: _Trial, pid: int) -> None:
         self.trial = trial
         self._process = psutil.Process(pid)
-        self._began = self._looked = time.monotonic()
+        self._looked = time.monotonic()
         self._worked = 0.0
 
     def hangs(self) -> bool:
-        """Whether it has worked too long, or not at all for a while."""
+        """Whether it has worked too much, or not at all for a while."""
         now = time.monotonic()
         if now - self._looked > _IDLE_AFTER:
             worked = sum(map(_processor_seconds, self._everybody()))
-            if worked <= self._worked + _LEAST_WORK:
+            if worked <= self._worked + _LEAST_WORK or worked > _NEVER_ENDS_AFTER:
                 return True
             self._looked, self._worked = now, worked
-        return now - self._began > _HANGS_AFTER
+        return False
 
     def _everybody(self) -> list[psutil.Process]:
         return [self._process, *self._process.children(recursive=True)]
@@ -339,11 +369,9 @@ class _Court:
                     else:
                         yield trial, Verdict.UNTRIED
                     continue
-                trial, killers = self._ended(scratch)
-                if killers is None:
-                    yield trial, Verdict.SURVIVED
-                elif all(self._is_sound(id_, run, scratch) for id_ in killers):
-                    yield trial, Verdict.KILLED
+                trial, verdict, failed = self._ended(scratch)
+                if all(self._is_sound(id_, run, scratch) for id_ in failed):
+                    yield trial, verdict
                 else:
                     waiting.append(trial)
 
@@ -351,32 +379,46 @@ class _Court:
         pid = _fork(partial(_alone, partial(run, trial.mutant, trial.tests), scratch))
         self._running[pid] = _Running(trial, pid)
 
-    def _ended(self, scratch: str) -> tuple[_Trial, Sequence[str] | None]:
-        """Waits for one of the processes, and ends one that takes too long. Returns the tests that
-        have failed in it, none where it hung or broke; None: all have passed.
+    def _ended(self, scratch: str) -> tuple[_Trial, Verdict, Sequence[str]]:
+        """Waits for one of the processes, and ends one that hangs or has no more time. Returns what
+        it says of the mutant, and the tests that have failed in it.
         """
         while True:
             for pid, running in list(self._running.items()):
                 ended, status = os.waitpid(pid, os.WNOHANG)
-                if not ended and running.hangs():
+                verdict = Verdict.KILLED if status else Verdict.SURVIVED
+                if not ended and (stopped := self._stopped(running)):
                     os.killpg(pid, signal.SIGKILL)
-                    ended, status = os.waitpid(pid, 0)
+                    ended, _ = os.waitpid(pid, 0)
+                    verdict = stopped
                 if ended:
                     del self._running[pid]
                     failed = _cleared(Path(scratch, str(pid)))
-                    return running.trial, failed if status else None
+                    return running.trial, verdict, failed if verdict is Verdict.KILLED else ()
             time.sleep(0.01)
 
+    def _stopped(self, running: _Running) -> Verdict | None:
+        """What a mutant is whose process is not to go on; None where it may."""
+        if time.monotonic() > self._means.until:
+            return Verdict.LATE
+        return Verdict.HUNG if running.hangs() else None
+
     def _is_sound(self, test: str, run: _Run, scratch: str) -> bool:
-        """Whether the test passes without a mutant."""
+        """Whether the test passes without a mutant. It may fail twice where the host is busy: left
+        out by chance, it would let all mutants survive that it alone kills.
+        """
         if test not in self._sound:
-            pid = _fork(partial(_alone, partial(run, None, [test]), scratch))
-            _, status = os.waitpid(pid, 0)
-            _cleared(Path(scratch, str(pid)))
-            self._sound[test] = status == 0
-            if status:
+            self._sound[test] = any(self._passes(test, run, scratch) for _ in range(3))
+            if not self._sound[test]:
                 print(f"fails without a mutant, and is left out: {test}", file=sys.stderr)
         return self._sound[test]
+
+    @staticmethod
+    def _passes(test: str, run: _Run, scratch: str) -> bool:
+        pid = _fork(partial(_alone, partial(run, None, [test]), scratch))
+        _, status = os.waitpid(pid, 0)
+        _cleared(Path(scratch, str(pid)))
+        return status == 0
 
 
 def _fork(work: Callable[[], object]) -> int:
