@@ -5,9 +5,10 @@ Each attack is on runners that would be handed the values without it: `test_with
 
 # ruff: noqa: S608 - what is put together here is an attack
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,10 @@ from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.deliveries import IssuedToken
 from teamvars.storage.database import Row, Transaction
 from tests.services.jobs import Job, approve, propose
-from tests.support.deployment import operator
+from tests.storage.stores import fresh_sqlite
+from tests.support.deployment import open_deployment, operator
 from tests.support.jobs import job_token
-from tests.support.tenant import Tenant, variable_document
+from tests.support.tenant import Tenant, build_tenant, variable_document
 
 
 @dataclass
@@ -86,6 +88,10 @@ async def _keys(delivering: Awaitable[tuple[Info, Sequence[Delivered]]]) -> set[
 @pytest.fixture
 async def victim(tenant: Tenant) -> Victim:
     """One, with a secret in both workspaces of the organization."""
+    return await _victim_in(tenant)
+
+
+async def _victim_in(tenant: Tenant) -> Victim:
     for workspace in ("network", "payments"):
         document = variable_document(key="password", value="hunter2", sensitive=True)
         answer = await tenant.call("owner", "POST", tenant.vars_path(workspace), document)
@@ -338,7 +344,7 @@ async def test_every_column_of_what_deliveries_rest_on_has_been_edited(victim: V
 
 
 NO_UTF8 = "CAST(x'ff41' AS TEXT)"
-"""What SQLite keeps as a text, and its driver cannot read."""
+"""What SQLite alone keeps as a text, and its driver cannot read."""
 UNREADABLE = ["''", "'{{'", "'[]'", "'null'", "'{{\"name\":1}}'", "'[1]'"]
 
 
@@ -358,9 +364,17 @@ async def test_a_runner_that_cannot_be_read_is_handed_nothing_and_others_go_on(
     await _goes_on(victim, other)
 
 
-async def test_a_text_that_nobody_can_read_stops_no_other_runner(victim: Victim) -> None:
-    if not victim.is_on_sqlite:
-        return  # PostgreSQL keeps no such text
+@pytest.fixture
+async def victim_on_sqlite(tmp_path: Path) -> AsyncIterator[Victim]:
+    """One in a store of its own: of what is done to it, other tests could read no row."""
+    async with open_deployment(fresh_sqlite(tmp_path)) as deployment:
+        yield await _victim_in(await build_tenant(deployment))
+
+
+async def test_a_text_that_nobody_can_read_stops_no_other_runner(
+    victim_on_sqlite: Victim,
+) -> None:
+    victim = victim_on_sqlite
     other = await propose(victim.tenant, name="other")
     await approve(victim.tenant, other)
     await victim.job.deliver(victim.issued)

@@ -1,6 +1,6 @@
 """A job that an approved runner means, as it asks for a token and for values over HTTP."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from teamvars.protocol import decoded, encoded
 from teamvars.protocol.bundles import Delivery, Info, received
 from teamvars.protocol.job_keys import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
+from teamvars.web.http.routes import Route
 from tests.support.deployment import operator
 from tests.support.jobs import SERVICE, job_token, runner_document
 from tests.support.tenant import Tenant, variable_document
@@ -95,3 +96,13 @@ async def runner_in(tenant: Tenant, **attributes: object) -> dict[str, Any]:
     digest = runner["attributes"]["digest"]
     await tenant.deployment.services.approvals.approve(operator(), runner["id"], digest)
     return runner
+
+
+async def caller_of(tenant: Tenant, route: Route) -> tuple[Tenant, str]:
+    """Who may call a route that reads: an owner, or a job that has just got its token; and the
+    tenant that knows them.
+    """
+    if not route.for_jobs:
+        return tenant, "owner"
+    job = Job(tenant, JobKey.generate(), await runner_in(tenant))
+    return replace(tenant, tokens={**tenant.tokens, "job": await job.token()}), "job"

@@ -4,7 +4,9 @@ from urllib.parse import quote
 
 import pytest
 
+from teamvars.web.http.routes import Route
 from tests.support.deployment import Deployment
+from tests.support.exchanging import caller_of
 from tests.support.tenant import Tenant, build_tenant
 from tests.web.test_parameters import path_to, reading, search
 
@@ -36,7 +38,7 @@ NARROWING = (
     "filter[whatever]",
 )
 NOTHING = "nothing-has-this"
-LISTS = [route.template for route in reading() if not route.public]
+LISTS = [route for route in reading() if not route.public]
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +49,14 @@ async def shared(deployment: Deployment) -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize("template", LISTS)
+@pytest.mark.parametrize("route", LISTS, ids=lambda route: route.template)
 async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
-    shared: Tenant, template: str
+    shared: Tenant, route: Route
 ) -> None:
+    shared, caller = await caller_of(shared, route)
     for name in NARROWING:
-        path = search(shared, template, (name, NOTHING))
-        answer = await shared.call("owner", "GET", path)
+        path = search(shared, route.template, (name, NOTHING))
+        answer = await shared.call(caller, "GET", path)
         document = answer.json()
         if answer.status_code == 400:
             assert [one["source"]["parameter"] for one in document["errors"]] == [name]
@@ -63,20 +66,21 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
             assert (answer.status_code, document["data"]) == (200, []), name
 
 
-@pytest.mark.parametrize("template", LISTS)
+@pytest.mark.parametrize("route", LISTS, ids=lambda route: route.template)
 async def test_an_empty_search_looks_for_nothing_and_is_let_be(
-    shared: Tenant, template: str
+    shared: Tenant, route: Route
 ) -> None:
-    plain = await shared.call("owner", "GET", search(shared, template))
+    shared, caller = await caller_of(shared, route)
+    plain = await shared.call(caller, "GET", search(shared, route.template))
     empty = "&".join(f"{quote(name)}=" for name in NARROWING if name != "filter[workspace][id]")
-    path = search(shared, template)
-    answer = await shared.call("owner", "GET", f"{path}{'' if path.endswith('?') else '&'}{empty}")
+    path = search(shared, route.template)
+    answer = await shared.call(caller, "GET", f"{path}{'' if path.endswith('?') else '&'}{empty}")
     assert answer.status_code == plain.status_code
     assert answer.json().get("data") == plain.json().get("data")
 
 
 async def test_every_unknown_search_is_named(shared: Tenant) -> None:
-    path = f"{path_to(shared, LISTS[0])}?filter[a]=1&search[tags]=x&filter[a]=2&other=3"
+    path = f"{path_to(shared, LISTS[0].template)}?filter[a]=1&search[tags]=x&filter[a]=2&other=3"
     answer = await shared.call("owner", "GET", path)
     named = [one["source"]["parameter"] for one in answer.json()["errors"]]
     assert (answer.status_code, named) == (400, ["filter[a]", "search[tags]"])

@@ -182,10 +182,8 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
 def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return set(one.refuses)
-    if one.for_jobs:
-        return _DOCUMENT | (_ANY - {404})
     statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
-    if one.takes is not None:
+    if one.takes is not None or one.for_jobs:
         statuses |= _DOCUMENT
     if one.keyed:
         statuses |= {409, 422}
