@@ -61,6 +61,7 @@ from tests.web.test_authorization import (
     NO_FORM,
     NO_LINK,
     NOBODY,
+    OPERATORS_ALONE,
     OWNERS,
     PLAIN,
     WRITERS,
@@ -213,6 +214,8 @@ def who_may(method: str, template: str) -> str:
         return "whoever has a link"
     if MATRIX[method, template] in (NO_FORM, JOBS_ALONE):
         return "a job"
+    if MATRIX[method, template] is OPERATORS_ALONE:
+        return "owners, where the operator lets them"
     allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)
     assert allowed in WHO, f"WHO has no word for those who may {method} {template}: {set(allowed)}"
     return WHO[allowed]

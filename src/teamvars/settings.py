@@ -21,6 +21,7 @@ from pydantic_settings import (
 from teamvars.domain.federation import BUILDKITE, GITHUB, GITLAB
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.names import is_email
+from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
@@ -44,12 +45,6 @@ class DialectName(StrEnum):
 
     STANDARD = "standard"
     TERRAFORM = "terraform"
-
-
-class RunnerApproval(StrEnum):
-    """Who approves what an owner proposes. There is no other way yet, so no other word is taken."""
-
-    OPERATOR = "operator"
 
 
 class NamedIssuer(NamedTuple):
@@ -118,7 +113,7 @@ class Settings(BaseSettings):
     public_url: str | None = None
     invitations_a_day: int = Field(MAX_A_DAY, ge=1)
     issuers: Annotated[tuple[NamedIssuer, ...], NoDecode] = ()
-    runner_approval: RunnerApproval = RunnerApproval.OPERATOR
+    runner_approval: ApprovalMode = ApprovalMode.OPERATOR
     allow_exec: bool = False
 
     @classmethod

@@ -15,6 +15,7 @@ from teamvars.changes.runner import Runner
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
+from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
@@ -139,7 +140,8 @@ clock = host_time
 class Setup(msgspec.Struct, frozen=True):
     """What an operator sets besides store and keyring: the memory for lists, the mail server if
     there is one, how many links an organization has a day, where links lead, and who may say what
-    a job is; `service` is what the audiences of jobs' tokens begin with.
+    a job is; `service` is what the audiences of jobs' tokens begin with, and `approval` says who
+    approves runners.
     """
 
     cache_mib: int = CACHE_MIB
@@ -148,6 +150,7 @@ class Setup(msgspec.Struct, frozen=True):
     own_url: str = "http://127.0.0.1:8080"
     issuers: tuple[Issuer, ...] = ()
     service: str | None = None
+    approval: ApprovalMode = ApprovalMode.OPERATOR
 
 
 def services(
@@ -168,7 +171,7 @@ def services(
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     outbox = Outbox(own_house, mailer)
-    trust = Trust(keys, setup.issuers)
+    trust = Trust(keys, setup.issuers, setup.approval)
     return Services(
         database=database,
         changes=changes,
@@ -314,6 +317,7 @@ def setup_of(config: Settings) -> Setup:
         config.own_url,
         tuple(map(_issuer, config.issuers)),
         config.service,
+        config.runner_approval,
     )
 
 

@@ -41,10 +41,13 @@ async def sqlite_site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 async def postgres_site(
     tmp_path_factory: pytest.TempPathFactory, postgres: Postgres
 ) -> AsyncIterator[Site]:
-    """The console on PostgreSQL, in the dialect of terraform."""
+    """The console on PostgreSQL, in the dialect of terraform; any owner approves runners there."""
     postgres.create_database(name := f"console-{uuid4()}")
     host = Host(tmp_path_factory.mktemp("postgres")).having(
-        log_format="json", database_url=postgres.url(name), dialect="terraform"
+        log_format="json",
+        database_url=postgres.url(name),
+        dialect="terraform",
+        runner_approval="owner",
     )
     async with serve_deployment(host) as served:
         yield Site(served, "terraform")

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Locator, expect
 
@@ -100,6 +101,25 @@ async def test_an_owner_proposes_a_runner_and_sees_what_is_to_be_approved(
     await visitor.button("Delete backup").click()
     await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await visitor.page.get_by_text("No runner yet").wait_for()
+
+
+@pytest.mark.parametrize("site", ["postgres"], indirect=True)
+async def test_where_owners_approve_they_do_so_here_and_take_it_back(
+    site: Site, crowd: Crowd
+) -> None:
+    visitor = await visit(crowd, site, await site.tenant())
+    proposed = await propose(visitor, "backup")
+    await expect(proposed.locator("code")).to_have_count(0)
+    for button, then, words in (
+        ("Approve backup", "Approve", "approved"),
+        ("Revoke the approval of backup", "Revoke", "waits for approval"),
+    ):
+        dialog = visitor.page.get_by_role("dialog")
+        await visitor.button(button).click()
+        await dialog.get_by_role("button", name="Cancel").click()
+        await visitor.button(button).click()
+        await dialog.get_by_role("button", name=then).click()
+        await expect(row(visitor, "backup").locator(".badge")).to_have_text([words])
 
 
 async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:

@@ -24,7 +24,7 @@ from teamvars.decisions.deliveries import (
 )
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import DeliveryDraft, JobToken
-from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
@@ -48,7 +48,9 @@ FEDERATED = Runner(
     2,
     SPEC,
     1,
-    approval=Approval(2, SPEC, frozenset({"ws-1"}), ISSUER, 1, "root", "ak-1", b"mac"),
+    approval=Approval(
+        2, SPEC, frozenset({"ws-1"}), ISSUER, ApprovalMode.OPERATOR, 1, "root", "ak-1", b"mac"
+    ),
 )
 TOKEN = JobToken(
     b"hash",
@@ -71,6 +73,7 @@ ASKED = Asked("ws-1", PROOF, "thumb", is_bound=True, runner_id=None)
 class Trusting:
     """Trusts whatever has the right MAC, which is `mac`."""
 
+    mode: ApprovalMode = ApprovalMode.OPERATOR
     issuers: Mapping[str, str] = {ISSUER: ISSUER}
 
     def digest(self, runner: Runner, reach: frozenset[str]) -> str:

@@ -1,28 +1,26 @@
-"""What becomes of runners that are proposed, changed, approved and revoked."""
+"""What becomes of runners that are proposed, changed and deleted."""
 
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found, Needs
+from teamvars.decisions import Found
 from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import (
     RunnersOf,
     RunnerWithId,
-    approve,
     create,
     delete,
-    revoke,
     seen,
     update,
 )
 from teamvars.domain.errors import invalid
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerStatus
 from teamvars.domain.workspaces import Workspace
-from tests.decisions.directory import NOW, OPERATOR, Answers, actions, found, refused, to_acme
-from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST, spec_of
+from tests.decisions.directory import Answers, actions, found, refused, to_acme
+from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST
 
 DRAFT = RunnerDraft(
     name="ci",
@@ -112,68 +110,7 @@ def test_a_deleted_runner_closes_its_stream() -> None:
     assert decided.streams == {"org-1", "run-1"}
 
 
-def approving(runner: Runner, *, locked: bool = True) -> Found:
-    return found(*knowing(runner), actor=OPERATOR, locked=("org-1",) if locked else ())
-
-
-PROPOSED = replace(FEDERATED, approval=None)
-DIGEST = TRUST.digest(PROPOSED, frozenset({"ws-1"}))
-
-
-def test_an_approval_has_what_the_version_reaches_now() -> None:
-    decided = approve(approving(PROPOSED), "run-1", DIGEST, "root", TRUST)
-    approval = decided.answer.approval
-    assert approval is not None
-    assert (approval.version, approval.spec, approval.reach) == (2, SPEC, frozenset({"ws-1"}))
-    assert (approval.issuer, approval.approved_at, approval.mac) == (ISSUER, NOW, b"mac")
-    assert actions(decided) == [("org-1", "runner.approve")]
-
-
-def test_a_pattern_is_approved_for_what_it_matches_now() -> None:
-    runner = spec_of(PROPOSED, workspace_ids=(), workspace_patterns=("p*",))
-    digest = TRUST.digest(runner, frozenset({"ws-2"}))
-    decided = approve(approving(runner), "run-1", digest, "root", TRUST)
-    assert decided.answer.approval is not None
-    assert decided.answer.approval.reach == {"ws-2"}
-
-
-@pytest.mark.parametrize("digest", ["", DIGEST[:11], "0" * 64, DIGEST + "0"])
-def test_nothing_is_approved_but_what_was_looked_at(digest: str) -> None:
-    assert refused(approve, approving(PROPOSED), "run-1", digest, "root", TRUST) != []
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"expires_at": NOW},
-        {"issuer": "https://evil.example"},
-        {"conditions": {}},
-        {"workspace_patterns": ("*",)},
-        {"max_ttl": 10**6},
-    ],
-)
-def test_what_breaks_a_rule_is_not_approved_although_it_stands_in_the_store(
-    more: dict[str, Any],
-) -> None:
-    runner = replace(PROPOSED, spec=replace(SPEC, **more))
-    view = seen(approving(runner), runner, "acme", TRUST)
-    told = refused(approve, approving(runner), "run-1", view.digest, "root", TRUST)
-    assert "invalid_value" in told
-
-
-def test_an_approval_is_decided_under_the_lock_of_its_organization() -> None:
-    with pytest.raises(Needs):
-        approve(approving(PROPOSED, locked=False), "run-1", DIGEST, "root", TRUST)
-
-
-def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
-    decided = revoke(approving(FEDERATED), "run-1")
-    assert decided.answer.approval is None
-    assert actions(decided) == [("org-1", "runner.revoke")]
-    assert revoke(approving(PROPOSED), "run-1").notes == ()
-
-
 def test_an_approval_of_somebodys_own_is_shown_as_none() -> None:
     assert FEDERATED.approval is not None
     forged = replace(FEDERATED, approval=replace(FEDERATED.approval, mac=b""))
-    assert seen(approving(forged), forged, "acme", TRUST).status is RunnerStatus.PROPOSED
+    assert seen(found(*knowing(forged)), forged, "acme", TRUST).status is RunnerStatus.PROPOSED

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.federation import GITHUB
 from teamvars.domain.runner_findings import SOON, Examined, Ways, runner_findings
-from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 
 NOW = 1_000_000_000_000_000
 SPEC = RunnerSpec("ci", NOW + 3 * SOON, issuer=GITHUB, conditions={"ref": "main"})
@@ -16,7 +16,7 @@ WAYS = Ways([GITHUB], has_url=True, has_server_key=True)
 
 def examined(spec: RunnerSpec = SPEC, *, holds: bool = True) -> Examined:
     """A runner that was approved once."""
-    approval = Approval(1, spec, frozenset(), GITHUB, 0, "tester", "ak", b"")
+    approval = Approval(1, spec, frozenset(), GITHUB, ApprovalMode.OPERATOR, 0, "tester", "ak", b"")
     return Examined("acme/ci", Runner("run-1", "org-1", 1, spec, 0, None, approval), holds)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.runners import (
     Approval,
+    ApprovalMode,
     Runner,
     RunnerSpec,
     RunnerStatus,
@@ -66,7 +67,7 @@ def runners(draw: st.DrawFn) -> Runner:
     approved = draw(st.just(spec) | specs())
     reach = frozenset(draw(st.sets(st.sampled_from(IDS))))
     version = 2 if approved is spec else 1
-    approval = Approval(version, approved, reach, "", 1, "root", "ak-1", b"")
+    approval = Approval(version, approved, reach, "", ApprovalMode.OWNER, 1, "root", "ak-1", b"")
     return Runner("run-1", "org-1", 2, spec, 1, approval=approval)
 
 

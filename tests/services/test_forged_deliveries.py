@@ -116,6 +116,7 @@ HANDS_OUT_NOTHING = {
     "approved_body": 'replace(approved_body, \'"sub":"job"\', \'"sub":"jab"\')',
     "approved_reach": '\'["{network}","{payments}"]\'',
     "approved_issuer": "approved_issuer || ' '",
+    "approved_mode": "'owner'",
     "approved_at": "approved_at + 1",
     "approved_by": "'somebody'",
     "approval_key_id": "'ak-another'",
@@ -209,8 +210,8 @@ async def test_a_token_that_somebody_writes_for_a_key_of_their_own_delivers_noth
 
 
 APPROVED = (
-    "approved_version, approved_body, approved_reach, approved_issuer, approved_at, approved_by, "
-    "approval_key_id, approval_mac"
+    "approved_version, approved_body, approved_reach, approved_issuer, approved_mode, approved_at, "
+    "approved_by, approval_key_id, approval_mac"
 )
 
 

@@ -83,6 +83,8 @@ OWN_INVITATION = table(
 NO_LINK = table([(EVERYONE, 422)])
 OWN_TOKENS = table([(EVERYONE, 404), (NOBODY, 401), (["plain"], 200)])
 OWNERS_ALONE = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
+# As `serve` comes; where owners approve, see tests/services/test_owner_approvals.py.
+OPERATORS_ALONE = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 403)])
 # Here nobody has a token of a job, or a form to send.
 JOBS_ALONE = table([(EVERYONE, 401)])
 NO_FORM = table([(EVERYONE, 415)])
@@ -206,6 +208,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", RUNNER): OWNERS_ALONE,
     ("PATCH", RUNNER): OWNERS_ALONE,
     ("DELETE", RUNNER): OWNERS_ALONE,
+    ("POST", RUNNER + "/actions/approve"): OPERATORS_ALONE,
+    ("POST", RUNNER + "/actions/revoke"): OWNERS_ALONE,
     ("GET", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
     ("POST", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
     ("PATCH", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
@@ -398,6 +402,8 @@ def document_of_runner(method: str, template: str, target: Ids) -> object:
         return runner_document(target["workspace_id"])
     if method == "PATCH" and template == RUNNER:
         return {"data": {"type": "runners"}}
+    if template == RUNNER + "/actions/approve":
+        return {"data": {"type": "runners", "attributes": {"digest": "0" * 64}}}
     if method != "GET" and template.startswith(RUNNER + "/relationships"):
         ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target["workspace_id"]}]
         return {"data": ids}
@@ -419,7 +425,7 @@ def document(method: str, template: str, target: Ids, member: str) -> object:
         return {"data": {"type": "organizations", "attributes": {"name": uuid4().hex}}}
     if template == ORGANIZATION and method == "PATCH":
         return {"data": {"type": "organizations"}}
-    if "/actions/" in template:
+    if "/actions/" in template and not template.startswith(RUNNER):
         return document_of_action(template.rpartition("/")[2], target)
     return directory_document(method, template, target)
 

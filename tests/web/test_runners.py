@@ -59,6 +59,7 @@ async def test_a_runner_shows_what_was_proposed_and_that_nobody_has_approved_it(
         "version": 1,
         "approved-version": None,
         "status": "proposed",
+        "may-approve": False,
     }
     network = {"type": "workspaces", "id": tenant.workspaces["network"]}
     assert made["relationships"]["workspaces"] == {"data": [network]}

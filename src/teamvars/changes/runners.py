@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from teamvars.changes.looks import LookUps, Tools
 from teamvars.decisions import Found, Write
+from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (
     Handed,
     Holding,
@@ -27,11 +30,12 @@ from teamvars.decisions.runners import (
     RunnerWithId,
 )
 from teamvars.domain.access import Place
-from teamvars.domain.errors import not_found
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.errors import TRAIL_ALTERED, Refusal, not_found
 from teamvars.domain.runners import Runner
 from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage import organizations, runners, variables, workspaces
+from teamvars.storage import organizations, runners, streams, variables, workspaces
 from teamvars.storage.database import Statement, Transaction
 
 
@@ -81,7 +85,15 @@ async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> s
     return (await organizations.get(tx, need.organization_id)).name
 
 
+async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> AuditEntry | None:
+    entry = await streams.newest_about(tx, *msgspec.structs.astuple(need))
+    if entry is not None and (entry.faulty() or not tools.chain.holds(entry)):
+        raise Refusal(TRAIL_ALTERED.filled({"stream": need.stream_id}))
+    return entry
+
+
 LOOK_UPS: LookUps = {
+    Recorded: _recorded,
     RunnerWithId: lambda tx, _, __, n: runners.get(tx, n.runner_id),
     RunnersOf: lambda tx, _, __, n: runners.of_organization(tx, n.organization_id),
     RunnersPage: lambda tx, _, __, n: runners.page_of_organization(tx, n.organization_id, n.page),

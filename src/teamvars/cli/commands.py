@@ -103,6 +103,8 @@ CLIENT = (
     ("runner create", "runners:create", "Propose a runner."),
     ("runner show", "runners:show_", "Show all that a runner says."),
     ("runner update", "runners:update", "Propose another version of a runner."),
+    ("runner approve", "runners:approve", "Approve a version of a runner as an owner."),
+    ("runner revoke", "runners:revoke", "Take the approval of a runner back."),
     ("runner delete", "runners:delete", "Delete a runner."),
     (
         "deliveries list",

@@ -1,12 +1,65 @@
-"""What an operator looks at before a runner is approved."""
+"""What becomes of a request to approve a version of a runner, or to take an approval back; and what
+is looked at before.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from teamvars.decisions import Found
-from teamvars.decisions.needs import WorkspacesOf
-from teamvars.decisions.runners import RunnerView, Trust, every
+from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf
+from teamvars.decisions.rows import Update
+from teamvars.decisions.runners import (
+    RunnerView,
+    RunnerWithId,
+    Trust,
+    every,
+    owned,
+    reached,
+    seen,
+)
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.runners import (
+    Approval,
+    ApprovalDraft,
+    ApprovalMode,
+    Runner,
+    conflicts,
+    spec_faults,
+)
+
+SEASONED = 7 * 24 * 3600 * 1_000_000
+"""Microseconds for which both have been active owners, where two have to agree."""
+DIGEST_POINTER = "/data/attributes/digest"
+
+_PUT = ("member.add", "member.remove")
+_STATUS = ("membership.create", "membership.update", "invitation.accept")
+_PROPOSED = ("runner.create", "runner.update")
+_ON_HOST = "on the service's host: teamvars approvals approve {id}@DIGEST"
+_ONLY_HOST = f"Runners are approved {_ON_HOST} (TEAMVARS_RUNNER_APPROVAL is 'operator')."
+_NO_USER = "A user approves, with a token of their own: no team's and no organization's token."
+_OWN = "You have proposed this version yourself. Another owner has to approve it."
+_NOBODY = (
+    "This version was not proposed by a user with a token of their own. Have an owner propose it "
+    f"again, as another version, or approve it {_ON_HOST}"
+)
+_NEW = "{who} to have been an active owner of the organization for seven days."
+
+
+class Recorded(Need[AuditEntry | None], frozen=True):
+    """The newest entry of a stream about a subject, of one of these actions; None: there is none.
+
+    With `naming`, the newest that names this id. Refuses trail_altered for one that somebody has
+    altered.
+    """
+
+    stream_id: str
+    subject_id: str
+    actions: tuple[str, ...]
+    naming: str | None = None
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -40,3 +93,166 @@ def _proposal(found: Found, view: RunnerView, trust: Trust) -> Proposal:
 
 def _named(ids: frozenset[str], names: Mapping[str, str]) -> list[str]:
     return sorted(names[id_] for id_ in ids)
+
+
+def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) -> Decision[Runner]:
+    """Approves, as an operator, the version that was looked at. Refuses: not found, another digest,
+    what the operator no longer accepts.
+    """
+    runner = found.of(RunnerWithId(runner_id))
+    found.require_locked([runner.organization_id])
+    return _approved(found, runner, digest, (ApprovalMode.OPERATOR, by, {}), trust)
+
+
+def approve_as_owner(
+    found: Found, runner_id: str, draft: ApprovalDraft, trust: Trust
+) -> Decision[RunnerView]:
+    """As `approve`, for an owner, where owners approve. Refuses also: forbidden, a faulty draft.
+
+    Whether they may is decided with the organization and its owners locked: who is removed before
+    the commit has approved nothing.
+    """
+    runner, name = owned(found, runner_id)
+    refuse_all(_barred(found, runner, trust))
+    found.require_locked([runner.organization_id, _owners_team(found, runner)])
+    refuse_all([*draft.faults, *conflicts(draft, runner_id)])
+    by, more = found.caller.user_id or "", {}
+    if trust.mode is ApprovalMode.OWNERS:
+        more = {"proposed-by": _proposer(found, runner)}
+    approved = _approved(found, runner, draft.digest or "", (trust.mode, by, more), trust)
+    view = seen(found, approved.answer, name, trust)
+    return Decision(view, approved.writes, approved.notes)
+
+
+def revoke(found: Found, runner_id: str) -> Decision[Runner]:
+    """Takes back the approval: nothing is handed out any more, until it is approved anew."""
+    runner = found.of(RunnerWithId(runner_id))
+    found.require_locked([runner.organization_id])
+    if runner.approval is None:
+        return Decision(runner)
+    after = replace(runner, approval=None)
+    details = {"name": runner.spec.name, "version": runner.approval.version}
+    note = found.note(runner.organization_id, "runner.revoke", runner.id, details)
+    return Decision(after, (Update(runner, after),), (note,))
+
+
+def revoke_as_owner(found: Found, runner_id: str, trust: Trust) -> Decision[RunnerView]:
+    """The same as an owner, whoever approves: they might delete the runner. Refuses: not found."""
+    _, name = owned(found, runner_id)
+    revoked = revoke(found, runner_id)
+    return Decision(seen(found, revoked.answer, name, trust), revoked.writes, revoked.notes)
+
+
+def _approved(
+    found: Found,
+    runner: Runner,
+    digest: str,
+    by: tuple[ApprovalMode, str, Mapping[str, object]],
+    trust: Trust,
+) -> Decision[Runner]:
+    """The version is approved under the rule of a mode by somebody; nothing changes where what was
+    approved is all the same, by a rule that is as strict.
+    """
+    mode, who, more = by
+    reach = reached(found, runner)
+    now = trust.digest(runner, reach)
+    if digest.lower() != now:
+        detail = (
+            f"Version {runner.version} of {runner.id} is not what was looked at: it, or the "
+            "workspaces that it reaches, have changed. Look again, and approve what you read then."
+        )
+        raise Refusal(Fault(Code.OTHER_DIGEST, detail, pointer=DIGEST_POINTER))
+    broken = spec_faults(runner.spec, trust.issuers, found.now)
+    refuse_all(replace(fault, pointer=DIGEST_POINTER) for fault in broken)
+    source = "" if runner.spec.issuer is None else trust.issuers[runner.spec.issuer]
+    made = Approval(
+        runner.version, runner.spec, reach, source, mode, found.now, who, key_id="", mac=b""
+    )
+    if trust.holds(runner) and _is_as_good(runner.approval, made):
+        return Decision(runner)
+    after = replace(runner, approval=trust.sealed(runner, made))
+    details = {
+        "name": runner.spec.name,
+        "version": runner.version,
+        "digest": now,
+        "workspaces": sorted(reach),
+        **more,
+    }
+    note = found.note(runner.organization_id, "runner.approve", runner.id, details)
+    return Decision(after, (Update(runner, after),), (note,))
+
+
+def _is_as_good(former: Approval | None, made: Approval) -> bool:
+    """Whether an approval that holds covers all that another one would, by a rule as strict."""
+    return (
+        former is not None
+        and (former.version, former.spec, former.reach, former.issuer)
+        == (made.version, made.spec, made.reach, made.issuer)
+        and made.mode.accepts(former.mode)
+    )
+
+
+def _barred(found: Found, runner: Runner, trust: Trust) -> Iterator[Fault]:
+    """Every rule by which the caller, who is an owner or has the token of one, may not approve."""
+    caller = found.caller.user_id
+    if trust.mode is ApprovalMode.OPERATOR:
+        yield _forbidden(_ONLY_HOST, runner)
+    elif caller is None:
+        yield _forbidden(_NO_USER, runner)
+    elif trust.mode is ApprovalMode.OWNERS:
+        proposer = _proposer(found, runner)
+        if not _is_seasoned(found, runner, caller):
+            yield _forbidden(_NEW.format(who="You have"), runner)
+        if proposer is None:
+            yield _forbidden(_NOBODY, runner)
+        elif proposer == caller:
+            yield _forbidden(_OWN, runner)
+        elif not _is_seasoned(found, runner, proposer):
+            yield _forbidden(_NEW.format(who="Whoever has proposed this version has"), runner)
+
+
+def _forbidden(text: str, runner: Runner) -> Fault:
+    return Fault(Code.FORBIDDEN, text.format(id=runner.id))
+
+
+def _proposer(found: Found, runner: Runner) -> str | None:
+    """The user who has proposed the present version, as the trail says; None: no user has.
+
+    A row says it as well, and who writes the database writes that.
+    """
+    entry = found.of(Recorded(runner.organization_id, runner.id, _PROPOSED))
+    if entry is None or entry.actor_kind != "user":
+        return None
+    return entry.actor_id if _said(entry, "version") == runner.version else None
+
+
+def _is_seasoned(found: Found, runner: Runner, user_id: str) -> bool:
+    """Whether the user is an active owner, and has been since long enough ago."""
+    organization_id, team_id = runner.organization_id, _owners_team(found, runner)
+    for owner in found.of(MembersOf(team_id)):
+        if owner.user.id == user_id and owner.counts_as_owner:
+            since = _owner_since(found, organization_id, team_id, owner)
+            return since is not None and since <= found.now - SEASONED
+    return False
+
+
+def _owner_since(found: Found, organization_id: str, team_id: str, owner: Membership) -> int | None:
+    """When they were put into the owners team, became active or were enabled last, in µs UTC; None
+    where the trail knows no such thing.
+    """
+    put = found.of(Recorded(team_id, team_id, _PUT, owner.id))
+    active = found.of(Recorded(organization_id, owner.id, _STATUS))
+    enabled = found.of(Recorded(SYSTEM_STREAM, owner.user.id, ("user.enable",)))
+    if put is None or put.action != "member.add":
+        return None
+    if active is None or _said(active, "status") == Status.INVITED:
+        return None
+    return max(entry.at for entry in (put, active, enabled) if entry is not None)
+
+
+def _said(entry: AuditEntry, name: str) -> object:
+    return (entry.read_details() or {}).get(name)
+
+
+def _owners_team(found: Found, runner: Runner) -> str:
+    return next(team.id for team in found.of(TeamsOf(runner.organization_id)) if team.is_owners)

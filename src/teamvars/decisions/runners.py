@@ -1,4 +1,4 @@
-"""What becomes of a request to make, change, approve or delete a runner, and what that records."""
+"""What becomes of a request to make, change or delete a runner, and what that records."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -32,6 +32,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
     MAX_RUNNERS,
     Approval,
+    ApprovalMode,
     Change,
     Runner,
     RunnerDraft,
@@ -77,6 +78,11 @@ class Trust(Protocol):
     """What the operator and the keyring say of runners, without a look at any store."""
 
     @property
+    def mode(self) -> ApprovalMode:
+        """Who approves."""
+        ...
+
+    @property
     def issuers(self) -> Mapping[str, str]:
         """Each issuer that is accepted, with where its keys are from."""
         ...
@@ -90,7 +96,9 @@ class Trust(Protocol):
         ...
 
     def holds(self, runner: Runner) -> bool:
-        """Whether its approval was made under a key of the keyring, for keys from there."""
+        """Whether its approval was made under a key of the keyring, for keys from there, by a rule
+        that counts in this mode.
+        """
         ...
 
     def issued(self, token: JobToken) -> JobToken:
@@ -110,6 +118,8 @@ class RunnerView(msgspec.Struct, frozen=True):
     digest: str
     status: RunnerStatus
     reach: frozenset[str]
+    may_approve: bool = False
+    """Whether the caller may be one who approves it: what the trail says is asked when they do."""
     seen_in: str | None = None
     """The workspace from which it is seen by whoever is no owner."""
 
@@ -208,42 +218,6 @@ def delete(found: Found, runner_id: str) -> Decision[None]:
     return deleted(found, runner)
 
 
-def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) -> Decision[Runner]:
-    """Approves the version that was looked at. Refuses: not found, another digest, what an operator
-    no longer accepts.
-    """
-    runner = found.of(RunnerWithId(runner_id))
-    found.require_locked([runner.organization_id])
-    reach = reached(found, runner)
-    if digest.lower() != trust.digest(runner, reach):
-        detail = (
-            f"Version {runner.version} of {runner_id} is not what was looked at: it, or the "
-            "workspaces that it reaches, have changed. Look again: teamvars approvals list"
-        )
-        raise Refusal(Fault(Code.OTHER_DIGEST, detail))
-    refuse_all(spec_faults(runner.spec, trust.issuers, found.now))
-    source = "" if runner.spec.issuer is None else trust.issuers[runner.spec.issuer]
-    place = runner.version, runner.spec, reach, source
-    approval = trust.sealed(runner, Approval(*place, found.now, by, key_id="", mac=b""))
-    after = replace(runner, approval=approval)
-    told = {"name": runner.spec.name, "version": runner.version}
-    details = {**told, "digest": trust.digest(runner, reach), "workspaces": sorted(reach)}
-    note = found.note(runner.organization_id, "runner.approve", runner.id, details)
-    return Decision(after, (Update(runner, after),), (note,))
-
-
-def revoke(found: Found, runner_id: str) -> Decision[Runner]:
-    """Takes back the approval: nothing is handed out any more, until it is approved anew."""
-    runner = found.of(RunnerWithId(runner_id))
-    found.require_locked([runner.organization_id])
-    if runner.approval is None:
-        return Decision(runner)
-    after = replace(runner, approval=None)
-    details = {"name": runner.spec.name, "version": runner.approval.version}
-    note = found.note(runner.organization_id, "runner.revoke", runner.id, details)
-    return Decision(after, (Update(runner, after),), (note,))
-
-
 def read(found: Found, runner_id: str, trust: Trust) -> RunnerView:
     """One runner. Refuses: not found, forbidden to whoever is no owner."""
     runner, name = owned(found, runner_id)
@@ -305,7 +279,25 @@ def seen(found: Found, runner: Runner, organization_name: str, trust: Trust) -> 
     digest = trust.digest(runner, reach)
     # An approval that was written by nobody who could is none.
     known = runner if trust.holds(runner) else replace(runner, approval=None)
-    return RunnerView(known, organization_name, digest, known.status(found.now), reach)
+    status = known.status(found.now)
+    may_approve = _waits(known, status, reach) and _may_approve(found, known, trust)
+    return RunnerView(known, organization_name, digest, status, reach, may_approve)
+
+
+def _waits(runner: Runner, status: RunnerStatus, reach: frozenset[str]) -> bool:
+    """Whether an approval would hand out more than is handed out now."""
+    if status is RunnerStatus.EXPIRED:
+        return False
+    approval = runner.approval
+    return approval is None or approval.version != runner.version or reach != approval.reach
+
+
+def _may_approve(found: Found, runner: Runner, trust: Trust) -> bool:
+    """Whether nothing that the row says keeps the caller from approving, if they are an owner."""
+    who = found.caller.user_id
+    if trust.mode is ApprovalMode.OWNERS:
+        return None not in (who, runner.proposed_by) and who != runner.proposed_by
+    return trust.mode is ApprovalMode.OWNER and who is not None
 
 
 def reached(found: Found, runner: Runner) -> frozenset[str]:

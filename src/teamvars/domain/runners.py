@@ -1,4 +1,4 @@
-"""Runners: who may be handed the values of which workspaces, and what an operator has approved.
+"""Runners: who may be handed the values of which workspaces, and what of that is approved.
 
 A change makes a new version. What is handed out is what both the approved version and the present
 one allow, so that what a change takes away stops at once, and what it adds waits for approval.
@@ -86,10 +86,24 @@ UNREADABLE = RunnerSpec("?", 0, "What the database holds of this runner cannot b
 """Of a row that somebody has damaged: it means no job, reaches nothing and has ended long ago."""
 
 
+class ApprovalMode(StrEnum):
+    """Who approves: an operator on the host, in every mode; also a second owner; also any owner."""
+
+    OPERATOR = "operator"
+    OWNERS = "owners"
+    OWNER = "owner"
+
+    def accepts(self, made_under: "ApprovalMode") -> bool:
+        """Whether an approval that was made under a mode, by its rule, counts under this one."""
+        modes = list(ApprovalMode)
+        return modes.index(made_under) <= modes.index(self)
+
+
 class Approval(msgspec.Struct, frozen=True):
     """What was approved: a version, and whatever it reached then.
 
-    `issuer` says where the keys of the issuer are from, as the operator's setting has it. `mac`,
+    `issuer` says where the keys of the issuer are from, as the operator's setting has it. `mode` is
+    whose rule it was approved by, by the account on the host or the owner with that id. `mac`,
     under the audit key with that id, covers it all.
     """
 
@@ -97,6 +111,7 @@ class Approval(msgspec.Struct, frozen=True):
     spec: RunnerSpec
     reach: frozenset[str]
     issuer: str
+    mode: ApprovalMode
     approved_at: int
     approved_by: str
     key_id: str
@@ -212,7 +227,15 @@ class RunnerDraft(msgspec.Struct, frozen=True):
         return replace(spec, **said)
 
 
-def conflicts(draft: RunnerDraft, runner_id: str) -> list[Fault]:
+class ApprovalDraft(msgspec.Struct, frozen=True):
+    """Which version a request approves: the one with that digest; None where it names none."""
+
+    id: str | None = None
+    digest: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+def conflicts(draft: RunnerDraft | ApprovalDraft, runner_id: str) -> list[Fault]:
     """A fault for another id than the path's."""
     return [] if draft.id in (None, runner_id) else [OTHER_ID.filled(what="runner")]
 

@@ -64,7 +64,9 @@ class Approvals:
 
     def _mac(self, runner: Runner, approval: Approval) -> bytes:
         what = _looked_at(runner, approval.version, approval.spec, approval.reach, approval.issuer)
-        who = length_prefixed(approval.approved_at, approval.approved_by, approval.key_id)
+        who = length_prefixed(
+            approval.mode, approval.approved_at, approval.approved_by, approval.key_id
+        )
         return hmac.digest(self._keys[approval.key_id], what + who, hashlib.sha256)
 
 

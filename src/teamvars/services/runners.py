@@ -1,4 +1,4 @@
-"""Runners: proposed and shown by owners, approved by whoever runs the service."""
+"""Runners: proposed and shown by owners, approved by whoever runs the service, or by owners too."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from teamvars.decisions.runners import RunnerView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import Change, Runner, RunnerDraft, WorkspacesDraft
+from teamvars.domain.runners import ApprovalDraft, Change, Runner, RunnerDraft, WorkspacesDraft
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 
@@ -54,6 +54,14 @@ class Runners(UseCases):
             caller, decisions.name_workspaces, runner_id, change, draft, self._trust
         )
 
+    async def approve(self, caller: Caller, runner_id: str, draft: ApprovalDraft) -> RunnerView:
+        """See `decisions.approvals.approve_as_owner`."""
+        return await self._make(caller, approvals.approve_as_owner, runner_id, draft, self._trust)
+
+    async def revoke(self, caller: Caller, runner_id: str) -> RunnerView:
+        """See `decisions.approvals.revoke_as_owner`."""
+        return await self._make(caller, approvals.revoke_as_owner, runner_id, self._trust)
+
     async def of_workspace(
         self, caller: Caller, workspace_id: str, page: Page
     ) -> Paged[RunnerView]:
@@ -66,7 +74,7 @@ class Runners(UseCases):
 class Approvals(UseCases):
     """What the operator does with runners."""
 
-    revoke = makes(decisions.revoke)
+    revoke = makes(approvals.revoke)
 
     def __init__(self, house: House, trust: Trust) -> None:
         super().__init__(house)
@@ -85,8 +93,8 @@ class Approvals(UseCases):
         )
 
     async def approve(self, caller: Caller, runner_id: str, digest: str) -> Runner:
-        """See `decisions.runners.approve`."""
+        """See `decisions.approvals.approve`."""
         assert caller.actor is not None
         return await self._make(
-            caller, decisions.approve, runner_id, digest, caller.actor.id, self._trust
+            caller, approvals.approve, runner_id, digest, caller.actor.id, self._trust
         )

@@ -4,7 +4,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 
 from teamvars.domain.deliveries import JobToken
-from teamvars.domain.runners import Approval, Runner
+from teamvars.domain.runners import Approval, ApprovalMode, Runner
 from teamvars.protocol import MACHINE
 from teamvars.security import approvals
 from teamvars.security.approvals import Approvals
@@ -23,12 +23,24 @@ class Trust:
     """What is believed of jobs and of runners, without a look at any store."""
 
     def __init__(
-        self, keyring: Keyring, issuers: Sequence[Issuer] = (), tls: ssl.SSLContext | None = None
+        self,
+        keyring: Keyring,
+        issuers: Sequence[Issuer] = (),
+        mode: ApprovalMode = ApprovalMode.OPERATOR,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`tls`: who vouches for the servers of issuers; None: whom this machine trusts."""
+        """`mode`: who approves. `tls`: who vouches for the servers of issuers; None: whom this
+        machine trusts.
+        """
+        self._mode = mode
         self._approvals = Approvals(keyring)
         self._keys = {issuer.url: IssuerKeys(issuer, tls) for issuer in issuers}
         self._sources = {issuer.url: _source(issuer) for issuer in issuers}
+
+    @property
+    def mode(self) -> ApprovalMode:
+        """Who approves."""
+        return self._mode
 
     @property
     def issuers(self) -> Mapping[str, str]:
@@ -46,8 +58,10 @@ class Trust:
         return self._approvals.sealed(runner, approval)
 
     def holds(self, runner: Runner) -> bool:
-        """Whether its approval was made under a key of the keyring, for keys from there."""
-        if runner.approval is None:
+        """Whether its approval was made under a key of the keyring, for keys from there, by a rule
+        that counts in this mode.
+        """
+        if runner.approval is None or not self._mode.accepts(runner.approval.mode):
             return False
         issuer = runner.approval.spec.issuer
         source = "" if issuer is None else self._sources.get(issuer)

@@ -30,7 +30,8 @@ _COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
     CAST(runners.version AS BIGINT), {encoded runners.body}, CAST(runners.created_at AS BIGINT),
     {encoded runners.proposed_by}, CAST(runners.approved_version AS BIGINT),
     {encoded runners.approved_body}, {encoded runners.approved_reach},
-    {encoded runners.approved_issuer}, CAST(runners.approved_at AS BIGINT),
+    {encoded runners.approved_issuer}, {encoded runners.approved_mode},
+    CAST(runners.approved_at AS BIGINT),
     {encoded runners.approved_by}, {encoded runners.approval_key_id},
     CAST(runners.approval_mac AS {bytes})"""
 _TOKEN = (

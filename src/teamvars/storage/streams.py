@@ -67,6 +67,9 @@ _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
         'runner.create', 'runner.update', 'invitation.create', 'invitation.resend'))"""
+# That of the index `audit_entries_standing`, word for word.
+_IS_STANDING = """action IN ('member.add', 'member.remove', 'membership.create',
+    'membership.update', 'invitation.accept', 'user.enable', 'runner.create', 'runner.update')"""
 _BETWEEN = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3"
 _SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
     AND subject_id IN {{each $4}} ORDER BY sequence DESC"""
@@ -259,6 +262,21 @@ async def entries_about(
     """As `entries_between`, those about any of the subjects."""
     rest = f"{_BETWEEN} AND subject_id IN {{each $4}} ORDER BY sequence"
     return await _fetch_entries(tx, rest, *piece, each(subject_ids))
+
+
+async def newest_about(
+    tx: Transaction, stream_id: str, subject_id: str, actions: Collection[str], naming: str | None
+) -> AuditEntry | None:
+    """The newest entry of a stream about a subject, of one of those actions that say where somebody
+    stands; with `naming`, of those whose details have that id.
+    """
+    rest = f"WHERE stream_id = $1 AND subject_id = $2 AND {_IS_STANDING} AND action IN {{each $3}}"
+    args: list[object] = [stream_id, subject_id, each(actions)]
+    if naming is not None:
+        rest += " AND replace(details, CAST($4 AS TEXT), '') <> details"
+        args.append(_json(naming))
+    found = await _fetch_entries(tx, f"{rest} ORDER BY sequence DESC LIMIT 1", *args)
+    return found[0] if found else None
 
 
 async def sizes(tx: Transaction) -> dict[str, int]:

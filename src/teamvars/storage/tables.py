@@ -69,6 +69,7 @@ _OF_APPROVAL: Mapping[str, Callable[[Approval], object]] = {
     "approved_body": lambda approval: approval.spec.encode(),
     "approved_reach": lambda approval: json.dumps(sorted(approval.reach)),
     "approved_issuer": attrgetter("issuer"),
+    "approved_mode": attrgetter("mode"),
     "approved_at": attrgetter("approved_at"),
     "approved_by": attrgetter("approved_by"),
     "approval_key_id": attrgetter("key_id"),

@@ -1,5 +1,6 @@
 """Runners: who may be handed values, as owners propose it and as readers of a workspace see it."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -7,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.decisions.runners import RunnerView
+from teamvars.domain.errors import invalid
 from teamvars.domain.runners import (
     DEFAULT_TTL_SECONDS,
     MAX_DESCRIPTION_CHARACTERS,
@@ -14,6 +16,7 @@ from teamvars.domain.runners import (
     MAX_TTL_SECONDS,
     MAX_WORKSPACES,
     MIN_TTL_SECONDS,
+    ApprovalDraft,
     Change,
     RunnerDraft,
     RunnerStatus,
@@ -37,6 +40,7 @@ _ALL, _ONE = "/api/v2/organizations/{organization}/runners", "/api/v2/runners/{r
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/runners"
 _LINKAGE = f"{_ONE}/relationships/workspaces"
 _WORKSPACES = "workspaces"
+_DIGEST = re.compile("[0-9a-fA-F]{64}")
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _ISSUER = Meta(description="The exact `iss`, one that the operator accepts; with `conditions`.")
 _CONDITIONS = Meta(description="What claims have to be, by name, as exact texts.")
@@ -57,6 +61,26 @@ class RunnerWorkspacesDocument(msgspec.Struct):
     """Workspaces that a runner is to name, or no more, all or none."""
 
     data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_WORKSPACES)]
+
+
+class ApprovalAttributes(msgspec.Struct):
+    """Which version is approved: the one that was looked at."""
+
+    digest: Annotated[str, Meta(pattern=f"^{_DIGEST.pattern}$")]
+
+
+class ApprovalResource(msgspec.Struct):
+    """A runner by its version; `id`, where it is given, is the path's."""
+
+    type: Literal["runners"]
+    attributes: ApprovalAttributes
+    id: str | UnsetType = UNSET
+
+
+class ApprovalDocument(msgspec.Struct):
+    """Approves a version of a runner."""
+
+    data: ApprovalResource
 
 
 class GivenWorkspaces(msgspec.Struct):
@@ -199,6 +223,7 @@ RUNNER = Resource[RunnerView](
         Attribute("digest", str, lambda one: one.digest, when=_is_owner),
         Attribute("approved-version", int | None, _approved_version),
         Attribute("status", RunnerStatus, lambda one: one.status),
+        Attribute("may-approve", bool, lambda one: one.may_approve, when=_is_owner),
     ),
     members=(
         Attribute("relationships", _RELATIONSHIPS),
@@ -208,8 +233,11 @@ RUNNER = Resource[RunnerView](
         "RunnerAttributes": (
             "Who may be handed values. `version` is what was proposed last, `digest` names it for "
             "an approval, and `approved-version` is the one that was approved; nothing is handed "
-            "out but what both versions allow.\n\n"
-            "Readers of a workspace are not told `digest` and `workspace-patterns`."
+            "out but what both versions allow. `may-approve`: it waits for an approval, and the "
+            "caller may give it, unless they or whoever proposed it have not been owners for long "
+            "enough.\n\n"
+            "Readers of a workspace are told none of `digest`, `workspace-patterns` and "
+            "`may-approve`."
         ),
         "RunnerListDocument": "One page of the runners of an organization, or of a workspace.",
     },
@@ -224,6 +252,7 @@ _NEW = RUNNER.new_body(
     relationships={"workspaces": _LINKED},
 )
 _CHANGED = RUNNER.changed_body(attributes={"include-sensitive": False})
+_APPROVED = {"data": {"type": RUNNER.type, "attributes": {"digest": 64 * "0"}}}
 _CHANGES = {
     "POST": (Change.ADD, "addRunnerWorkspaces", "Have a runner name more workspaces, all or none."),
     "PATCH": (
@@ -269,9 +298,50 @@ def routes(runners: Runners) -> list[Route]:
         do.deletes(
             _ONE, "Delete a runner with the tokens of its jobs.", runners.delete, may_forbid=False
         ),
+        _approve(runners),
+        do.acts(
+            f"{_ONE}/actions/revoke",
+            "Revoke the approval: nothing is handed to the runner until it is approved again.",
+            runners.revoke,
+            may_forbid=False,
+            name="revokeRunner",
+        ),
         _linkage(runners),
         *(_change(runners, method) for method in _CHANGES),
     ]
+
+
+def _approve(runners: Runners) -> Route:
+    async def handle(request: Request) -> Response:
+        """Approve the version that was looked at, where owners approve: 409 for any other."""
+        caller, runner_id = request.require_caller(), request.parameters["runner_id"]
+        work = runners.approve(caller, runner_id, _approval(request.document))
+        return await changed(
+            request, work, lambda view: Response.document(200, RUNNER.document(view))
+        )
+
+    return Route(
+        "POST",
+        f"{_ONE}/actions/approve",
+        handle,
+        {200: RUNNER.one},
+        RequestBody(ApprovalDocument, _APPROVED),
+        keyed=True,
+        may_forbid=True,
+        name="approveRunner",
+    )
+
+
+def _approval(document: object) -> ApprovalDraft:
+    """Which version a request approves."""
+    read = Reader(document)
+    id_, attributes = read.changed_resource(RUNNER.type)
+    at = "/data/attributes"
+    digest = read.member({} if attributes is None else attributes, "digest", str, at)
+    if digest is not None and _DIGEST.fullmatch(digest) is None:
+        read.add(invalid("digest", "A digest has 64 hexadecimal digits."))
+    read.refuse_unknown(attributes, {"digest"})
+    return ApprovalDraft(id_, digest, read.faults)
 
 
 def _linkage(runners: Runners) -> Route:

@@ -39,11 +39,11 @@ class Federation:
 
 @pytest.fixture(scope="module")
 def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """A service that accepts tokens of GitHub, by a key of the tests' own."""
+    """A service that accepts tokens of GitHub, by a key of the tests' own; owners approve there."""
     host = Host(tmp_path_factory.mktemp("federation"))
     keys = host.folder / "github.json"
     keys.write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
-    host = host.having(issuers=f"{GITHUB}={keys}")
+    host = host.having(issuers=f"{GITHUB}={keys}", runner_approval="owner")
     host.succeed("init")
     server = Server(host)
     server.host = host.having(public_url=server.url)
@@ -120,6 +120,19 @@ def test_a_runner_is_proposed_changed_and_deleted(owner: Desk) -> None:
     assert "of main" in owner.succeed("runner", "show", made["id"]).out
     owner.succeed("runner", "delete", "main", "--yes")
     assert owner.run("runner", "show", "main").code == 5
+
+
+def test_an_owner_approves_what_was_read_and_takes_it_back(owner: Desk) -> None:
+    proposed = owner.succeed("runner", "create", "ci", "--issuer", GITHUB, *PROVEN, "-w", "network")
+    *_, told = proposed.err.splitlines()
+    program, *line = told.removeprefix("Next: ").split()
+    assert (program, line[:2]) == ("teamvars", ["runner", "approve"])
+    assert owner.run("runner", "approve", line[2].partition("@")[0]).code == 2
+    assert owner.run("runner", "approve", line[2][:-64] + "0" * 64).code == 6
+    assert "version 1 of ci" in owner.succeed(*line).err
+    assert owner.succeed("runner", "show", "ci", "--json").json["status"] == "approved"
+    owner.succeed("runner", "revoke", "ci", "--yes")
+    assert owner.succeed("runner", "show", "ci", "--json").json["status"] == "proposed"
 
 
 def test_every_fault_of_a_runner_is_told(owner: Desk) -> None:

@@ -201,6 +201,46 @@ def delete(api: Api, runner: str, yes: bool) -> None:
     note(f"Deleted: {name}.")
 
 
+@command
+@argument("named", "The version that you have read, as 'runner show' has it.", metavar="ID@DIGEST")
+@connected("organization")
+def approve(api: Api, named: str) -> None:
+    """Approve a version of a runner as an owner, where the operator lets owners approve.
+
+    The digest names all that is approved: the jobs, the workspaces that they reach, the flags and
+    the end. Where one of these has changed since you looked, nothing is approved.
+
+    Example: teamvars runner approve run-8mTqW3xY5kLcN2pR@DIGEST
+    """
+    id_, at_sign, digest = named.partition("@")
+    if not at_sign:
+        raise Misuse("Say what you approve as ID@DIGEST: 'teamvars runner show RUNNER' has both.")
+    document = {"data": {"type": _TYPE, "id": id_, "attributes": {"digest": digest}}}
+    made = api.post(at(_TYPE, id_, "actions", "approve"), document).document["data"]
+    said = made["attributes"]
+    note(f"Approved: version {said['approved-version']} of {said['name']}.")
+
+
+@command
+@runner_argument
+@yes_option
+@connected("organization")
+def revoke(api: Api, runner: str, yes: bool) -> None:
+    """Take the approval of a runner back: nothing is handed to it any more, at once.
+
+    Example: teamvars runner revoke laptop --yes
+    """
+    found = _runner(api, runner)
+    name = found["attributes"]["name"]
+    api.announce(f"Runner {name}")
+    asking.confirm(f"Take the approval of the runner {name} back?", yes=yes)
+    api.post(at(_TYPE, found["id"], "actions", "revoke"), None)
+    note(
+        f"{name} is not approved. What it was handed before, it has: rotate that where you do not "
+        "trust it."
+    )
+
+
 def _path(api: Api) -> str:
     return at("organizations", api.target.organization_name, _TYPE)
 
@@ -277,4 +317,10 @@ def _cell(value: object) -> str:
 
 def _say_next(resource: Any) -> None:
     said = f"{resource['id']}@{resource['attributes']['digest']}"
-    note(f"Next, on the service's host: teamvars approvals approve {said}")
+    if resource["attributes"]["may-approve"]:
+        note(f"Next: teamvars runner approve {said}")
+        return
+    note(
+        f"Next, on the service's host: teamvars approvals approve {said}\n"
+        f"Or another owner, if the operator lets owners approve: teamvars runner approve {said}"
+    )

@@ -1,4 +1,4 @@
-/** Runners of an organization: who may be handed values, what an operator has to approve, and what was handed out. */
+/** Runners of an organization: who may be handed values, what has to be approved, and what was handed out. */
 
 import { Change, read, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
@@ -59,9 +59,38 @@ class RunnersPage {
       runnerText(one),
       h("span", { class: "aside" }, attributes.status === "expired" ? "ended " : "ends ", time(attributes["expired-at"])),
       h("span", {},
+        attributes["approved-version"] !== null
+          && button("Revoke", () => this.#revoke(one), { kind: "bare", "aria-label": `Revoke the approval of ${called}` }),
         button("Change", () => this.place.open((end) => this.#form(one, end)), { kind: "bare", "aria-label": `Change ${called}` }),
         button("Delete", () => this.#delete(one), { kind: "bare", "aria-label": `Delete ${called}` })),
-      approval(one));
+      attributes["may-approve"] ? this.#toApprove(one) : approval(one));
+  }
+
+  #toApprove(one) {
+    const { name: called } = one.attributes;
+    return h("div", { class: "notice made" }, "You may approve it. ",
+      button("Approve", () => this.#approve(one), { kind: "primary", "aria-label": `Approve ${called}` }));
+  }
+
+  /** Approves the version that the row shows, and no other: the digest names it. */
+  async #approve({ id, attributes: { name: called, digest } }) {
+    const text = "Its jobs are handed the values of these workspaces, and what is put into them later. "
+      + "Whoever can change what runs in such a job gets the values.";
+    if (!(await ask(["Approve ", name(called), " as it is shown?"], text, "Approve"))) return;
+    await send("POST", `/runners/${id}/actions/approve`, { data: { type: "runners", id, attributes: { digest } } },
+      { change: new Change() });
+    announce("The runner is approved.");
+    this.element.querySelector("h1").focus(); // what had the focus is gone
+    await this.draw();
+  }
+
+  async #revoke({ id, attributes }) {
+    const text = "Nothing is handed to it until it is approved again. What it was handed before stays with its jobs: rotate that.";
+    if (!(await ask(["Take the approval of ", name(attributes.name), " back?"], text, "Revoke", { kind: "danger" }))) return;
+    await send("POST", `/runners/${id}/actions/revoke`, null, { change: new Change() });
+    announce("The approval is taken back.");
+    this.element.querySelector("h1").focus(); // what had the focus is gone
+    await this.draw();
   }
 
   #form(runner, end) {

@@ -1,0 +1,11 @@
+-- expand, admits 1: a node that does not know the column approves without it, which no approval's
+-- MAC covers, and so hands out nothing until it is approved anew.
+
+-- By whose rule a version was approved: an operator's, or that of owners.
+ALTER TABLE runners ADD COLUMN approved_mode {text};
+
+-- Since when somebody has been an active owner, and who proposed a version: few entries of the trail.
+-- The condition is a query's to repeat.
+CREATE INDEX audit_entries_standing ON audit_entries (stream_id, subject_id, sequence)
+    WHERE action IN ('member.add', 'member.remove', 'membership.create', 'membership.update',
+        'invitation.accept', 'user.enable', 'runner.create', 'runner.update');

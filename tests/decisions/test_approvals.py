@@ -1,0 +1,281 @@
+"""What is approved, by whom, and what is not."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Needs
+from teamvars.decisions.approvals import (
+    SEASONED,
+    Recorded,
+    approve,
+    approve_as_owner,
+    revoke,
+)
+from teamvars.decisions.needs import MembersOf, TeamsOf
+from teamvars.decisions.runners import RunnerView, seen
+from teamvars.domain.audit import SYSTEM_STREAM, Actor, AuditEntry
+from teamvars.domain.errors import Refusal
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner
+from teamvars.domain.users import User
+from tests.decisions.directory import (
+    CREW,
+    NOW,
+    OPERATOR,
+    OWNERS,
+    USER,
+    Answers,
+    actions,
+    found,
+    refused,
+)
+from tests.decisions.test_deliveries import FEDERATED, ISSUER, SPEC, TRUST, Trusting, spec_of
+from tests.decisions.test_runners import knowing
+
+
+def approving(runner: Runner, *, locked: bool = True) -> Found:
+    return found(*knowing(runner), actor=OPERATOR, locked=("org-1",) if locked else ())
+
+
+PROPOSED = replace(FEDERATED, approval=None)
+DIGEST = TRUST.digest(PROPOSED, frozenset({"ws-1"}))
+
+
+def test_an_approval_has_what_the_version_reaches_now() -> None:
+    decided = approve(approving(PROPOSED), "run-1", DIGEST, "root", TRUST)
+    approval = decided.answer.approval
+    assert approval is not None
+    assert (approval.version, approval.spec, approval.reach) == (2, SPEC, frozenset({"ws-1"}))
+    assert (approval.issuer, approval.approved_at, approval.mac) == (ISSUER, NOW, b"mac")
+    assert actions(decided) == [("org-1", "runner.approve")]
+
+
+def test_a_pattern_is_approved_for_what_it_matches_now() -> None:
+    runner = spec_of(PROPOSED, workspace_ids=(), workspace_patterns=("p*",))
+    digest = TRUST.digest(runner, frozenset({"ws-2"}))
+    decided = approve(approving(runner), "run-1", digest, "root", TRUST)
+    assert decided.answer.approval is not None
+    assert decided.answer.approval.reach == {"ws-2"}
+
+
+@pytest.mark.parametrize("digest", ["", DIGEST[:11], "0" * 64, DIGEST + "0"])
+def test_nothing_is_approved_but_what_was_looked_at(digest: str) -> None:
+    assert refused(approve, approving(PROPOSED), "run-1", digest, "root", TRUST) != []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"expires_at": NOW},
+        {"issuer": "https://evil.example"},
+        {"conditions": {}},
+        {"workspace_patterns": ("*",)},
+        {"max_ttl": 10**6},
+    ],
+)
+def test_what_breaks_a_rule_is_not_approved_although_it_stands_in_the_store(
+    more: dict[str, Any],
+) -> None:
+    runner = replace(PROPOSED, spec=replace(SPEC, **more))
+    view = seen(approving(runner), runner, "acme", TRUST)
+    told = refused(approve, approving(runner), "run-1", view.digest, "root", TRUST)
+    assert "invalid_value" in told
+
+
+def test_an_approval_is_decided_under_the_lock_of_its_organization() -> None:
+    with pytest.raises(Needs):
+        approve(approving(PROPOSED, locked=False), "run-1", DIGEST, "root", TRUST)
+
+
+def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
+    decided = revoke(approving(FEDERATED), "run-1")
+    assert decided.answer.approval is None
+    assert actions(decided) == [("org-1", "runner.revoke")]
+    assert revoke(approving(PROPOSED), "run-1").notes == ()
+
+
+BOB = User("user-2", "bob", "bob@example.com", site_admin=False)
+OTHER = Membership("ou-9", "org-1", "acme", BOB, Status.ACTIVE, 1)
+MINE = Membership(
+    "ou-1", "org-1", "acme", replace(BOB, id="user-1", username="alice"), Status.ACTIVE, 1
+)
+LONG_AGO = NOW - SEASONED
+LOCKED = ("org-1", "team-0")
+
+
+def entry(action: str, subject_id: str, at: int = LONG_AGO, by: str = "user-2", **said: Any) -> Any:
+    details = msgspec.json.encode(said).decode()
+    return AuditEntry(
+        "s", 1, at, "user", by, None, "req", action, "x", subject_id, details, "", b"", 2, None, b""
+    )
+
+
+def standing(owner: Membership, since: int = LONG_AGO) -> dict[Any, Any]:
+    """What the trail says of somebody who was put into the owners team then."""
+    return {
+        Recorded("team-0", "team-0", ("member.add", "member.remove"), owner.id): entry(
+            "member.add", "team-0", since
+        ),
+        Recorded(
+            "org-1", owner.id, ("membership.create", "membership.update", "invitation.accept")
+        ): entry("membership.create", owner.id, status="active"),
+        Recorded(SYSTEM_STREAM, owner.user.id, ("user.enable",)): None,
+    }
+
+
+def all_well(**more: Any) -> Answers:
+    """Two owners for a week, of whom the other has proposed the present version."""
+    proposed = entry("runner.update", "run-1", NOW, version=2)
+    return {
+        TeamsOf("org-1"): [OWNERS, CREW],
+        MembersOf("team-0"): [MINE, OTHER],
+        Recorded("org-1", "run-1", ("runner.create", "runner.update")): proposed,
+        **standing(MINE),
+        **standing(OTHER),
+        **more,
+    }
+
+
+class UnderOwners(Trusting):
+    """Where a second owner approves."""
+
+    mode = ApprovalMode.OWNERS
+
+
+class UnderOne(Trusting):
+    """Where any owner approves."""
+
+    mode = ApprovalMode.OWNER
+
+
+DRAFT = ApprovalDraft(digest=DIGEST)
+
+
+def asking(
+    *more: Answers,
+    actor: Actor = USER,
+    trust: Trusting = UnderOwners(),  # noqa: B008 - has no state
+    draft: ApprovalDraft = DRAFT,
+    locked: tuple[str, ...] = LOCKED,
+) -> Decision[RunnerView]:
+    known = found(*knowing(PROPOSED), all_well(), *more, actor=actor, locked=locked)
+    return approve_as_owner(known, "run-1", draft, trust)
+
+
+def test_a_second_owner_approves_by_the_rule_of_owners() -> None:
+    decided = asking()
+    (note,) = decided.notes
+    approval = decided.answer.runner.approval
+    assert approval is not None
+    assert (approval.mode, approval.approved_by) == (ApprovalMode.OWNERS, "user-1")
+    assert note.event.details["proposed-by"] == "user-2"
+
+
+@pytest.mark.parametrize(
+    ("more", "faults"),
+    [
+        ({MembersOf("team-0"): [OTHER]}, 1),
+        ({MembersOf("team-0"): [MINE]}, 1),
+        ({MembersOf("team-0"): []}, 2),
+        ({MembersOf("team-0"): [replace(MINE, status=Status.INVITED), OTHER]}, 1),
+        ({MembersOf("team-0"): [MINE, replace(OTHER, user=replace(BOB, disabled=True))]}, 1),
+        (standing(MINE, LONG_AGO + 1), 1),
+        (standing(OTHER, LONG_AGO + 1), 1),
+        ({**standing(MINE, NOW), **standing(OTHER, NOW)}, 2),
+        ({**standing(MINE), Recorded(SYSTEM_STREAM, "user-1", ("user.enable",)): None}, 0),
+        (
+            {
+                Recorded(SYSTEM_STREAM, "user-1", ("user.enable",)): entry(
+                    "user.enable", "user-1", NOW
+                )
+            },
+            1,
+        ),
+        (
+            {
+                Recorded("team-0", "team-0", ("member.add", "member.remove"), "ou-1"): entry(
+                    "member.remove", "team-0"
+                )
+            },
+            1,
+        ),
+        ({Recorded("team-0", "team-0", ("member.add", "member.remove"), "ou-1"): None}, 1),
+        (
+            {
+                Recorded(
+                    "org-1",
+                    "ou-1",
+                    ("membership.create", "membership.update", "invitation.accept"),
+                ): None
+            },
+            1,
+        ),
+        (
+            {
+                Recorded("org-1", "run-1", ("runner.create", "runner.update")): entry(
+                    "runner.update", "run-1", by="user-1", version=2
+                )
+            },
+            1,
+        ),
+        (
+            {
+                Recorded("org-1", "run-1", ("runner.create", "runner.update")): entry(
+                    "runner.update", "run-1", version=1
+                )
+            },
+            1,
+        ),
+        ({Recorded("org-1", "run-1", ("runner.create", "runner.update")): None}, 1),
+    ],
+)
+def test_every_rule_that_keeps_an_owner_from_approving_is_told(more: Any, faults: int) -> None:
+    told = [] if not faults else ["forbidden"] * faults
+    if told:
+        with pytest.raises(Refusal) as refusal:
+            asking(more)
+        assert [fault.code.word for fault in refusal.value.faults] == told
+    else:
+        assert actions(asking(more)) == [("org-1", "runner.approve")]
+
+
+def test_whether_they_may_is_decided_with_the_owners_locked() -> None:
+    for locked in ((), ("org-1",), ("team-0",)):
+        with pytest.raises(Needs):
+            asking(locked=locked)
+
+
+@pytest.mark.parametrize("trust", [UnderOne(), UnderOwners()])
+def test_a_token_of_a_team_approves_nothing(trust: Trusting) -> None:
+    with pytest.raises(Refusal, match="forbidden"):
+        asking(actor=Actor("team", "team-0", "at-1"), trust=trust)
+
+
+def test_where_one_owner_is_enough_it_is_said_so() -> None:
+    by_oneself = entry("runner.update", "run-1", by="user-1", version=2)
+    more = {Recorded("org-1", "run-1", ("runner.create", "runner.update")): by_oneself}
+    approval = asking(more, trust=UnderOne()).answer.runner.approval
+    assert approval is not None
+    assert approval.mode is ApprovalMode.OWNER
+
+
+def test_a_draft_names_one_version_of_this_runner() -> None:
+    for draft, code in (
+        (replace(DRAFT, digest="0" * 64), "other_digest"),
+        (replace(DRAFT, id="run-2"), "id_conflict"),
+    ):
+        with pytest.raises(Refusal) as refusal:
+            asking(draft=draft)
+        assert refusal.value.faults[0].code.word == code
+
+
+def test_what_is_approved_by_a_rule_as_strict_is_left_alone() -> None:
+    strict, _, lax = ApprovalMode
+    assert strict.accepts(strict)
+    assert lax.accepts(strict)
+    assert not strict.accepts(lax)
+    approved = approve(approving(PROPOSED), "run-1", DIGEST, "root", TRUST).answer
+    assert approve(approving(approved), "run-1", DIGEST, "root", TRUST).notes == ()
