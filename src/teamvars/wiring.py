@@ -170,8 +170,8 @@ def services(
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
-    outbox = Outbox(own_house, mailer)
     trust = Trust(keys, setup.issuers, setup.approval)
+    outbox = Outbox(own_house, mailer, trust)
     return Services(
         database=database,
         changes=changes,

@@ -52,7 +52,7 @@ def proposing(*more: Answers, owner: bool = True, member: bool = True) -> Found:
 def test_a_new_runner_is_approved_for_nothing() -> None:
     decided = create(proposing(), "acme", DRAFT, "run-1", TRUST)
     runner = decided.answer.runner
-    assert decided.writes == (Insert(runner),)
+    assert decided.writes == (Insert(replace(runner, notice_due_at=NOW)),)
     assert (runner.version, runner.approval, runner.spec) == (1, None, SPEC)
     assert decided.answer.status is RunnerStatus.PROPOSED
     assert actions(decided) == [("org-1", "runner.create")]
@@ -89,7 +89,7 @@ def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> 
     assert (after.version, after.spec.max_ttl, after.max_ttl) == (3, 70, 60)
     assert after.approval == FEDERATED.approval
     assert decided.answer.status is RunnerStatus.CHANGED
-    assert decided.writes == (Update(FEDERATED, after),)
+    assert decided.writes == (Update(FEDERATED, replace(after, notice_due_at=NOW)),)
     assert actions(decided) == [("org-1", "runner.update")]
 
 

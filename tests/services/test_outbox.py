@@ -23,7 +23,9 @@ from teamvars.storage.database import Transaction
 from tests.faults.canaries import finds
 from tests.services.altered_trails import Place
 from tests.services.calls import Calls, caller, dump
-from tests.support.deployment import open_deployment
+from tests.services.jobs import approve, propose
+from tests.support.deployment import open_deployment, operator
+from tests.support.jobs import ISSUERS
 from tests.support.mailbox import (
     PASSWORD,
     PUBLIC_URL,
@@ -42,7 +44,7 @@ from tests.support.tenant import Tenant, build_tenant
 @asynccontextmanager
 async def node(calls: Calls, server: Server) -> AsyncIterator[Calls]:
     """A node on the store of the test that sends mail by that server."""
-    setup, tenant = wiring.Setup(mail_server=server), calls.tenant
+    setup, tenant = wiring.Setup(mail_server=server, issuers=ISSUERS), calls.tenant
     url, keys = tenant.deployment.config.url, tenant.deployment.keys
     async with open_deployment(url, keys=keys, setup=setup) as other:
         yield Calls(tenant, other)
@@ -413,3 +415,96 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
     await execute(mailing, "UPDATE invitations SET due_at = 0 WHERE due_at IS NOT NULL")
     assert await mailing.services.outbox.send_next()
     assert await delivery(mailing, made) is Delivery.SENT
+
+
+# What owners are told of runners
+
+
+async def propose_one(calls: Calls) -> str:
+    """A runner that the owner proposes; nothing else waits to be told."""
+    await execute(calls, "UPDATE runners SET notice_due_at = NULL")
+    return await propose(calls.tenant)
+
+
+async def due_of(calls: Calls, runner_id: str) -> tuple[int | None, int]:
+    """When owners are to be told of a runner, and how often that was tried."""
+
+    async def body(tx: Transaction) -> Any:
+        sql = "SELECT notice_due_at, notice_attempts FROM runners WHERE id = $1"
+        return await tx.fetch_one(sql, runner_id)
+
+    due_at, attempts = await calls.services.database.read(body)
+    return due_at, attempts
+
+
+async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    tenant, outbox_ = mailing.tenant, mailing.services.outbox
+    runner_id = await propose_one(mailing)
+    assert await outbox_.send_next()
+    await approve(tenant, runner_id)
+    assert await outbox_.send_next()
+    await mailing.services.approvals.revoke(operator(), runner_id)
+    assert await outbox_.send_next()
+    assert not await outbox_.send_next()
+    told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
+    assert told == ["waits for approval", "approved", "waits for approval"]
+    # `disabled` is an owner as well, and can do nothing about it.
+    assert set(mailbox.recipients) == {f"{mailing.named('owner')[0]}@example.com"}
+    text = mailbox.messages[0].get_content()
+    assert f"{mailing.named('owner')[0]} proposed it" in text
+    assert f"{PUBLIC_URL}/app/{tenant.organization}/runners" in text
+    assert len({message["Message-ID"] for message in mailbox.messages}) == 3
+
+
+async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_the_end(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    runner_id = await propose_one(mailing)
+    mailbox.says["RCPT"] = "451 come back later"
+    for attempt in range(1, 11):
+        assert await mailing.services.outbox.send_next()
+        assert not await mailing.services.outbox.send_next()  # before its time
+        due_at, tried = await due_of(mailing, runner_id)
+        assert due_at is not None
+        assert tried == attempt
+        now = mailing.services.database.now()
+        await execute(
+            mailing, "UPDATE runners SET notice_due_at = $1 WHERE id = $2", now, runner_id
+        )
+    mailbox.says.clear()
+    assert await mailing.services.outbox.send_next()
+    assert mailbox.messages == []
+    assert await due_of(mailing, runner_id) == (None, 0)
+
+
+async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    runner_id = await propose_one(mailing)
+    mailbox.says["RCPT"] = "550 nobody of that name"
+    assert await mailing.services.outbox.send_next()
+    assert await due_of(mailing, runner_id) == (None, 0)
+
+
+async def test_what_has_waited_for_longer_than_a_day_is_no_news(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    runner_id = await propose_one(mailing)
+    await execute(mailing, "UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
+    assert await mailing.services.outbox.send_next()
+    assert mailbox.messages == []
+    assert await due_of(mailing, runner_id) == (None, 0)
+
+
+async def test_news_during_a_message_is_told_next(mailing: Calls, mailbox: Mailbox) -> None:
+    runner_id = await propose_one(mailing)
+    telling = asyncio.create_task(mailing.services.outbox.send_next())
+    with mailbox.held():
+        await mailbox.met.acquire()
+        await approve(mailing.tenant, runner_id)
+    assert await telling
+    assert await mailing.services.outbox.send_next()
+    told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
+    assert told == ["waits for approval", "approved"]

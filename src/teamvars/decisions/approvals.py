@@ -18,6 +18,7 @@ from teamvars.decisions.runners import (
     owned,
     reached,
     seen,
+    told,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
@@ -130,7 +131,7 @@ def revoke(found: Found, runner_id: str) -> Decision[Runner]:
     found.require_locked([runner.organization_id])
     if runner.approval is None:
         return Decision(runner)
-    after = replace(runner, approval=None)
+    after = told(found, replace(runner, approval=None))
     details = {"name": runner.spec.name, "version": runner.approval.version}
     note = found.note(runner.organization_id, "runner.revoke", runner.id, details)
     return Decision(after, (Update(runner, after),), (note,))
@@ -170,7 +171,7 @@ def _approved(
     )
     if trust.holds(runner) and _is_as_good(runner.approval, made):
         return Decision(runner)
-    after = replace(runner, approval=trust.sealed(runner, made))
+    after = told(found, replace(runner, approval=trust.sealed(runner, made)))
     details = {
         "name": runner.spec.name,
         "version": runner.version,

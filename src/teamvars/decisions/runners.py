@@ -152,7 +152,7 @@ def created(found: Found, made: Runner, digest: str) -> Decision[None]:
     """A runner is proposed, with a stream of its own; the digest names what it would hand out."""
     id_, owner_id = made.id, made.organization_id
     note = found.note(owner_id, "runner.create", id_, {**_told(made, digest), **opens(id_)})
-    return Decision(None, (Insert(made),), (note,), {id_: owner_id}, taken=_TAKEN)
+    return Decision(None, (Insert(told(found, made)),), (note,), {id_: owner_id}, taken=_TAKEN)
 
 
 def changed(
@@ -161,7 +161,12 @@ def changed(
     """A version is proposed; the digests name what both would hand out."""
     details = others(_told(before, digests[0]), _told(after, digests[1]))
     note = found.note(after.organization_id, "runner.update", after.id, details)
-    return Decision(None, (Update(before, after),), (note,), taken=_TAKEN)
+    return Decision(None, (Update(before, told(found, after)),), (note,), taken=_TAKEN)
+
+
+def told(found: Found, runner: Runner) -> Runner:
+    """The runner, of which owners are to be told."""
+    return replace(runner, notice_due_at=found.now)
 
 
 def deleted(found: Found, runner: Runner) -> Decision[None]:

@@ -1,4 +1,4 @@
-"""The message that carries the link of an invitation, as plain text and as simple HTML."""
+"""The messages there are: the link of an invitation, and what owners are told of a runner."""
 
 import hashlib
 import html
@@ -8,9 +8,11 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
+from urllib.parse import quote
 
 from teamvars.domain.invitations import Letter
 from teamvars.domain.names import fold
+from teamvars.domain.notices import Notice
 from teamvars.domain.times import moment
 
 # The longest lines there may be, so that the link is in one piece, whatever reads the text.
@@ -19,6 +21,11 @@ _POLICY = SMTP.clone(max_line_length=998)
 # and literal addresses are no way to reach a colleague.
 _LOCAL = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*")
 _DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+
+_UNWANTED = (
+    "If no owner wanted that, delete the runner, look at the organization's audit trail, and "
+    "revoke the tokens of who did it."
+)
 
 
 class Undeliverable(Exception):
@@ -29,20 +36,35 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     """The message. The same letter has the same Message-ID, so that a mailbox can tell a second
     copy. Raises Undeliverable.
     """
-    invited = letter.invited
-    user, domain = reachable(invited.address)
-    message = EmailMessage(policy=_POLICY)
-    message["Subject"] = f"Invitation to {invited.organization}"
-    message["From"] = Address(addr_spec=sender)
-    message["To"] = Address(username=user, domain=domain)
-    message["Date"] = format_datetime(datetime.now(UTC))
-    name = hashlib.sha256(b"message of " + letter.link_hash).hexdigest()[:32]
-    message["Message-ID"] = f"<{name}@{sender.rpartition('@')[2]}>"
-    message["Auto-Submitted"] = "auto-generated"
+    subject = f"Invitation to {letter.invited.organization}"
+    message = _to(letter.invited.address, sender, subject, b"message of " + letter.link_hash)
     link = link_of(public_url, letter.secret)
     asks = f"Open this link to see it and to accept:\n\n{link}"
     message.set_content(f"{_sentence(letter)}\n\n{asks}\n\n{_note(letter)}\n")
     message.add_alternative(_html(letter, link), subtype="html")
+    return message
+
+
+def compose_notice(notice: Notice, sender: str, public_url: str) -> EmailMessage:
+    """The message that tells an owner of a runner, in plain text. Raises Undeliverable."""
+    subject = f"Runner {notice.runner} of {notice.organization}: {notice.status}"
+    message = _to(notice.address, sender, subject, b"notice of " + repr(notice).encode())
+    page = f"{public_url}/app/{quote(notice.organization)}/runners"
+    message.set_content(f"{notice.sentence()}\n\n{page}\n\n{_UNWANTED}\n")
+    return message
+
+
+def _to(address: str, sender: str, subject: str, named: bytes) -> EmailMessage:
+    """A message without content. What bears the same name has the same Message-ID."""
+    user, domain = reachable(address)
+    message = EmailMessage(policy=_POLICY)
+    message["Subject"] = subject
+    message["From"] = Address(addr_spec=sender)
+    message["To"] = Address(username=user, domain=domain)
+    message["Date"] = format_datetime(datetime.now(UTC))
+    name = hashlib.sha256(named).hexdigest()[:32]
+    message["Message-ID"] = f"<{name}@{sender.rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
     return message
 
 

@@ -1,8 +1,10 @@
 """Sending messages through the operator's SMTP server, and telling what a failure means."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from email.message import EmailMessage
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
@@ -17,8 +19,9 @@ from aiosmtplib import (
 )
 
 from teamvars.domain.invitations import Letter
+from teamvars.domain.notices import Notice
 from teamvars.kernel import Discreet
-from teamvars.mail.messages import Undeliverable, compose, reachable
+from teamvars.mail.messages import Undeliverable, compose, compose_notice, reachable
 
 SEND_SECONDS = 30.0
 """How long one message may take, from the connection until the server has taken it."""
@@ -54,17 +57,23 @@ class Server(Discreet, frozen=True):
 
 
 class Mailer:
-    """Sends letters, each through a connection of its own."""
+    """Sends letters and notices, each through a connection of its own."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     async def send(self, letter: Letter) -> None:
         """Returns once the server has taken the message, or raises NotSent."""
-        server = self._server
+        await self._deliver(letter.invited.address, partial(compose, letter))
+
+    async def tell(self, notice: Notice) -> None:
+        """As `send`."""
+        await self._deliver(notice.address, partial(compose_notice, notice))
+
+    async def _deliver(self, address: str, composed: Callable[[str, str], EmailMessage]) -> None:
         try:
-            message = compose(letter, server.sender, server.public_url)
-            recipient = "@".join(reachable(letter.invited.address))
+            message = composed(self._server.sender, self._server.public_url)
+            recipient = "@".join(reachable(address))
         except Undeliverable:
             raise NotSent("no mail can go to such an address", for_good=True) from None
         try:

@@ -1,13 +1,16 @@
-"""The messages of invitations that wait to be sent: each goes out at least once.
+"""The messages that wait to be sent, of invitations and to owners: each goes out at least once.
 
 A message is claimed, sent outside of any transaction, and then settled. Whoever stops in between
 leaves it claimed until `CLAIMED_FOR` is over, and then it is sent again.
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import invitations as decisions
@@ -16,10 +19,21 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
+from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
+from teamvars.domain.runners import Runner
 from teamvars.mail.smtp import SEND_SECONDS, Mailer, NotSent
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
-from teamvars.storage import invitations, organizations, streams
+from teamvars.services.trust import Trust
+from teamvars.storage import (
+    invitations,
+    memberships,
+    organizations,
+    runners,
+    streams,
+    teams,
+    users,
+)
 from teamvars.storage.database import Transaction
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
@@ -33,9 +47,10 @@ log = structlog.get_logger("teamvars.mail")
 class Outbox(UseCases):
     """Sends what waits, one message at a time. Without a mailer nothing ever does."""
 
-    def __init__(self, house: House, mailer: Mailer | None) -> None:
+    def __init__(self, house: House, mailer: Mailer | None, trust: Trust) -> None:
         super().__init__(house)
         self._mailer = mailer
+        self._trust = trust
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -62,6 +77,9 @@ class Outbox(UseCases):
         """Tries the message that has been due for longest; False: there is none."""
         if self._mailer is None:
             return False
+        return await self._send_letter(self._mailer) or await self._tell_owners(self._mailer)
+
+    async def _send_letter(self, mailer: Mailer) -> bool:
         due_at = await self._database.read(invitations.next_due)
         if due_at is None or due_at > self._clock():
             return False
@@ -72,12 +90,76 @@ class Outbox(UseCases):
             await self._settle(waiting, Delivery.FAILED, 0)
             return True
         try:
-            await self._mailer.send(letter)
+            await mailer.send(letter)
         except NotSent as not_sent:
             await self._note(waiting, not_sent)
         else:
             await self._settle(waiting, Delivery.SENT)
         return True
+
+    async def _tell_owners(self, mailer: Mailer) -> bool:
+        """Tells all active owners what has become of a runner. Who cannot be told now is told
+        later, and the others then again.
+        """
+        due_at, now = await self._database.read(runners.next_notice), self._clock()
+        if due_at is None or due_at > now:
+            return False
+        until = now + CLAIMED_FOR
+        claimed = await self._database.write(lambda tx: runners.claim_notice(tx, now, until))
+        if claimed is None:
+            return False
+        runner, attempts = claimed
+        later = None
+        if attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
+            notices = await self._database.read(partial(self._notices, runner=runner, at=now))
+            later = await self._tell(mailer, notices, runner.id, attempts)
+        await self._database.write(lambda tx: runners.settle_notice(tx, runner.id, until, later))
+        return True
+
+    async def _tell(
+        self, mailer: Mailer, notices: Sequence[Notice], runner_id: str, attempts: int
+    ) -> int | None:
+        """When to try again, in µs UTC; None: everybody is told who can be."""
+        later = None
+        for notice in notices:
+            try:
+                await mailer.tell(notice)
+            except NotSent as not_sent:
+                log.warning(
+                    "an owner was not told of a runner",
+                    runner=runner_id,
+                    reason=not_sent.reason,
+                    reply=not_sent.reply or None,
+                    attempts=attempts,
+                )
+                if not not_sent.for_good:
+                    later = self._clock() + retry_after(attempts)
+        return later
+
+    async def _notices(self, tx: Transaction, runner: Runner, at: int) -> list[Notice]:
+        """What each active owner is told."""
+        organization = await organizations.get(tx, runner.organization_id)
+        known = runner if self._trust.holds(runner) else replace(runner, approval=None)
+        stands = known.status(at)
+        who = await users.find(tx, acted(known, stands) or "")
+        by = None if who is None else who.username
+        (team,) = [
+            one for one in await teams.of_organizations(tx, [organization.id]) if one.is_owners
+        ]
+        inside = (await memberships.of_teams(tx, [team.id]))[team.id]
+        return [
+            Notice(
+                one.user.email,
+                organization.name,
+                runner.spec.name,
+                runner.version,
+                stands,
+                by,
+                at,
+            )
+            for one in inside
+            if one.counts_as_owner and one.user.email
+        ]
 
     async def _claim(self, tx: Transaction) -> tuple[Letter | None, invitations.Waiting | None]:
         """The message and what it says; None for one whose seal is broken.

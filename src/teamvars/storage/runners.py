@@ -289,6 +289,44 @@ def _approval(row: Sequence[Any]) -> Approval | None:
         return None
 
 
+# Two nodes may find the same row; the second then finds that it is not due any more.
+_CLAIM_NOTICE = """
+UPDATE runners SET notice_due_at = $2, notice_attempts = notice_attempts + 1
+WHERE notice_due_at <= $1 AND id = (
+    SELECT id FROM runners WHERE notice_due_at <= $1 ORDER BY notice_due_at LIMIT 1
+)
+RETURNING id, CAST(notice_attempts AS BIGINT)
+"""
+
+
+async def next_notice(tx: Transaction) -> int | None:
+    """Since when owners are to be told of a runner, in µs UTC; None: of none."""
+    sql = "SELECT min(notice_due_at) FROM runners WHERE notice_due_at IS NOT NULL"
+    row = await tx.fetch_one(sql)
+    return None if row is None else row[0]
+
+
+async def claim_notice(tx: Transaction, now: int, until: int) -> tuple[Runner, int] | None:
+    """The runner of which owners are to be told first, and how often that has been tried with this;
+    nobody else tries until then.
+    """
+    claimed = await tx.fetch_one(_CLAIM_NOTICE, now, until)
+    return None if claimed is None else (await get(tx, claimed[0]), claimed[1])
+
+
+async def settle_notice(
+    tx: Transaction, runner_id: str, claimed_until: int, due_at: int | None = None
+) -> None:
+    """Owners are told of it, or are to be told then; unless there is news meanwhile."""
+    attempts = "" if due_at is not None else ", notice_attempts = 0"
+    await tx.execute(
+        f"UPDATE runners SET notice_due_at = $3{attempts} WHERE id = $1 AND notice_due_at = $2",
+        runner_id,
+        claimed_until,
+        due_at,
+    )
+
+
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)
 _RECEIPTS = Reading(
     f"{_READ_DELIVERY}, {{encoded workspaces.name}}, {_COLUMNS}",
