@@ -115,6 +115,13 @@ def test_without_a_recording_tests_are_asked_that_bear_the_name_or_import_the_fi
     assert nearest(mutant, [*tests, recorded], 2) == [recorded.id, tests[-1].id]
 
 
+def test_who_may_is_asked_of_every_route_whatever_the_noun() -> None:
+    (mutant, *_) = of_file(ROOT, "src/teamvars/decisions/deliveries.py")
+    files = ("domain/test_ids.py", "web/test_metrics.py", "web/test_authorization.py")
+    tests = [TracedTest(f"tests/{file}::test", frozenset()) for file in files]
+    assert nearest(mutant, tests, 1) == [tests[-1].id]
+
+
 TRYING = """
 import math
 from tests.mutants.mutations import of_file

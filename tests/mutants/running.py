@@ -43,6 +43,9 @@ _LEAST_WORK = 0.02
 """Of these seconds; an event loop that waits for nothing but time takes none."""
 _ON_POSTGRES = "[postgres"
 """What the ids of those tests have."""
+_OF_ALL_ROUTES = "tests/web/test_authorization.py"
+_FOLDER = "PYTEST_DEBUG_TEMPROOT"
+"""Names a process's folder in its environment and in that of whatever it starts."""
 _FAILED = "failed"
 """The file in a process's folder that has the ids of the tests that have failed."""
 
@@ -94,11 +97,12 @@ def _in_turns(ids: Iterable[str]) -> list[str]:
 @cache
 def _distance(path: str, tests: str) -> int:
     """How far a file of tests is from a file of `src`: 0 where it has the same name, as a noun has
-    in every room; 1 where its name has that name or the folder's; 2 where it imports the file.
+    in every room, or asks of every route who may; 1 where its name has that name or the folder's; 2
+    where it imports the file.
     """
     _, _, room, *folders = Path(path).with_suffix("").parts
     name, file = folders[-1] if folders else room, ROOT / tests
-    if file.stem == f"test_{name}":
+    if file.stem == f"test_{name}" or tests == _OF_ALL_ROUTES:
         return 0
     if any(part in file.stem for part in folders):
         return 1
@@ -235,7 +239,7 @@ class _AtCollection:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes who has failed, for the process that waits for this one."""
         if report.failed:
-            with Path(os.environ["PYTEST_DEBUG_TEMPROOT"], _FAILED).open("a") as file:
+            with Path(os.environ[_FOLDER], _FAILED).open("a") as file:
                 file.write(f"{report.nodeid}\n")
 
 
@@ -441,12 +445,18 @@ def _alone(run: Callable[[], int], scratch: str) -> NoReturn:
         os.dup2(nowhere, stream)
     folder = Path(scratch, str(os.getpid()))
     folder.mkdir()
-    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
+    os.environ[_FOLDER] = str(folder)
     os._exit(run())
 
 
 def _cleared(folder: Path) -> Sequence[str]:
-    """The tests that have failed in a process that has ended; nothing is left of it."""
+    """The tests that have failed in a process that has ended; nothing is left of it, nor of the
+    servers that it has started.
+    """
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(_FOLDER) == str(folder):
+                process.kill()
     failed = folder / _FAILED
     ids = failed.read_text().splitlines() if failed.exists() else ()
     shutil.rmtree(folder, ignore_errors=True)
