@@ -19,7 +19,7 @@ from teamvars.decisions.runners import (
 from teamvars.domain.errors import invalid
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerStatus
 from teamvars.domain.workspaces import Workspace
-from tests.decisions.directory import Answers, actions, found, refused, to_acme
+from tests.decisions.directory import NOW, Answers, actions, found, refused, to_acme
 from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST
 
 DRAFT = RunnerDraft(
