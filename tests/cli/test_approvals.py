@@ -1,6 +1,7 @@
 """`approvals`, `server-key` and `exec` as an operator types them."""
 
 import base64
+import hashlib
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from teamvars.protocol import decoded, encoded
 from teamvars.security import keyring
 from tests.cli.conftest import DIRECTORY
 from tests.cli.store import execute
@@ -133,6 +135,19 @@ def test_the_server_key_is_shown_and_rotated_and_the_former_ones_stay(host: Host
     assert (host.data / "keyring.json").stat().st_mode & 0o777 == 0o600
     secret = [base64.b64encode(seed).decode() for seed in seeds(host)]
     assert not any(one in rotated.out + rotated.err + shown for one in secret)
+    trail = host.succeed("audit", "list").out
+    assert not any(one in trail for one in secret)
+    entries = [json.loads(line) for line in trail.splitlines()]
+    made = [one for one in entries if one["action"].startswith("server-key.")]
+    ids = list(json.loads((host.data / "keyring.json").read_text())["server"]["keys"])
+    told = {one["action"]: (one["subject"]["id"], one["details"]) for one in made}
+    prints = [encoded(hashlib.sha256(decoded(text)).digest()) for text in (before, shown)]
+    assert told == {
+        "server-key.create": (ids[0], {"thumbprint": prints[0]}),
+        "server-key.rotate": (ids[1], {"thumbprint": prints[1], "former": ids[0]}),
+    }
+    assert {one["stream"] for one in made} == {"system"}
+    host.succeed("audit", "verify")
     kept = host.succeed("keys", "status", "--json").json
     assert [one["active"] for one in kept if one["purpose"] == "server"] == [False, True]
 
@@ -148,7 +163,16 @@ def test_a_keyring_of_an_older_release_gets_a_server_key_when_it_is_asked_for(ho
     assert "teamvars server-key rotate" in refused.err
     rotated = host.succeed("server-key", "rotate").out
     assert host.succeed("server-key", "show").out == rotated
+    assert '"server-key.rotate"' in host.succeed("audit", "list").out
     assert keyring.load(path).audit.active == document["audit"]["active"]
+
+
+def test_no_key_is_added_that_the_trail_cannot_tell_of(host: Host) -> None:
+    host.succeed("init")
+    (host.data / "teamvars.db").rename(host.data / "elsewhere.db")
+    refused = host.run("server-key", "rotate")
+    assert (refused.code, refused.out) == (1, "")
+    assert len(seeds(host)) == 1
 
 
 def test_a_rotation_keeps_a_link_to_the_keyring(host: Host, tmp_path: Path) -> None:

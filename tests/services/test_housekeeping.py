@@ -309,10 +309,10 @@ async def test_an_installation_is_ready_step_by_step(own_url: str) -> None:
         assert not await installation.is_initialised()
         with pytest.raises(NotReady, match="teamvars init"):
             await installation.require_ready(keys)
-        assert await installation.initialise(keys)
+        assert await installation.initialise(keys, operator())
         await installation.require_ready(keys)
         assert await installation.is_initialised()
-        assert not await installation.initialise(keys)
+        assert not await installation.initialise(keys, operator())
 
 
 async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> None:
@@ -320,7 +320,10 @@ async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> No
     async with installation_on(own_url) as one, installation_on(own_url) as other:
         await one.migrate()
         outcomes = await asyncio.gather(
-            *(node.initialise(k) for node, k in zip((one, other, one), keys, strict=True)),
+            *(
+                node.initialise(k, operator())
+                for node, k in zip((one, other, one), keys, strict=True)
+            ),
             return_exceptions=True,
         )
         assert outcomes.count(True) == 1
@@ -342,7 +345,7 @@ async def test_another_keyring_is_refused_and_touches_nothing(own_calls: Calls) 
     for keys in (stranger, imposter, half):
         for asked in (
             own_calls.services.installation.require_ready(keys),
-            own_calls.services.installation.initialise(keys),
+            own_calls.services.installation.initialise(keys, operator()),
         ):
             with pytest.raises(NotReady, match="not this database's"):
                 await asked

@@ -61,7 +61,7 @@ async def test_every_change_is_refused_and_nothing_is_changed(
         await node.services.database.probe()
     assert words(refused.value) == ["release_too_old"]
     with pytest.raises(installation.NotReady, match="admits no release"):
-        await node.services.installation.initialise(node.keys)
+        await node.services.installation.initialise(node.keys, operator())
     assert [(await tenant.call("owner", "GET", each)).text for each in (path, team)] == before
 
 

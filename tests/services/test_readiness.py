@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,7 +15,7 @@ from teamvars.services import installation
 from teamvars.services.installation import Installation, NotReady, Readiness
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, operator
 
 
 class Counted(Installation):
@@ -130,7 +131,10 @@ async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
 
 async def test_no_other_keyring_is_taken_for_the_stores_own(own_calls: Calls) -> None:
     node, another = own_calls.node, keyring.generate()
-    for ask in (node.services.installation.require_ready, node.services.installation.initialise):
+    for ask in (
+        node.services.installation.require_ready,
+        partial(node.services.installation.initialise, caller=operator()),
+    ):
         with pytest.raises(NotReady, match="The keyring is not this database's"):
             await ask(another)
         await ask(node.keys)

@@ -62,7 +62,7 @@ async def open_deployment(
             watch(database)
         services = wiring.services(database, keys, quota or config.quota, setup=setup)
         await services.installation.migrate()
-        await services.installation.initialise(keys)
+        await services.installation.initialise(keys, operator())
         application = Application(
             wiring.routes(services, keys),
             services.sessions,

@@ -57,6 +57,8 @@ _RUNNER = "name version digest"
 
 ACTIONS: Mapping[str, Action] = {
     ACCEPT: _about("streams", "stream sequence digest row reason"),
+    "server-key.create": _about("server-keys", "thumbprint"),
+    "server-key.rotate": _about("server-keys", "thumbprint", "former"),
     "user.create": _about("users", _USER),
     "user.update": _about("users", f"{_USER} changed", "from"),
     "user.claim": _about("users", f"{_USER} changed", "from"),

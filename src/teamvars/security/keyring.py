@@ -80,9 +80,13 @@ def generate() -> Keyring:
     return Keyring(_new_key_set(MASTER), _new_key_set(AUDIT), _new_key_set(SERVER))
 
 
-def with_server_key(keyring: Keyring) -> Keyring:
+def new_server_key() -> KeySet:
+    """A server key that no keyring has yet."""
+    return _new_key_set(SERVER)
+
+
+def with_server_key(keyring: Keyring, added: KeySet) -> Keyring:
     """The keyring with one server key more, which is in use from now on."""
-    added = _new_key_set(SERVER)
     former = {} if keyring.server is None else keyring.server.keys
     return replace(keyring, server=KeySet(added.active, {**former, **added.keys}))
 
@@ -97,13 +101,13 @@ def save_new(keyring: Keyring, path: Path) -> None:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
 
 
-def add_server_key(path: Path) -> Keyring:
-    """Puts one server key more into the file, which is in use from the next start on; the others
+def add_server_key(path: Path, added: KeySet) -> Keyring:
+    """Puts this server key into the file, which is in use from the next start on; the others
     stay. Of several at once each adds its own.
     """
     whole = path.resolve()  # a link to it stays a link
     with _alone(whole.parent):
-        keyring = with_server_key(load(whole))
+        keyring = with_server_key(load(whole), added)
         whole_files.replace(whole, _text(keyring))
     return keyring
 

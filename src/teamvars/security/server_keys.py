@@ -1,8 +1,10 @@
 """The keys that sign what jobs are handed: their public parts, as clients are given them."""
 
+import hashlib
+
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from teamvars.protocol import server_keys
+from teamvars.protocol import encoded, server_keys
 from teamvars.security.keyring import KeySet
 
 
@@ -12,6 +14,12 @@ def text(key_set: KeySet, *, former: str | None = None) -> str:
     """
     ids = [key_set.active] if former is None else [key_set.active, former]
     return server_keys.shown([_public(key_set.keys[id_]) for id_ in ids])
+
+
+def thumbprint(key_set: KeySet) -> str:
+    """What names the public part of the key that is in use: its SHA-256, in base64url."""
+    public = _public(key_set.keys[key_set.active]).public_bytes_raw()
+    return encoded(hashlib.sha256(public).digest())
 
 
 def _public(seed: bytes) -> Ed25519PublicKey:

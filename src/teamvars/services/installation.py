@@ -12,13 +12,15 @@ from functools import partial
 import msgspec
 import structlog
 
-from teamvars.domain.access import WrappedKey
+from teamvars.decisions import Found
+from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.ids import new_id
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
+from teamvars.security.server_keys import thumbprint
 from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
@@ -96,8 +98,9 @@ class Installation:
             return False
         return bool(await self.database.read(installation.find_checks))
 
-    async def initialise(self, keyring: Keyring) -> bool:
-        """Notes the keyring in a store that has none and begins its history; False: was done.
+    async def initialise(self, keyring: Keyring, caller: Caller) -> bool:
+        """Notes the keyring in a store that has none and begins its history, with the keyring's
+        server key; False: was done.
 
         Raises NotReady when the store has another one, or does not admit this node.
         """
@@ -112,7 +115,14 @@ class Installation:
             if noted:
                 return False
             await installation.insert_checks(tx, keyring.checks(), self._clock())
-            await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM, NO_ORGANIZATION))
+            chain = Chain(keyring)
+            system = chain.open(SYSTEM_STREAM, NO_ORGANIZATION)
+            await streams.insert(tx, system)
+            if (server := keyring.server) is not None:
+                details = {"thumbprint": thumbprint(server)}
+                found = Found(caller, self._clock())
+                event = found.event("server-key.create", server.active, details)
+                await streams.append(tx, *chain.extend(system, event))
             return True
 
         return await self.database.migrate(body)

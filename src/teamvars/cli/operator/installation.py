@@ -10,6 +10,7 @@ from teamvars.cli.operator.context import (
     finish,
     load_settings,
     marking_of,
+    operator,
     renew_mark,
     require_closed,
     run,
@@ -52,7 +53,7 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     async with database_for(config.url, create=True) as database:
         installation = Installation(database, database.now)
         await installation.migrate()
-        await installation.initialise(await _keyring(config, installation))
+        await installation.initialise(await _keyring(config, installation), operator())
     return await renew_mark(config, new_store=new_store)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from teamvars.cli.exits import Failure
-from teamvars.cli.operator.context import load_settings
+from teamvars.cli.operator.context import load_settings, run
 from teamvars.cli.options import command
 from teamvars.cli.output import note, say
 from teamvars.security import keyring, server_keys
@@ -28,11 +28,16 @@ def show() -> None:
 def rotate() -> None:
     """Add a server key to the keyring and print the text for TEAMVARS_SERVER_KEY.
 
-    It names the former key as well, by which nodes sign until they are restarted.
+    It names the former key as well, by which nodes sign until they are restarted. The audit trail
+    has an entry before the keyring has the key.
     """
     config = load_settings()
     before = _of(config, lambda: keyring.load(config.keyring_path)).server
-    after = _of(config, lambda: keyring.add_server_key(config.keyring_path)).server
+    added = keyring.new_server_key()
+    # First the entry: a key that nobody knows of is worse than an entry of a key that never came.
+    said = added.active, server_keys.thumbprint(added), None if before is None else before.active
+    run(lambda services, caller: services.audit.note_server_key(caller, *said))
+    after = _of(config, lambda: keyring.add_server_key(config.keyring_path, added)).server
     assert after is not None  # it was just added
     say(server_keys.text(after, former=None if before is None else before.active))
     if before is not None:
