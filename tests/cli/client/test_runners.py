@@ -15,6 +15,7 @@ from tests.support.commands import Host
 from tests.support.desk import Desk
 from tests.support.handing import Handing
 from tests.support.jobs import job_token
+from tests.support.openid_provider import Provider, provider
 from tests.support.server import Server
 
 _KEY = ECKey.generate_key("P-256", {"kid": "github"})
@@ -31,6 +32,7 @@ class Federation:
     host: Host
     server: Server
     pinned: str
+    provider: Provider
 
     def approve(self, runner: dict[str, str]) -> None:
         """The operator approves what was made."""
@@ -39,16 +41,26 @@ class Federation:
 
 @pytest.fixture(scope="module")
 def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """A service that accepts tokens of GitHub, by a key of the tests' own; owners approve there."""
+    """A service that accepts tokens of GitHub, by a key of the tests' own, and of a provider, whose
+    keys it looks for; owners approve there.
+    """
+    folder = tmp_path_factory.mktemp("provider")
+    with provider(folder) as found, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(found.authority))
+        yield from _federation(tmp_path_factory, found)
+
+
+def _federation(tmp_path_factory: pytest.TempPathFactory, found: Provider) -> Iterator[Federation]:
     host = Host(tmp_path_factory.mktemp("federation"))
     keys = host.folder / "github.json"
     keys.write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
-    host = host.having(issuers=f"{GITHUB}={keys}", runner_approval="owner")
+    host = host.having(issuers=f"{GITHUB}={keys},{found.url}", runner_approval="owner")
     host.succeed("init")
     server = Server(host)
     server.host = host.having(public_url=server.url)
     with server:
-        yield Federation(server.host, server, host.succeed("server-key", "show").out.strip())
+        pinned = host.succeed("server-key", "show").out.strip()
+        yield Federation(server.host, server, pinned, found)
 
 
 @pytest.fixture
@@ -191,6 +203,30 @@ def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     federation.host.succeed("approvals", "revoke", made["id"])
     assert job.run("run", "--", "true").code == 125
     assert "revoked since: rotate API_KEY" in owner.succeed("deliveries", "list").out
+
+
+def test_a_provider_of_others_says_what_a_job_is(
+    owner: Desk, federation: Federation, github: Handing, tmp_path: Path
+) -> None:
+    job, said = job_of(owner, federation, tmp_path), federation.provider
+    words = ("--issuer", said.url, "--condition", "sub=job-7", "-w", "network", "--json")
+    federation.approve(owner.succeed("runner", "create", "ci", *words).json)
+    github.github = lambda audience: said.id_token(audience, "job-7")
+    assert job.succeed("run", "--", "sh", "-c", "echo $API_KEY").out == f"{SECRET}\n"
+    for wrong in (
+        lambda audience: said.id_token(audience, "job-8"),
+        lambda audience: said.id_token(audience.partition("#")[0], "job-7"),
+        lambda audience: said.id_token(audience.swapcase(), "job-7"),
+        lambda audience: _altered(said.id_token(audience, "job-7")),
+    ):
+        github.github = wrong
+        assert job.run("run", "--", "true").code == 125
+
+
+def _altered(token: str) -> str:
+    """The token with another signature."""
+    head, claims, signature = token.split(".")
+    return f"{head}.{claims}.{signature[::-1]}"
 
 
 def test_an_enrolled_machine_is_handed_values(
