@@ -19,7 +19,7 @@ from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
-from teamvars.security.assertions import Unproven, keys_of
+from teamvars.security.assertions import Unproven, public_keys_of
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
@@ -327,10 +327,15 @@ def _issuer(named: NamedIssuer) -> Issuer:
         return Issuer(named.url)
     try:
         content = named.keys.read_bytes()
-        keys_of(content)
-    except (OSError, Unproven):
-        raise SettingsError(f"issuers: {named.keys} cannot be read as a JWK set.") from None
-    return Issuer(named.url, content)
+        public_keys_of(content)
+    except OSError as error:
+        reason = error.strerror
+    except Unproven as unproven:
+        reason = unproven.reason
+    else:
+        return Issuer(named.url, content)
+    text = f"Wrong settings: issuers: {named.keys} does not serve: {reason}."
+    raise SettingsError(text)
 
 
 def worker() -> ASGIApp:
@@ -339,7 +344,7 @@ def worker() -> ASGIApp:
     logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
         return asgi(config, keyring.load(config.keyring_path))
-    except KeyringError as error:  # was there when the server started
+    except (KeyringError, SettingsError) as error:  # was there when the server started
         log.error("a worker cannot start", reason=str(error))
         raise SystemExit(1) from None
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from joserfc.jwk import ECKey
 
 from teamvars.protocol import decoded, encoded
 from teamvars.security import keyring
@@ -184,6 +185,48 @@ def test_a_rotation_keeps_a_link_to_the_keyring(host: Host, tmp_path: Path) -> N
     host.succeed("server-key", "rotate")
     assert path.is_symlink()
     assert len(seeds(host)) == 2
+
+
+def bad_keys() -> dict[str, bytes | None]:
+    """Files of keys that do not serve, by what is said of them; None: there is none."""
+    key = ECKey.generate_key("P-256")
+    secret = key.as_dict(private=True)
+    small = {"kty": "RSA", "n": "w" * 171, "e": "AQAB"}  # 1024 bits
+    return {
+        "No such file": None,
+        "cannot be read": b"keys",
+        "of the issuer that cannot": b'{"keys": 7}',
+        "private or secret": json.dumps({"keys": [secret]}).encode(),
+        "secret keys": b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}',
+        "no key to use": b'{"keys": []}',
+        "from 2048 bits": json.dumps({"keys": [small]}).encode(),
+    }
+
+
+def test_a_file_of_keys_that_does_not_serve_is_refused_and_doctor_says_the_same(
+    host: Host,
+) -> None:
+    host.succeed("init")
+    path = host.folder / "keys.json"
+    named = host.having(issuers=f"https://ci.example.org={path}")
+    for what, content in bad_keys().items():
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+        refused = named.run("serve")
+        assert (refused.code, refused.out) == (2, ""), what
+        assert what in refused.err, refused.err
+        assert f"issuers: {path}" in refused.err
+        assert "Traceback" not in refused.err
+        told = named.run("doctor", "--json")
+        assert told.code == 1
+        said = [one["text"] for one in told.json if one["subject"] == "issuers"]
+        assert len(said) == 1, what
+        assert said[0] in refused.err
+    good = ECKey.generate_key("P-256").as_dict(private=False)
+    path.write_text(json.dumps({"keys": [good, {"kty": "unknown"}]}))
+    told = named.run("doctor", "--json")
+    assert [one["severity"] for one in told.json if one["subject"] == "issuers"] == ["advice"]
 
 
 WHY = ("--reason", "ticket 4711", "--")

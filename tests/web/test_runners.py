@@ -199,3 +199,38 @@ async def test_a_deleted_runner_is_gone(tenant: Tenant) -> None:
     assert (await tenant.call("owner", "DELETE", f"/runners/{made['id']}")).status_code == 204
     assert (await tenant.call("owner", "GET", f"/runners/{made['id']}")).status_code == 404
     assert await tenant.deployment.audit_holds()
+
+
+def belonging(document: dict[str, Any], *, id_: object, type_: str = "organizations") -> object:
+    """The document, with the organization that it means."""
+    whose = {"organization": {"data": {"type": type_, "id": id_}}}
+    relationships = {**document["data"].get("relationships", {}), **whose}
+    return {"data": {**document["data"], "relationships": relationships}}
+
+
+async def test_a_runner_names_no_other_organization_than_its_own(tenant: Tenant) -> None:
+    document = runner_document(tenant.workspaces["network"])
+    at = "/data/relationships/organization/data"
+    other = f"not-{tenant.organization}"
+    bad = runner_document(tenant.workspaces["network"], max_ttl=1)
+    assert await faults(tenant, belonging(bad, id_=other)) == [
+        ("/data/attributes/max-ttl", "invalid_value"),
+        (f"{at}/id", "invalid_value"),
+    ]
+    for wrong, status, pointer in (
+        (belonging(document, id_=7), 422, f"{at}/id"),
+        (belonging(document, id_=tenant.organization, type_="teams"), 409, f"{at}/type"),
+    ):
+        answer = await tenant.call("owner", "POST", path_of(tenant), wrong)
+        assert answer.status_code == status, answer.text
+        assert [one["source"]["pointer"] for one in answer.json()["errors"]] == [pointer]
+    own = belonging(document, id_=tenant.organization.upper())
+    made = (await tenant.call("owner", "POST", path_of(tenant), own)).json()["data"]
+    assert made["relationships"]["organization"]["data"]["id"] == tenant.organization
+    place = f"/runners/{made['id']}"
+    same = {"data": {"type": "runners", "attributes": {"description": "a"}}}
+    changed = await tenant.call("owner", "PATCH", place, belonging(same, id_=other))
+    assert [one["source"]["pointer"] for one in changed.json()["errors"]] == [f"{at}/id"]
+    assert (await tenant.call("owner", "GET", place)).json()["data"]["attributes"]["version"] == 1
+    kept = await tenant.call("owner", "PATCH", place, belonging(same, id_=tenant.organization))
+    assert kept.status_code == 200

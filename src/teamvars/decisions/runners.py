@@ -40,6 +40,7 @@ from teamvars.domain.runners import (
     RunnerStatus,
     WorkspacesDraft,
     conflicts,
+    foreign,
     reach_faults,
     spec_faults,
 )
@@ -138,6 +139,7 @@ def create(
     owner = granted.organization
     blank = RunnerSpec(name="", expires_at=0)
     spec = draft.applied_to(blank)
+    draft = replace(draft, faults=(*draft.faults, *foreign(draft, owner.name)))
     _refuse(found, owner.id, draft, spec, trust)
     if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS:
         detail = f"An organization has at most {MAX_RUNNERS} runners."
@@ -183,7 +185,8 @@ def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> De
     """
     before, name = owned(found, runner_id)
     spec = draft.applied_to(before.spec)
-    draft = replace(draft, faults=(*draft.faults, *conflicts(draft, runner_id)))
+    faults = (*draft.faults, *conflicts(draft, runner_id), *foreign(draft, name))
+    draft = replace(draft, faults=faults)
     _refuse(found, before.organization_id, draft, spec, trust)
     return _renewed(found, before, name, spec, trust)
 

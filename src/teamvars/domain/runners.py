@@ -198,10 +198,11 @@ class Runner(msgspec.Struct, frozen=True):
 
 class RunnerDraft(msgspec.Struct, frozen=True):
     """What a request says of a runner; None where it says nothing usable. `expires_at` in µs UTC,
-    or 0 where that is no time.
+    or 0 where that is no time. `organization` is the name of the one that it means.
     """
 
     id: str | None = None
+    organization: str | None = None
     name: str | None = None
     description: str | None = None
     issuer: str | None = None
@@ -237,6 +238,15 @@ class ApprovalDraft(msgspec.Struct, frozen=True):
     id: str | None = None
     digest: str | None = None
     faults: tuple[Fault, ...] = ()
+
+
+def foreign(draft: RunnerDraft, organization: str) -> list[Fault]:
+    """A fault for another organization than the runner's, which has that name."""
+    if draft.organization is None or fold(draft.organization) == fold(organization):
+        return []
+    at = "/data/relationships/organization/data/id"
+    detail = "A runner belongs to the organization that it is proposed in."
+    return [Fault(Code.INVALID_VALUE, detail, pointer=at)]
 
 
 def conflicts(draft: RunnerDraft | ApprovalDraft, runner_id: str) -> list[Fault]:

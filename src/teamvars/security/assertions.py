@@ -43,6 +43,8 @@ _ACCEPTED = _Accepted()
 _SHORTEST_RSA_BITS = 2048
 _LAST_SECOND = 2**40
 """In µs it is a BIGINT still."""
+_SECRET_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+"""Of a JWK (RFC 7518, section 6)."""
 _REFUSED_MEMBERS = frozenset({"crit", "b64", "jku", "jwk", "x5u", "x5c", "zip", "enc"})
 
 
@@ -110,6 +112,18 @@ def keys_of(document: bytes) -> Sequence[Key]:
         return [_imported(one) for one in json.loads(document)["keys"] if _is_usable(one)]
     except (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Unproven("keys of the issuer that cannot be read") from None
+
+
+def public_keys_of(document: bytes) -> Sequence[Key]:
+    """As `keys_of`, of a set that somebody has put there for us. Raises Unproven also where it has
+    what is secret, or no key that can verify.
+    """
+    keys = keys_of(document)
+    if any(_SECRET_MEMBERS & one.keys() for one in json.loads(document)["keys"]):
+        raise Unproven("it has private or secret keys; give the public ones alone")
+    if not keys:
+        raise Unproven("it has no key to use: RSA from 2048 bits, P-256 or Ed25519, for signatures")
+    return keys
 
 
 def machine_key(issuer: str) -> Key:

@@ -34,7 +34,7 @@ from teamvars.web.http.resource_objects import Identifier, SelfLink, Time, times
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.organizations import owner
+from teamvars.web.organizations import OrganizationLinkage, owner
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/runners", "/api/v2/runners/{runner_id}"
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/runners"
@@ -83,9 +83,10 @@ class ApprovalDocument(msgspec.Struct):
     data: ApprovalResource
 
 
-class GivenWorkspaces(msgspec.Struct):
-    """The workspaces that a runner is to name."""
+class GivenRelationships(msgspec.Struct):
+    """The workspaces that a runner is to name; its organization can be no other than it is."""
 
+    organization: OrganizationLinkage | UnsetType = UNSET
     workspaces: RunnerWorkspacesDocument | UnsetType = UNSET
 
 
@@ -113,7 +114,11 @@ def _draft(
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_WORKSPACES)
-    return {"workspace_ids": ids}
+    whose = read.member(relationships, "organization", dict, "/data/relationships", required=False)
+    at = "/data/relationships/organization"
+    item = read.member(whose, "data", dict, at)
+    organization = None if item is None else read.identifier(item, "organizations", f"{at}/data")
+    return {"workspace_ids": ids, "organization": organization}
 
 
 def _path(one: RunnerView) -> str:
@@ -154,7 +159,7 @@ RUNNER = Resource[RunnerView](
     id=lambda one: one.runner.id,
     path=_path,
     draft=_draft,
-    relations=Relations(GivenWorkspaces, _named, required=False, changeable=True),
+    relations=Relations(GivenRelationships, _named, required=False, changeable=True),
     strict=True,
     attributes=(
         Attribute("name", str, lambda one: one.runner.spec.name, given=str, new=REQUIRED),

@@ -29,7 +29,7 @@ from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation, Outstanding
 from teamvars.services.trust import Trust
-from teamvars.settings import Settings
+from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
@@ -132,6 +132,10 @@ def _before_the_store(config: Settings) -> Iterator[Finding]:
         if name.startswith("TEAMVARS_") and name not in known:  # is silently without effect
             text = f"{name} is not a setting of teamvars. Correct or unset it."
             yield Finding(_PROBLEM, "configuration", text)
+    try:
+        wiring.setup_of(config)
+    except SettingsError as error:  # no server starts, and a worker that has to ends
+        yield Finding(_PROBLEM, "issuers", str(error))
     found = exposures(config)
     for exposure in found:  # also what keeps no server from starting
         yield Finding(_PROBLEM, "permissions", exposure.text)

@@ -10,8 +10,8 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from teamvars import logs, settings
-from teamvars.cli.exits import Failure
+from teamvars import logs, settings, wiring
+from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator.context import (
     finish,
     load_settings,
@@ -24,7 +24,7 @@ from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
-from teamvars.settings import Settings
+from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite
 from teamvars.storage.engines.outages import reason
 from teamvars.storage.engines.servers import is_lasting
@@ -55,6 +55,7 @@ def serve(
     """Serve the API until SIGTERM; requests in flight are finished first."""
     config = load_settings(host=host, port=port, workers=workers, log_format=log_format)
     _require_certificate(config)
+    _require_keys_of_issuers(config)
     finish(_require_ready(config))
     listen(config)
 
@@ -134,6 +135,14 @@ def _most_connections() -> int:
     limit = _MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, _MOST_CONNECTIONS)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     return max(limit - _OTHER_DESCRIPTORS, 1)
+
+
+def _require_keys_of_issuers(config: Settings) -> None:
+    """Ends the command when a file of keys does not serve."""
+    try:
+        wiring.setup_of(config)
+    except SettingsError as error:
+        raise Misuse(str(error)) from None
 
 
 def _require_certificate(config: Settings) -> None:
