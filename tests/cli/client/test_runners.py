@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,12 +12,16 @@ from joserfc.jwk import ECKey
 
 from teamvars.domain.federation import GITHUB
 from tests.cli.client.conftest import ORGANIZATION, PEOPLE
+from tests.clients.test_terraform import terraform
 from tests.support.commands import Host
 from tests.support.desk import Desk
 from tests.support.handing import Handing
 from tests.support.jobs import job_token
 from tests.support.openid_provider import Provider, provider
+from tests.support.postgres import Postgres
 from tests.support.server import Server
+
+__all__ = ["terraform"]
 
 _KEY = ECKey.generate_key("P-256", {"kid": "github"})
 CLAIMS = {"repository_id": "7", "event_name": "push", "ref": "refs/heads/main"}
@@ -39,19 +44,38 @@ class Federation:
         self.host.succeed("approvals", "approve", f"{runner['id']}@{runner['digest']}")
 
 
+on_each_engine = pytest.mark.parametrize("federation", ["sqlite", "postgres"], indirect=True)
+PLANNED = """\
+variable "region" { type = string }
+variable "password" {
+  type = string
+  sensitive = true
+}
+output "seen" {
+  value = "${var.region} ${nonsensitive(sha256(var.password))}"
+}
+"""
+
+
 @pytest.fixture(scope="module")
-def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+def federation(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Federation]:
     """A service that accepts tokens of GitHub, by a key of the tests' own, and of a provider, whose
     keys it looks for; owners approve there.
     """
     folder = tmp_path_factory.mktemp("provider")
     with provider(folder) as found, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(found.authority))
-        yield from _federation(tmp_path_factory, found)
+        host = Host(tmp_path_factory.mktemp("federation"))
+        if getattr(request, "param", "sqlite") == "postgres":
+            server: Postgres = request.getfixturevalue("postgres")
+            server.create_database(name := f"federation-{uuid4()}")
+            host = host.having(database_url=server.url(name))
+        yield from _federation(host, found)
 
 
-def _federation(tmp_path_factory: pytest.TempPathFactory, found: Provider) -> Iterator[Federation]:
-    host = Host(tmp_path_factory.mktemp("federation"))
+def _federation(host: Host, found: Provider) -> Iterator[Federation]:
     keys = host.folder / "github.json"
     keys.write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
     host = host.having(issuers=f"{GITHUB}={keys},{found.url}", runner_approval="owner")
@@ -229,16 +253,72 @@ def _altered(token: str) -> str:
     return f"{head}.{claims}.{signature[::-1]}"
 
 
+def machine_of(owner: Desk, federation: Federation, tmp_path: Path, *words: str) -> Desk:
+    """A machine that is enrolled and approved, by a runner that says so."""
+    job = job_of(owner, federation, tmp_path)
+    public = job.succeed("runner", "init", "--server-key", federation.pinned).out.strip()
+    said = ("--public-key", public, "--pattern", "net*", "--json", *words)
+    federation.approve(owner.succeed("runner", "create", "laptop", *said).json)
+    return job.having(server_key="")
+
+
+@on_each_engine
 def test_an_enrolled_machine_is_handed_values(
     owner: Desk, federation: Federation, tmp_path: Path
 ) -> None:
-    job = job_of(owner, federation, tmp_path)
-    public = job.succeed("runner", "init", "--server-key", federation.pinned).out.strip()
-    words = ("runner", "create", "laptop", "--public-key", public, "--pattern", "net*", "--json")
-    federation.approve(owner.succeed(*words).json)
-    done = job.having(server_key="").succeed("run", "--", "sh", "-c", "echo $API_KEY")
+    done = machine_of(owner, federation, tmp_path).succeed("run", "--", "sh", "-c", "echo $API_KEY")
     assert done.out == f"{SECRET}\n"
     assert "The key of this machine: delivered" in done.err
+
+
+@on_each_engine
+def test_a_machine_that_may_have_nothing_sensitive_is_told_what_is_missing(
+    owner: Desk, federation: Federation, tmp_path: Path
+) -> None:
+    machine = machine_of(owner, federation, tmp_path, "--no-sensitive")
+    refused = machine.run("run", "--", "true")
+    assert refused.code == 125
+    assert "API_KEY" in refused.err
+    done = machine.succeed("run", "--allow-missing", "--tf-var", "--", "env")
+    assert "TF_VAR_region=eu" in done.out
+    assert SECRET not in done.out
+
+
+@on_each_engine
+def test_the_host_has_its_own_way_out_after_a_receipt(owner: Desk, federation: Federation) -> None:
+    organization = owner.succeed("whoami", "--json").json["organization"]["value"]
+    words = ("exec", f"{organization}/network", "--reason", "ticket 4711", "--")
+    command = (*words, "sh", "-c", "echo $API_KEY")
+    assert federation.host.run(*command).code != 0
+    assert federation.host.having(allow_exec=True).succeed(*command).out == f"{SECRET}\n"
+    listed = federation.host.succeed("audit", "list", "--limit", "20", "--json").out
+    receipt = next(
+        one for one in map(json.loads, listed.splitlines()) if one["action"] == DELIVERED
+    )
+    assert receipt["details"]["reason"] == "ticket 4711"
+
+
+@on_each_engine
+def test_a_plan_of_terraform_has_what_the_machine_is_handed(
+    terraform: str, owner: Desk, federation: Federation, tmp_path: Path
+) -> None:
+    password = "canary-of-the-plan"
+    owner.succeed("vars", "set", "password", "--category=tool", "--sensitive", given=password)
+    owner.succeed("vars", "set", "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+    machine = machine_of(owner, federation, tmp_path)
+    (machine.folder / "main.tf").write_text(PLANNED)
+    plan = ("terraform", "plan", "-input=false", "-no-color")
+    seen = f"eu {sha256(password.encode()).hexdigest()}"
+    for options in ((), ("--tf-var",)):
+        planned = machine.succeed("run", *options, "--", *plan, "-out=planned")
+        assert seen in planned.out
+        assert password not in planned.out
+    machine.succeed("run", "--", "terraform", "apply", "-no-color", "planned")
+    told = machine.succeed("run", "--", "terraform", "output", "-raw", "seen")
+    assert told.out == seen
+    assert machine.run("run", "--", *plan, "-var", "region=us").code == 125
+    owner.succeed("vars", "set", "password", "--category=tool", "--sensitive", given="another")
+    assert f"eu {sha256(b'another').hexdigest()}" in machine.succeed("run", "--", *plan).out
 
 
 def test_a_person_is_handed_nothing_sensitive(owner: Desk) -> None:
