@@ -375,6 +375,27 @@ def test_the_directory_file_of_the_operators_document_has_every_key(tmp_path: Pa
     assert None not in msgspec.structs.astuple(team)
 
 
+def test_every_picture_is_shown_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = set(re.findall(r"images/([\w-]+\.png)", "".join(page.read_text() for page in pages)))
+    assert shown == {path.name for path in (ROOT / "docs/images").iterdir()}
+
+
+def test_what_jobs_are_set_up_with_is_yaml_and_names_settings_there_are() -> None:
+    text = (ROOT / "docs/runners.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    read = [document for block in blocks for document in yaml.safe_load_all(block)]
+    assert [one["kind"] for one in read if "kind" in one] == [
+        *("ServiceAccount", "Role", "RoleBinding", "CronJob"),
+    ]
+    assert len(read) == 7
+    runs = re.findall(r"teamvars[ ,]+run[ ,]+--[ ,]+terraform[ ,]+(\w+)", "".join(blocks))
+    assert runs == ["plan", "plan", "plan", "plan", "apply"]
+    settings = set(re.findall(r"TEAMVARS_\w+", "".join(blocks)))
+    known = (ROOT / "docs/cli.md").read_text()
+    assert {name for name in settings if f"`{name}" not in known} == set()
+
+
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/operating.md"])
 def test_no_line_of_prose_is_longer_than_100_characters(name: str) -> None:
     prose = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(), flags=re.DOTALL | re.MULTILINE)

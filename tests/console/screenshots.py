@@ -61,7 +61,7 @@ def printed(out: Path) -> str:
 
 
 async def take(browser: Browser, theme: Theme, url: str, tokens: dict[str, str]) -> None:
-    """All pictures in one theme; nothing is saved."""
+    """All pictures in one theme; nothing is saved but a proposal."""
     context = await browser.new_context(
         color_scheme=theme, viewport={"width": 1080, "height": 860}, reduced_motion="reduce"
     )
@@ -98,7 +98,26 @@ async def take(browser: Browser, theme: Theme, url: str, tokens: dict[str, str])
     await page.get_by_text("Nobody is added yet").wait_for()
     await page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     await picture(page, "members", theme)
+    await runners(page, url)
+    await picture(page, "runners", theme)
     await context.close()
+
+
+async def runners(page: Page, url: str) -> None:
+    """A runner is proposed beside the one that the sample data has."""
+    await page.goto(f"{url}/app/acme/runners")
+    await page.get_by_role("button", name="Propose a runner").wait_for()
+    if await page.get_by_text("release-of-main").count():
+        return
+    await page.get_by_role("button", name="Propose a runner").click()
+    form = page.get_by_role("form", name="A new runner")
+    await form.get_by_label("Name", exact=True).fill("release-of-main")
+    await form.get_by_role("radio", name="It has a key of its own").check()
+    await form.get_by_label("Public key").fill("A" * 42 + "E")
+    await form.get_by_label("Workspaces").fill("checkout")
+    await form.get_by_role("button", name="Propose").click()
+    await form.wait_for(state="detached")
+    await page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
 
 
 async def conflict(page: Page, url: str, token: str) -> None:
