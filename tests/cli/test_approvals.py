@@ -187,6 +187,30 @@ def test_a_rotation_keeps_a_link_to_the_keyring(host: Host, tmp_path: Path) -> N
     assert len(seeds(host)) == 2
 
 
+def found_of_runners(host: Host) -> dict[str, str]:
+    """What `doctor` says, by how bad it is, with the runners it is said of."""
+    told = host.run("doctor", "--json").json
+    return {one["text"]: one["severity"] for one in told if one["subject"] == "runners"}
+
+
+def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Host) -> None:
+    def says(severity: str, *parts: str, host: Host = proposed) -> bool:
+        found = found_of_runners(host).items()
+        return any(s == severity and all(part in text for part in parts) for text, s in found)
+
+    waiting = "acme/deploy, acme/host) wait for approval", "teamvars approvals list"
+    assert says("advice", *waiting)
+    proposed.succeed("approvals", "approve", named(proposed))
+    proposed.succeed("approvals", "approve", named(proposed, "host"))
+    assert found_of_runners(proposed) == {}
+    apply_with(proposed, "[network, payments]", "[network, payments, net-2]")
+    assert says("advice", "1: acme/deploy) match workspaces")
+    elsewhere = proposed.having(issuers="github")
+    assert says("problem", "1: acme/deploy) name an issuer", "TEAMVARS_ISSUERS", host=elsewhere)
+    execute(proposed, "UPDATE runners SET approved_version = approved_version + 1")
+    assert says("problem", "acme/deploy, acme/host) have an approval that does not hold")
+
+
 def bad_keys() -> dict[str, bytes | None]:
     """Files of keys that do not serve, by what is said of them; None: there is none."""
     key = ECKey.generate_key("P-256")

@@ -14,14 +14,27 @@ IN_ENVIRONMENT = replace(SPEC, conditions={"environment": "prod"})
 WAYS = Ways([GITHUB], has_url=True, has_server_key=True)
 
 
-def examined(spec: RunnerSpec = SPEC, *, holds: bool = True) -> Examined:
-    """A runner that was approved once."""
-    approval = Approval(1, spec, frozenset(), GITHUB, ApprovalMode.OPERATOR, 0, "tester", "ak", b"")
-    return Examined("acme/ci", Runner("run-1", "org-1", 1, spec, 0, None, approval), holds)
+PATTERN = replace(SPEC, workspace_patterns=("net*",))
+
+
+def examined(
+    spec: RunnerSpec = SPEC, *, holds: bool = True, version: int = 1, reach: str = "ws-1"
+) -> Examined:
+    """A runner whose first version was approved, for that workspace, where there is `network`."""
+    by = GITHUB, ApprovalMode.OPERATOR, 0, "tester", "ak", b""
+    approval = Approval(1, spec, frozenset({reach}), *by)
+    runner = Runner("run-1", "org-1", version, spec, 0, None, approval)
+    return Examined("acme/ci", runner, holds, {"ws-1": "network"})
+
+
+def unapproved(spec: RunnerSpec = SPEC) -> Examined:
+    """The same, proposed."""
+    return Examined("acme/ci", Runner("run-1", "org-1", 1, spec, 0), holds=False)
 
 
 def test_nothing_is_said_where_all_is_well() -> None:
     assert runner_findings([examined()], WAYS, NOW) == []
+    assert runner_findings([examined(PATTERN)], WAYS, NOW) == []
     assert runner_findings([], replace(WAYS, issuers=[]), NOW) == []
 
 
@@ -31,6 +44,26 @@ def test_nothing_is_said_where_all_is_well() -> None:
         (examined(holds=False), WAYS, Severity.PROBLEM, "altered"),
         (examined(IN_ENVIRONMENT), WAYS, Severity.ADVICE, "protection rules"),
         (examined(replace(SPEC, expires_at=NOW + SOON)), WAYS, Severity.ADVICE, "14 days"),
+        (examined(replace(SPEC, expires_at=NOW)), WAYS, Severity.ADVICE, "runner update NAME"),
+        (
+            unapproved(replace(SPEC, issuer="https://o", expires_at=NOW)),
+            replace(WAYS, issuers=[]),
+            Severity.ADVICE,
+            "have ended",
+        ),
+        (unapproved(), WAYS, Severity.ADVICE, "wait for approval. Look: teamvars approvals list"),
+        (examined(version=2), WAYS, Severity.ADVICE, "wait for approval"),
+        (examined(holds=False, version=2), WAYS, Severity.PROBLEM, "does not hold"),
+        (examined(holds=False), replace(WAYS, issuers=[]), Severity.PROBLEM, "not accepted"),
+        (unapproved(), replace(WAYS, issuers=[]), Severity.PROBLEM, "TEAMVARS_ISSUERS and restart"),
+        (
+            examined(replace(SPEC, workspace_patterns=("net*", "prod-*"))),
+            WAYS,
+            Severity.ADVICE,
+            "no workspace matches",
+        ),
+        (examined(PATTERN, reach="ws-2"), WAYS, Severity.ADVICE, "wait for the next approval"),
+        (examined(replace(SPEC, allow_unbound=True)), WAYS, Severity.ADVICE, "--bound"),
         (examined(), replace(WAYS, has_url=False), Severity.PROBLEM, "TEAMVARS_PUBLIC_URL"),
         (examined(), replace(WAYS, has_server_key=False), Severity.PROBLEM, "server-key rotate"),
         (examined(), replace(WAYS, issuers=[GITHUB, "https://o"]), Severity.ADVICE, "https://o"),
@@ -42,6 +75,7 @@ def test_each_is_one_finding(one: Examined, ways: Ways, severity: Severity, text
     assert text in found.text
 
 
-def test_a_runner_that_has_ended_needs_nothing() -> None:
-    ended = examined(replace(SPEC, expires_at=NOW))
-    assert runner_findings([ended], replace(WAYS, has_url=False), NOW) == []
+def test_a_runner_that_has_ended_needs_no_address_and_no_approval() -> None:
+    ended = examined(replace(SPEC, expires_at=NOW, allow_unbound=True), holds=False)
+    (found,) = runner_findings([ended], replace(WAYS, has_url=False), NOW)
+    assert "have ended" in found.text

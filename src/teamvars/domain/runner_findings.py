@@ -1,24 +1,50 @@
 """What `doctor` finds of runners: what nobody is handed anything for, and what soon ends."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.federation import IssuerKind, kind_of
 from teamvars.domain.runners import Runner
 
+_Told = tuple[Severity, Sequence["Examined"], str]
+"""How bad it is, of which runners, and what is said of them."""
 SOON = 14 * 24 * 3600 * 1_000_000
 """Microseconds before its end that a runner is named."""
 _MOST_NAMED = 20
 
 
 class Examined(msgspec.Struct, frozen=True):
-    """A runner, as ORG/NAME, and whether its approval is one that was made with the keyring."""
+    """A runner, as ORG/NAME, whether its approval is one that was made with the keyring, and the
+    workspaces of its organization: names by id.
+    """
 
     title: str
     runner: Runner
     holds: bool
+    workspaces: Mapping[str, str] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether its present version was never approved."""
+        approval = self.runner.approval
+        return approval is None or approval.version != self.runner.version
+
+    @property
+    def joins(self) -> bool:
+        """Whether its approved version matches workspaces that were not there at the approval."""
+        approval = self.runner.approval
+        reach = self.runner.spec.reach(self.workspaces)
+        return approval is not None and not self.waits and bool(reach - approval.reach)
+
+    @property
+    def has_idle_pattern(self) -> bool:
+        """Whether a pattern matches no workspace."""
+        spec = self.runner.spec
+        alone = (replace(spec, workspace_patterns=(one,)) for one in spec.workspace_patterns)
+        return any(not any(map(one.is_named, self.workspaces.values())) for one in alone)
 
 
 class Ways(msgspec.Struct, frozen=True):
@@ -33,41 +59,11 @@ class Ways(msgspec.Struct, frozen=True):
 
 def runner_findings(examined: Sequence[Examined], ways: Ways, now: int) -> list[Finding]:
     """What somebody should know of them, or mend; nothing where there are none and no issuers."""
-    altered = [one for one in examined if one.runner.approval is not None and not one.holds]
+    told = [*_of_ended(examined, now)]
+    going = [one for one in examined if one.runner.spec.expires_at > now]
+    told += _of_approvals(going, ways)
     approved = [one for one in examined if one.holds and one.runner.expires_at() > now]
-    told = (
-        (
-            Severity.PROBLEM,
-            altered,
-            (
-                "have an approval that does not hold: the row was altered, or the issuer's keys or "
-                "TEAMVARS_ISSUERS are others. Nothing is handed out. Look: teamvars approvals list"
-            ),
-        ),
-        (
-            Severity.ADVICE,
-            [one for one in approved if _rests_on_environment(one.runner)],
-            (
-                "rest on an environment of GitHub, which protects nothing unless it has protection "
-                "rules. Look there: the service cannot"
-            ),
-        ),
-        (
-            Severity.ADVICE,
-            [one for one in approved if one.runner.expires_at() <= now + SOON],
-            "end within 14 days. Propose a later end, and approve it",
-        ),
-        (
-            Severity.PROBLEM,
-            [] if ways.has_url else approved,
-            "are approved, and no job gets a token. Set TEAMVARS_PUBLIC_URL",
-        ),
-        (
-            Severity.PROBLEM,
-            [] if ways.has_server_key else approved,
-            "are approved, and nothing signs what they are handed. Run: teamvars server-key rotate",
-        ),
-    )
+    told += [*_of_approved(approved, now), *_of_ways(approved, ways)]
     found = [
         Finding(severity, "runners", f"{_named(some)} {what}.")
         for severity, some, what in told
@@ -78,6 +74,80 @@ def runner_findings(examined: Sequence[Examined], ways: Ways, now: int) -> list[
         text = f"TEAMVARS_ISSUERS has issuers that no runner names: {', '.join(unused)}."
         found.append(Finding(Severity.ADVICE, "issuers", text))
     return found
+
+
+def _of_ended(examined: Sequence[Examined], now: int) -> Iterator[_Told]:
+    ended = [one for one in examined if one.runner.spec.expires_at <= now]
+    yield (
+        Severity.ADVICE,
+        ended,
+        (
+            "have ended: nothing is handed out. Propose a later end: teamvars runner update NAME "
+            "--expires 60d; or: teamvars runner delete NAME"
+        ),
+    )
+
+
+def _of_approvals(going: Sequence[Examined], ways: Ways) -> Iterator[_Told]:
+    """Of those that have not ended: whether they are approved, and for an issuer that counts."""
+    foreign = [one for one in going if one.runner.spec.issuer not in (None, *ways.issuers)]
+    yield (
+        Severity.PROBLEM,
+        foreign,
+        (
+            "name an issuer that is not accepted: nothing is handed out. Add it to "
+            "TEAMVARS_ISSUERS and restart, or: teamvars runner delete NAME"
+        ),
+    )
+    rest = [one for one in going if one not in foreign]
+    altered = [one for one in rest if one.runner.approval is not None and not one.holds]
+    yield (
+        Severity.PROBLEM,
+        altered,
+        (
+            "have an approval that does not hold: the row was altered, a key of the keyring is "
+            "gone, or the issuer's keys or TEAMVARS_RUNNER_APPROVAL are others. Nothing is handed "
+            "out. Look: teamvars approvals list"
+        ),
+    )
+    waiting = [one for one in rest if one not in altered and one.waits]
+    what = "wait for approval. Look: teamvars approvals list"
+    yield Severity.ADVICE, waiting, what
+
+
+def _of_approved(approved: Sequence[Examined], now: int) -> Iterator[_Told]:
+    """Of those that may be handed values: what people should know of them."""
+    advice = Severity.ADVICE
+    idle = [one for one in approved if one.has_idle_pattern]
+    what = "have a pattern that no workspace matches. Look: teamvars approvals list"
+    yield advice, idle, what
+    joining = [one for one in approved if one.joins]
+    what = "match workspaces that wait for the next approval. Look: teamvars approvals list"
+    yield advice, joining, what
+    what = (
+        "rest on an environment of GitHub, which protects nothing unless it has protection rules. "
+        "Look there, the service cannot: gh api repos/OWNER/REPOSITORY/environments"
+    )
+    yield advice, [one for one in approved if _rests_on_environment(one.runner)], what
+    what = (
+        "take tokens that name no key: whoever has one first gets the values. Where jobs can do "
+        "without: teamvars runner update NAME --bound"
+    )
+    yield advice, [one for one in approved if one.runner.allows_unbound], what
+    soon = [one for one in approved if one.runner.expires_at() <= now + SOON]
+    what = (
+        "end within 14 days. Propose a later end, and approve it: teamvars runner update NAME "
+        "--expires 60d"
+    )
+    yield advice, soon, what
+
+
+def _of_ways(approved: Sequence[Examined], ways: Ways) -> Iterator[_Told]:
+    """What keeps those from being handed anything that may be."""
+    what = "are approved, and no job gets a token. Set TEAMVARS_PUBLIC_URL"
+    yield Severity.PROBLEM, [] if ways.has_url else approved, what
+    what = "are approved, and nothing signs what they are handed. Run: teamvars server-key rotate"
+    yield Severity.PROBLEM, [] if ways.has_server_key else approved, what
 
 
 def _rests_on_environment(runner: Runner) -> bool:

@@ -31,6 +31,7 @@ from teamvars.storage import (
     runners,
     streams,
     tokens,
+    workspaces,
 )
 from teamvars.storage.database import Database, Transaction
 
@@ -101,9 +102,20 @@ class Diagnosis:
 
         async def body(tx: Transaction) -> list[Examined]:
             owners = {one.id: one.name for one in (await organizations.every(tx)).values()}
+            found = await runners.every(tx)
+            of: dict[str, dict[str, str]] = {id_: {} for id_ in owners}
+            for space, _ in await workspaces.of_organizations(
+                tx, {one.organization_id for one in found}
+            ):
+                of[space.organization_id][space.id] = space.name
             return [
-                Examined(f"{owners[one.organization_id]}/{one.spec.name}", one, trust.holds(one))
-                for one in await runners.every(tx)
+                Examined(
+                    f"{owners[one.organization_id]}/{one.spec.name}",
+                    one,
+                    trust.holds(one),
+                    of[one.organization_id],
+                )
+                for one in found
             ]
 
         examined = await self._database.read(body)
