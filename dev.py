@@ -177,6 +177,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "measure what commands of the client cost",
         partial(run, "dev", "python -m bench.client"),
     ),
+    "deliveries": (
+        "measure what it costs to hand a job its values",
+        partial(run, "bench", "python -m bench.deliveries"),
+    ),
     "jobs": (
         "count keystrokes and requests of five jobs, by command, by curl and by pytfe",
         partial(run, "dev", "python -m bench.jobs"),

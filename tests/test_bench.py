@@ -1,5 +1,6 @@
 """What measures runs: each documented command in its short form, and the parts of the benchmark."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import dataset, openbao, programs, references, report, stage
+from bench import dataset, deliveries, openbao, programs, references, report, stage
 from bench.core import POSTGRES_URL
 from bench.dataset import EMPTY, SPREAD, Dataset
 from bench.jobs import JOBS
@@ -51,6 +52,14 @@ def test_the_figures_of_the_core_hold_and_each_change_is_counted_once(postgres: 
             assert f"{statements} statements, 1 transaction" in row
     assert "MISSED" not in printed
     assert "serve: from start to the first answer" in printed
+
+
+async def test_jobs_of_the_benchmark_are_given_their_values(tmp_path: Path) -> None:
+    async with deliveries.serving(tmp_path, None) as (served, tenant, desk):
+        giver = deliveries.ours("SQLite", served, tenant)
+        rate, spent = await asyncio.to_thread(deliveries.pairs, giver, deliveries.CONNECTIONS)
+        assert min(rate, spent) > 0
+        assert "delivered" in desk.succeed("run", "--", "true").err
 
 
 @pytest.mark.parametrize("module", ["bench.hcl", "bench.json_parsers"])

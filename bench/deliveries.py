@@ -1,0 +1,328 @@
+"""What it costs to hand a job its values: `python3 dev.py deliveries`.
+
+A job shows what its issuer says of it and gets a token for that, and with the token 50 variables,
+20 of them sensitive. OpenBao does the like in the same run: a login with the same kind of JWT, and
+one read of a secret with 50 values. Then what others feel beside 20 deliveries a second, and what
+`run` takes. Promised: as many a second as OpenBao's; lists and creates at 0.95 of their rate; `run
+-- true` in 6 times what `gh --version` takes. `--quick` measures little, and holds nothing against
+the promise.
+"""
+
+import argparse
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+from joserfc.jwk import ECKey
+
+from bench import machine, openbao, programs, wrk
+from bench.wrk import NUMBER, Plan, Request
+from teamvars import settings, wiring
+from teamvars.protocol import encoded
+from teamvars.protocol.job_keys import JobKey
+from teamvars.security import keyring
+from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
+from teamvars.storage.engines import database_for
+from tests.support.commands import SCRIPT, Host
+from tests.support.desk import Desk
+from tests.support.jobs import ISSUER, job_token, runner_document
+from tests.support.patience import HANGS
+from tests.support.postgres import LocalPostgres
+from tests.support.served_deployment import ServedDeployment
+from tests.support.server import Server
+from tests.support.tenant import JSON_API, Tenant, build_tenant
+
+VARIABLES, SENSITIVE = 50, 20
+CONNECTIONS = 8
+PER_SECOND = 20
+"""Deliveries, beside which others are measured."""
+FORM = "application/x-www-form-urlencoded"
+RATE, BESIDE, RUN = 1.0, 0.95, 6.0
+"""What is promised."""
+
+_KEY = ECKey.generate_key("P-256", {"kid": "bench"})
+_JOB = JobKey.generate()
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long everything is measured."""
+
+    rounds: int
+    pairs: int
+    seconds: int
+
+
+QUICK, THOROUGH = Effort(1, 40, 1), Effort(5, 400, 3)
+
+Ask = Callable[[http.client.HTTPConnection, str], None]
+"""Shows a JWT and gets the values with what it is given for that."""
+
+
+@dataclass(frozen=True)
+class Giver:
+    """A server that gives values to jobs: `jwt` makes what one of them shows."""
+
+    name: str
+    url: str
+    pid: int
+    jwt: Callable[[], str]
+    ask: Ask
+
+
+def main() -> int:
+    """Prints the figures beside what is promised; fails when one is missed."""
+    parser = argparse.ArgumentParser(prog="dev.py deliveries", description="Measure deliveries.")
+    parser.add_argument("--quick", action="store_true", help="little, and held against nothing")
+    quick = parser.parse_args().quick
+    programs.require()
+    if programs.OPENBAO not in programs.versions():
+        print("OpenBao cannot be run here, and so nothing that deliveries are compared with.")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="teamvars-bench-") as folder:
+        missed = asyncio.run(_measure(Path(folder), QUICK if quick else THOROUGH))
+    return int(missed and not quick)
+
+
+async def _measure(folder: Path, effort: Effort) -> bool:
+    missed = False
+    with (
+        LocalPostgres(durable=True) as postgres,
+        openbao.for_jobs(
+            folder / "openbao", _KEY.as_pem(private=False).decode(), ISSUER, VARIABLES
+        ) as (url, pid),
+    ):
+        reference = Giver(programs.OPENBAO, url, pid, lambda: _jwt(openbao.AUDIENCE), _by_openbao)
+        postgres.create_database("deliveries")
+        for name, store in (("SQLite", None), ("PostgreSQL", postgres.url("deliveries"))):
+            (place := folder / name).mkdir()
+            async with serving(place, store) as (served, tenant, desk):
+                giver = ours(name, served, tenant)
+                missed |= _rate(giver, reference, effort)
+                missed |= _beside(giver, tenant, effort)
+                if store is None:
+                    missed |= _run(desk, effort)
+    return missed
+
+
+def _rate(giver: Giver, reference: Giver, effort: Effort) -> bool:
+    """How often a second, to the reference; both take turns."""
+    for one in (giver, reference):
+        pairs(one, CONNECTIONS)  # warms up
+    rounds = [
+        [pairs(one, effort.pairs) for one in (giver, reference)] for _ in range(effort.rounds)
+    ]
+    ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in rounds)
+    for position, one in enumerate((giver, reference)):
+        rate = statistics.median(each[position][0] for each in rounds)
+        spent = statistics.median(each[position][1] for each in rounds)
+        print(f"{one.name:12} {rate:7,.0f} a second, {spent:5.2f} ms of the processor each")
+    return _told(f"deliveries, {giver.name} / {reference.name}", ratio, at_least=RATE)
+
+
+def pairs(giver: Giver, count: int) -> tuple[float, float]:
+    """How many jobs a second are given their values, and what each costs, in ms."""
+    shown = [[giver.jwt() for _ in range(count // CONNECTIONS)] for _ in range(CONNECTIONS)]
+
+    def work(jwts: Sequence[str]) -> None:
+        connection = http.client.HTTPConnection(urlsplit(giver.url).netloc, timeout=HANGS)
+        for jwt in jwts:
+            giver.ask(connection, jwt)
+        connection.close()
+
+    spent, begun = machine.cpu_seconds(giver.pid), time.monotonic()
+    with ThreadPoolExecutor(CONNECTIONS) as threads:
+        list(threads.map(work, shown))
+    elapsed, done = time.monotonic() - begun, sum(map(len, shown))
+    return done / elapsed, (machine.cpu_seconds(giver.pid) - spent) / done * 1000
+
+
+def _beside(giver: Giver, tenant: Tenant, effort: Effort) -> bool:
+    """What a list and a create keep of their rate beside deliveries."""
+    path = f"/api/v2{tenant.vars_path('payments')}"
+    headers = {"Authorization": f"Bearer {tenant.tokens['owner']}", "Content-Type": JSON_API}
+    attributes = {"key": f"k_{NUMBER}", "value": "eu", "description": "", "category": "env"}
+    body = json.dumps({"data": {"type": "vars", "attributes": attributes}})
+    missed = False
+    for name, request in (
+        ("list of 50", Request("GET", f"/api/v2{tenant.vars_path()}")),
+        ("create", Request("POST", path, body)),
+    ):
+        plan, ratios = Plan([request], headers), []
+        for _ in range(effort.rounds):
+            alone = wrk.run(giver.url, plan, effort.seconds, wrk.CONNECTIONS).per_second
+            with _delivering(giver):
+                both = wrk.run(giver.url, plan, effort.seconds, wrk.CONNECTIONS).per_second
+            ratios.append(both / alone)
+        about = f"{name}, {giver.name}, beside {PER_SECOND} deliveries a second"
+        missed |= _told(about, statistics.median(ratios), at_least=BESIDE)
+    return missed
+
+
+@contextmanager
+def _delivering(giver: Giver) -> Iterator[None]:
+    """Meanwhile jobs come at a steady rate."""
+    stopped = threading.Event()
+
+    def work() -> None:
+        connection = http.client.HTTPConnection(urlsplit(giver.url).netloc, timeout=HANGS)
+        due = time.monotonic()
+        while not stopped.wait(max(0.0, due - time.monotonic())):
+            due += 1 / PER_SECOND
+            giver.ask(connection, giver.jwt())
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _run(desk: Desk, effort: Effort) -> bool:
+    """What `run -- true` takes with a delivery, to GitHub's client that says its version."""
+    gh = shutil.which("gh")
+    if gh is None:
+        print("gh is not here, and so nothing that `run -- true` is compared with.")
+        return False
+    commands = {"run": [SCRIPT, "run", "--", "true"], "gh": [gh, "--version"]}
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(1 + 3 * effort.rounds):
+        for name, words in commands.items():
+            begun = time.monotonic()
+            subprocess.run(
+                words, env=desk.environment, cwd=desk.folder, check=True, capture_output=True
+            )
+            taken[name].append(time.monotonic() - begun)
+    ours, theirs = (min(times) for times in taken.values())
+    print(f"run -- true {ours * 1000:.0f} ms, gh --version {theirs * 1000:.0f} ms")
+    return _told("run -- true / gh --version", ours / theirs, at_most=RUN)
+
+
+def _told(
+    name: str, value: float, *, at_least: float | None = None, at_most: float | None = None
+) -> bool:
+    """Prints a figure; whether it misses what is promised."""
+    bar = f"at least {at_least}" if at_least is not None else f"at most {at_most}"
+    print(f"{name:55} {value:6.2f}  ({bar})", flush=True)
+    return value < (at_least or 0) or value > (at_most or value)
+
+
+def ours(name: str, served: ServedDeployment, tenant: Tenant) -> Giver:
+    """Ours, which gives what is in the tenant's `network`."""
+    url, workspace_id = served.server.url, tenant.workspaces["network"]
+    path = f"/api/v2/workspaces/{workspace_id}/actions/deliver"
+    said = {"type": "deliveries", "attributes": {"public-key": encoded(_JOB.public)}}
+    document = json.dumps({"data": said})
+    form = {
+        "grant_type": GRANT_TYPE,
+        "subject_token_type": SUBJECT_TYPES[0],
+        "resource": f"{url}/api/v2/workspaces/{workspace_id}",
+    }
+
+    def ask(connection: http.client.HTTPConnection, jwt: str) -> None:
+        asked = urlencode({**form, "subject_token": jwt})
+        given = _send(connection, "POST", "/oauth/token", asked, {"Content-Type": FORM})
+        headers = {
+            "Authorization": f"Bearer {given['access_token']}",
+            "Content-Type": JSON_API,
+        }
+        assert "bundle" in _send(connection, "POST", path, document, headers)["data"]["attributes"]
+
+    audience = f"{url}#{_JOB.thumbprint}"
+    return Giver(name, url, served.server.pid, lambda: _jwt(audience), ask)
+
+
+def _by_openbao(connection: http.client.HTTPConnection, jwt: str) -> None:
+    login = json.dumps({"role": openbao.ROLE, "jwt": jwt})
+    given = _send(connection, "POST", "/v1/auth/jwt/login", login, {})
+    headers = {"X-Vault-Token": given["auth"]["client_token"]}
+    found = _send(connection, "GET", openbao.OF_JOBS, None, headers)
+    assert len(found["data"]["data"]) == VARIABLES
+
+
+def _send(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: str | None,
+    headers: dict[str, str],
+) -> Any:
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:  # what it says might have what a job has shown
+        raise RuntimeError(f"{method} {path.partition('?')[0]} was answered with {answer.status}.")
+    return json.loads(content)
+
+
+def _jwt(audience: str) -> str:
+    return job_token(None, key=_KEY, aud=audience)
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, database_url: str | None
+) -> AsyncIterator[tuple[ServedDeployment, Tenant, Desk]]:
+    """A server with a workspace that a runner of the issuer and an enrolled machine may have."""
+    (keys := folder / "issuer.json").write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
+    own = {} if database_url is None else {"database_url": database_url}
+    host = Host(folder).having(log_format="json", issuers=f"{ISSUER}={keys}", **own)
+    host.succeed("init")
+    server = Server(host)
+    server.host = host = host.having(public_url=server.url)
+    loaded = keyring.load(host.data / "keyring.json")
+    config = settings.load(data_dir=host.data, database_url=database_url)
+    async with (
+        database_for(config.url) as database,
+        httpx.AsyncClient(
+            base_url=f"{server.url}/api/v2", timeout=HANGS, trust_env=False
+        ) as client,
+    ):
+        services = wiring.services(database, loaded, config.quota)
+        with server:
+            served = ServedDeployment(config, loaded, services, client, host, server)
+            tenant = await build_tenant(served)
+            yield served, tenant, await _prepared(served, tenant, folder)
+
+
+async def _prepared(served: ServedDeployment, tenant: Tenant, folder: Path) -> Desk:
+    for number in range(VARIABLES):
+        attributes = {"value": f"value-{number}" * 4, "sensitive": number < SENSITIVE}
+        await tenant.make_variable(f"KEY_{number}", category="env", **attributes)
+    workspace_id, url = tenant.workspaces["network"], served.server.url
+    pinned = served.host.succeed("server-key", "show").out.strip()
+    (home := folder / "home").mkdir()
+    desk = Desk(home, home=home).having(address=url, workspace=workspace_id, server_key=pinned)
+    public = desk.succeed("runner", "init", "--server-key", pinned).out.strip()
+    for document in (
+        runner_document(workspace_id),
+        runner_document(workspace_id, issuer=None, conditions=None, public_key=public),
+    ):
+        path = f"/organizations/{tenant.organization}/runners"
+        made = (await tenant.call("owner", "POST", path, document)).json()["data"]
+        served.host.succeed("approvals", "approve", f"{made['id']}@{made['attributes']['digest']}")
+    return desk
+
+
+if __name__ == "__main__":
+    os.environ.pop("TEAMVARS_TOKEN", None)  # of whoever measures
+    sys.exit(main())
