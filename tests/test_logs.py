@@ -213,26 +213,3 @@ def test_the_line_of_a_request_is_as_every_other(log_format: str, level: str, li
     written = [re.sub(time_of_day, "", line) for line in done.stderr.splitlines()]
     assert len(written) == lines
     assert written[::2] == written[1::2]
-
-
-COST = """
-import time
-from teamvars import logs
-
-def seconds(log_format):
-    logs.configure(logs.LogFormat(log_format))
-    begun = time.process_time()
-    for _ in range(2000):
-        logs.REQUESTS.write(logs.RequestLine("req-0123", "::1", None, "GET", "/a", 200, 0.31))
-    return time.process_time() - begun
-
-tries = [(seconds("console"), seconds("json")) for _ in range(7)]
-console, json = map(min, zip(*tries))
-print(console / json)
-"""
-
-
-def test_a_console_line_costs_hardly_more_than_json() -> None:
-    """A list takes some 65 µs, a JSON line 2: five times as much leaves 0.9 of the lists."""
-    said = subprocess.check_output([sys.executable, "-c", COST], stderr=subprocess.DEVNULL)
-    assert float(said) < 5

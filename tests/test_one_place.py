@@ -26,10 +26,16 @@ def places(pattern: str) -> Sequence[str]:
         # By their ids, or by the look-up that brings a caller's rights.
         (r"\{lock streams\}", ["storage/streams.py"]),
         (r"\{lock held\}", ["storage/access_statements.py"]),
-        # Decisions one by one or in waves, and what an operator accepts of an altered trail.
+        # Decisions one by one or in waves, what an operator accepts of an altered trail, and the
+        # first entry of the system's stream, in the transaction that makes the stream.
         (
             r"streams\.append",
-            ["changes/runner.py", "changes/waves.py", "services/audit_acceptance.py"],
+            [
+                "changes/runner.py",
+                "changes/waves.py",
+                "services/audit_acceptance.py",
+                "services/installation.py",
+            ],
         ),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal
 from teamvars.protocol.job_keys import JobKey
+from tests.services.calls import count
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import operator
 from tests.support.jobs import job_token
@@ -66,3 +67,22 @@ async def test_a_token_delivers_its_own_workspace_to_its_own_key(tenant: Tenant,
     thief = Job(tenant, JobKey.generate())
     with pytest.raises(Refusal, match="invalid_value"):
         await thief.deliver(issued)
+
+
+TABLES = {"runners": "id", "runner_tokens": "runner_id", "runner_deliveries": "runner_id"}
+
+
+async def test_nothing_of_a_deleted_organization_is_left(tenant: Tenant) -> None:
+    variable = await tenant.make_variable("region")
+    runner_id = await propose(tenant)
+    await approve(tenant, runner_id)
+    job = Job.new(tenant)
+    await job.deliver(await job.exchange())
+    path = f"{tenant.vars_path()}/{variable['id']}"
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+    for kept, path in ((1, None), (0, f"/organizations/{tenant.organization}")):
+        if path is not None:
+            assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+        for table, column in TABLES.items():
+            asked = f"SELECT count(*) FROM {table} WHERE {column} = $1"  # noqa: S608
+            assert await count(tenant.deployment.services.database, asked, runner_id) == kept

@@ -60,7 +60,8 @@ class Service:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A running service on SQLite, shared by all tests of a worker, with the organization acme."""
-    host = Host(tmp_path_factory.mktemp("service")).having(log_format="json")
+    host = Host(tmp_path_factory.mktemp("service"))
+    host = host.having(log_format="json", runner_approval="owner")
     host.succeed("init")
     tokens: dict[str, str] = {}
     with Server(host) as server:

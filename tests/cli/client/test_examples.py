@@ -61,6 +61,10 @@ def run(desk: Desk, service: Service, example: str) -> tuple[int, str]:
     if "at-2TeBwD7yRZ4pQ1nC" in example:
         made = desk.succeed("login", "tokens", "create", "--json").json["id"]
         example = example.replace("at-2TeBwD7yRZ4pQ1nC", made)
+    if "run-8mTqW3xY5kLcN2pR@DIGEST" in example:
+        words = ("--public-key", encoded(PUBLIC_KEY), "--workspace", "network", "--json")
+        made = desk.succeed("runner", "create", "to-approve", *words).json
+        example = example.replace("run-8mTqW3xY5kLcN2pR@DIGEST", f"{made['id']}@{made['digest']}")
     line = example.replace("https://teamvars.example.com", service.url)
     for option in ("server", "public"):  # both are keys of Ed25519
         line = line.replace(f"--{option}-key KEY", f"--{option}-key {encoded(PUBLIC_KEY)}")

@@ -56,7 +56,7 @@ CREATE INDEX used_assertions_expires_at ON used_assertions (expires_at);
 CREATE TABLE runner_deliveries (
     runner_id {text} NOT NULL,
     workspace_id {text} NOT NULL,
-    organization_id {text} NOT NULL,
+    organization_id {text} NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
     at BIGINT NOT NULL,
     versions {text} NOT NULL,
     run_link {text},
