@@ -285,7 +285,8 @@ async def serving(
     """A server with a workspace that a runner of the issuer and an enrolled machine may have."""
     (keys := folder / "issuer.json").write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
     own = {} if database_url is None else {"database_url": database_url}
-    host = Host(folder).having(log_format="json", issuers=f"{ISSUER}={keys}", **own)
+    own |= {"log_format": "json", "issuers": f"{ISSUER}={keys}", "max_variables": "0"}
+    host = Host(folder).having(**own)
     host.succeed("init")
     server = Server(host)
     server.host = host = host.having(public_url=server.url)

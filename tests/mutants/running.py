@@ -119,11 +119,14 @@ def _calls(test: TracedTest, mutant: Mutant) -> bool:
 
 
 class _Trial(NamedTuple):
-    """A mutant with its number, and the ids of the tests that it faces, in their order."""
+    """A mutant with its number, and the ids of the tests that it faces, in their order; then those
+    that it faces as well if it survives them.
+    """
 
     number: int
     mutant: Mutant
     tests: Sequence[str]
+    rest: Sequence[str] = ()
 
 
 _Run = Callable[[Mutant | None, Sequence[str]], int]
@@ -134,8 +137,8 @@ class Means(NamedTuple):
     """What a judgement may take."""
 
     most: int
-    """Tests that a condition faces. A call or a lock faces five times as many: some are missed
-    only by the few tests in which others change things meanwhile."""
+    """Tests that a condition faces. A call or a lock faces five times as many, and all others
+    before it counts as one that no test misses: a test of something else may miss it."""
 
     processes: int
     until: float
@@ -153,8 +156,9 @@ def judge(
     trials: list[_Trial] = []
     for mutant in sorted(mutants, key=lambda one: not one.is_call):
         most = means.most * (5 if mutant.is_call else 1)
-        if chosen := nearest(mutant, tests, most):
-            trials.append(_Trial(len(trials), mutant, _in_order(chosen)))
+        if chosen := nearest(mutant, tests, len(tests) if mutant.is_call else most):
+            rest = _in_order(chosen[most:])
+            trials.append(_Trial(len(trials), mutant, _in_order(chosen[:most]), rest))
         else:
             yield mutant, Verdict.UNTRIED
     anew = []
@@ -215,7 +219,7 @@ def _try_all(trials: Sequence[_Trial], means: Means, writer: int) -> NoReturn:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     sys.settrace(note)
-    _collect((id_ for trial in trials for id_ in trial.tests), at_collection)
+    _collect((id_ for trial in trials for id_ in (*trial.tests, *trial.rest)), at_collection)
     os._exit(1)
 
 
@@ -374,7 +378,9 @@ class _Court:
                         yield trial, Verdict.UNTRIED
                     continue
                 trial, verdict, failed = self._ended(scratch)
-                if all(self._is_sound(id_, run, scratch) for id_ in failed):
+                if verdict is Verdict.SURVIVED and trial.rest:
+                    waiting.append(trial._replace(tests=trial.rest, rest=()))
+                elif all(self._is_sound(id_, run, scratch) for id_ in failed):
                     yield trial, verdict
                 else:
                     waiting.append(trial)

@@ -78,11 +78,9 @@ async def test_nothing_of_a_deleted_organization_is_left(tenant: Tenant) -> None
     await approve(tenant, runner_id)
     job = Job.new(tenant)
     await job.deliver(await job.exchange())
-    path = f"{tenant.vars_path()}/{variable['id']}"
-    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
-    for kept, path in ((1, None), (0, f"/organizations/{tenant.organization}")):
-        if path is not None:
-            assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+    of_variable = f"{tenant.vars_path()}/{variable['id']}"
+    for kept, path in ((1, of_variable), (0, f"/organizations/{tenant.organization}")):
+        assert (await tenant.call("owner", "DELETE", path)).status_code == 204
         for table, column in TABLES.items():
             asked = f"SELECT count(*) FROM {table} WHERE {column} = $1"  # noqa: S608
             assert await count(tenant.deployment.services.database, asked, runner_id) == kept
