@@ -11,25 +11,43 @@ from teamvars.decisions import Found
 from teamvars.decisions.deliveries import (
     Asked,
     Handed,
+    Holding,
     Issue,
     LastTo,
+    NoTarget,
     NoteDelivery,
     Proof,
     Reaching,
+    ReceiptsPage,
+    SensitiveIn,
     ToDelivery,
     Use,
     ValuesOf,
+    admit,
     deliver,
     exchange,
+    names,
+    receipts,
 )
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.deliveries import DeliveryDraft, JobToken
+from teamvars.domain.deliveries import (
+    ENDED,
+    DeliveryDraft,
+    HandedVariable,
+    JobToken,
+    LastDelivery,
+    Receipt,
+    ReceiptSearch,
+    Since,
+)
+from teamvars.domain.errors import invalid
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
-from tests.decisions.directory import NOW, actions, found, refused
+from tests.decisions.directory import NOW, actions, found, refused, to_acme
 
 SECOND = 1_000_000
 MACHINE = "urn:machine:"
@@ -346,3 +364,101 @@ def test_of_several_runners_it_is_the_lowest_id_or_the_one_that_was_asked_for() 
     assert exchange(known, ASKED, HASH, TRUST).answer.runner.id == "run-1"
     asked = replace(ASKED, runner_id="run-2")
     assert exchange(known, asked, HASH, TRUST).answer.runner.id == "run-2"
+
+
+@pytest.mark.parametrize("guard", NOT_HANDED)
+def test_what_delivers_nothing_names_nothing(guard: str) -> None:
+    known = found({Holding("ws-1"): NOT_HANDED[guard], ValuesOf("ws-1"): (b"head", STORED)})
+    for decide in (names, admit):
+        assert refused(decide, known, "ws-1", TRUST, MACHINE) == ["unauthenticated"]
+
+
+def test_a_good_token_names_what_it_is_handed() -> None:
+    sparing = handed(spec_of(FEDERATED, include_sensitive=False))
+    known = found({Holding("ws-1"): sparing, ValuesOf("ws-1"): (b"head", STORED)})
+    admit(known, "ws-1", TRUST, MACHINE)
+    told = {one.variable.key: one.is_handed_out for one in names(known, "ws-1", TRUST, MACHINE)}
+    assert told == {"password": False, "region": True}
+
+
+def test_an_unbound_token_is_good_where_both_versions_say_so() -> None:
+    both = approved_spec(spec_of(FEDERATED, allow_unbound=True), allow_unbound=True)
+    decided = exchange(reaching(both), replace(ASKED, is_bound=False), HASH, TRUST)
+    assert not decided.answer.token.is_bound
+    assert keys(deliver(asking(handed(both, is_bound=False)), "ws-1", DRAFT, TRUST, MACHINE))
+
+
+def test_a_job_that_no_runner_means_is_not_told_why_and_the_log_is() -> None:
+    forged = approved_as(FEDERATED, mac=b"")
+    for runner, asked, why in (
+        (forged, ASKED, ["approval"]),
+        (FEDERATED, replace(ASKED, is_bound=False), ["unbound"]),
+        (spec_of(FEDERATED, conditions={"sub": "job", "x": "y"}), ASKED, ["x"]),
+    ):
+        with pytest.raises(NoTarget) as refusal:
+            exchange(reaching(runner), asked, HASH, TRUST)
+        assert refusal.value.reasons == {"run-1": why}
+
+
+def test_a_key_that_cannot_be_read_is_one_fault() -> None:
+    pointer = "/data/attributes/public-key"
+    draft = DeliveryDraft(b"", faults=(invalid("public-key", "No.").at(pointer),))
+    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
+
+
+def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
+    versions = {"var-region": "v-0", "var-gone": "v-1"}
+    before = LastDelivery("run-1", "ws-1", "org-1", 1, versions, None)
+    for last, kept in ((before, {"var-region"}), (None, set())):
+        known = asking(handed())
+        known.answers[LastTo("run-1", "ws-1")] = last
+        decided = deliver(known, "ws-1", DeliveryDraft(PUBLIC, ("pass*",)), TRUST, MACHINE)
+        (write,) = decided.writes
+        assert isinstance(write, NoteDelivery)
+        assert write.delivery.earlier.keys() == kept
+    whole = deliver(asking(handed()), "ws-1", DRAFT, TRUST, MACHINE).writes[0]
+    assert isinstance(whole, NoteDelivery)
+    assert whole.delivery.earlier == {}
+
+
+SINCE: dict[str, tuple[Runner | None, Since]] = {
+    "gone": (None, Since.DELETED),
+    "taken back": (replace(FEDERATED, approval=None), Since.REVOKED),
+    "an approval of somebody's own": (approved_as(FEDERATED, mac=b""), Since.REVOKED),
+    "ended just now": (spec_of(FEDERATED, expires_at=NOW), Since.EXPIRED),
+    "approved": (FEDERATED, Since.APPROVED),
+    "changed": (spec_of(FEDERATED, max_ttl=1), Since.CHANGED),
+}
+
+
+@pytest.mark.parametrize("case", SINCE)
+def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: str) -> None:
+    runner, since = SINCE[case]
+    delivery = LastDelivery("run-1", "ws-1", "org-1", 1, {"var-a": "v-1", "var-b": "v-1"}, None)
+    ours = HandedVariable("ws-1", "var-a", "a", Category.ENV, "v-1")
+    sensitive = [
+        ours,
+        replace(ours, id="var-b", version_id="v-2"),
+        replace(ours, id="var-c"),
+        replace(ours, workspace_id="ws-2"),
+    ]
+    for search, rotate in (
+        (ReceiptSearch(), {"var-a"}),
+        (ReceiptSearch(variable="var-a"), {"var-a"}),
+        (ReceiptSearch(variable="var-b"), set()),
+    ):
+        page = Paged([Receipt(delivery, runner, "network")], 1)
+        known = found(
+            to_acme(),
+            {
+                ReceiptsPage("org-1", search, Page()): page,
+                SensitiveIn(("ws-1",)): sensitive,
+            },
+        )
+        (view,) = receipts(known, "acme", search, Page(), TRUST).items
+        assert view.since is since
+        assert {one.id for one in view.to_rotate} == (rotate if since in ENDED else set())
+        shown = view.receipt.delivery.versions.keys()
+        assert shown == ({"var-a", "var-b"} if search.variable is None else {search.variable})
+    members = found(to_acme(owner=False))
+    assert refused(receipts, members, "acme", ReceiptSearch(), Page(), TRUST) == ["forbidden"]
