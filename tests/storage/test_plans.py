@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.protocol import encoded
 from teamvars.services import audit_pages
-from teamvars.storage import access_by_name, access_statements
+from teamvars.storage import access_by_name, access_statements, runners
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -23,12 +24,15 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import BASE, Deployment, open_deployment
+from tests.support.exchanging import job_in
+from tests.support.jobs import ISSUERS, SERVICE
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.postgres import Postgres
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
 ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 1_000, 5_000, 5_000, 5_000
 VARIABLES, TOKENS, ENTRIES = 100_000, 20_000, 50_000
+RUNNERS, JOBS = 5_000, 20_000
 
 
 def named(kind: str, *columns: str) -> dict[str, str]:
@@ -124,6 +128,41 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
             **named("x", "subject_type", "subject_id", "details"),
             "previous": "$2",
             "link": "$2",
+        },
+    ),
+    (RUNNERS, "streams", {**named("r", "id"), **STREAM}),
+    (
+        RUNNERS,
+        "runners",
+        {
+            **named("r", "id", "name", "name_folded", "body"),
+            **IN_ORGANIZATION,
+            **zero("version", "created_at"),
+        },
+    ),
+    (
+        JOBS,
+        "runner_tokens",
+        {
+            "hash": "CAST('j' || n AS {bytes})",
+            "runner_id": "'r' || (n % 5000)",
+            "workspace_id": "'w' || (n % 5000)",
+            **named("j", "thumbprint", "claims", "key_id"),
+            **zero("version", "is_bound"),
+            "expires_at": "n",
+            "mac": "$2",
+        },
+    ),
+    (JOBS, "used_assertions", {"hash": "CAST('j' || n AS {bytes})", "expires_at": "n"}),
+    (
+        RUNNERS,
+        "runner_deliveries",
+        {
+            **named("r", "runner_id"),
+            **named("w", "workspace_id"),
+            **IN_ORGANIZATION,
+            "at": "n",
+            "versions": "'{{}}'",
         },
     ),
 ]
@@ -237,7 +276,9 @@ async def large(
 @asynccontextmanager
 async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[Deployment]:
     """The same deployment, served from a store that is watched."""
-    services = wiring.services(cast(Database, watched), deployment.keys, deployment.config.quota)
+    database, quota = cast(Database, watched), deployment.config.quota
+    setup = wiring.Setup(issuers=ISSUERS, service=SERVICE)
+    services = wiring.services(database, deployment.keys, quota, setup=setup)
     application = Application(
         wiring.routes(services, deployment.keys),
         services.sessions,
@@ -335,6 +376,34 @@ async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) ->
         if names := await scanned(large, statement):
             found[statement.sql] = names
     assert found == {}
+
+
+async def test_neither_jobs_nor_those_who_look_at_receipts_make_a_store_go_through_a_table(
+    large: Large,
+) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    job = await job_in(tenant)
+    path = f"/organizations/{tenant.organization}/deliveries"
+    lists = [path, f"{path}?filter[runner]=x&filter[workspace]=network&filter[variable]=v"]
+    lists.append(f"/workspaces/{tenant.workspaces['network']}/deliveries")
+    seen.clear()
+    delivered = await job.deliver(await job.token())
+    assert delivered.status_code == 200, delivered.text
+    only = {"public-key": encoded(job.key.public), "only": ["password"]}
+    assert (await job.deliver(await job.token(), only)).status_code == 200
+    for each in lists:
+        assert (await tenant.call("owner", "GET", each)).status_code == 200
+    services = tenant.deployment.services
+    await services.deliveries.forget_expired()
+    # As the node that sends mail asks every few seconds.
+    assert await services.database.read(runners.next_notice) is not None
+    await services.database.write(lambda tx: runners.claim_notice(tx, 2**62, 2**62))
+    for table in ("runner_tokens", "used_assertions", "runner_deliveries"):
+        assert [sql for sql in seen if table in sql], table
+    # What inserts many rows is sent without any, and looks for none.
+    asked = [(sql, one) for sql, one in seen.items() if one.args or "$1" not in sql]
+    found = {sql: await scanned(large, one) for sql, one in asked}
+    assert {sql: names for sql, names in found.items() if names} == {}
 
 
 async def test_an_organization_s_changes_are_a_range_of_an_index_in_order(

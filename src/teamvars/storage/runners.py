@@ -301,8 +301,7 @@ RETURNING id, CAST(notice_attempts AS BIGINT)
 
 async def next_notice(tx: Transaction) -> int | None:
     """Since when owners are to be told of a runner, in µs UTC; None: of none."""
-    sql = "SELECT min(notice_due_at) FROM runners WHERE notice_due_at IS NOT NULL"
-    row = await tx.fetch_one(sql)
+    row = await tx.fetch_one("SELECT min(notice_due_at) FROM runners")
     return None if row is None else row[0]
 
 

@@ -7,7 +7,7 @@ ALTER TABLE runners ADD COLUMN approved_mode {text};
 -- When owners are to be told by mail of what has become of a runner; NULL: they need not be.
 ALTER TABLE runners ADD COLUMN notice_due_at BIGINT;
 ALTER TABLE runners ADD COLUMN notice_attempts BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX runners_notice_due_at ON runners (notice_due_at) WHERE notice_due_at IS NOT NULL;
+CREATE INDEX runners_notice_due_at ON runners (notice_due_at);
 
 -- Since when somebody has been an active owner, and who proposed a version: few entries of the trail.
 -- The condition is a query's to repeat.
