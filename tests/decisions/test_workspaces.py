@@ -38,6 +38,7 @@ from tests.decisions.directory import (
 
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 RECORD = WorkspaceRecord(NETWORK)
+MADE = replace(RECORD, settings=WorkspaceDraft().new_settings())
 
 
 def seen(level: Level = Level.OWNER, locked_by: str | None = None) -> dict[Any, Any]:
@@ -50,7 +51,7 @@ def seen(level: Level = Level.OWNER, locked_by: str | None = None) -> dict[Any, 
 
 def test_a_workspace_begins_in_the_stream_of_its_organization() -> None:
     decision = create(found(to_acme()), "acme", WorkspaceDraft(name="network"), "ws-1")
-    assert decision.writes == (Insert(RECORD),)
+    assert decision.writes == (Insert(MADE),)
     assert decision.opens == {"ws-1": "org-1"}
     assert actions(decision) == [("org-1", "workspace.create")]
 
@@ -104,8 +105,8 @@ def test_writers_lock_but_owners_alone_change_delete_and_force() -> None:
 
 
 def test_a_lock_is_taken_once_and_is_given_back_by_whoever_has_it() -> None:
-    own = found(seen(Level.WRITE, "user-1"))
-    assert lock(own, "ws-1").writes == ()
+    own = found(seen(Level.WRITE, "user-1"), {MembershipOf("org-1", "user-1"): MEMBER})
+    assert refused(lock, own, "ws-1") == ["workspace_locked"]
     assert actions(unlock(own, "ws-1", force=False)) == [("ws-1", "workspace.unlock")]
     assert refused(unlock, found(seen()), "ws-1", force=False) == ["workspace_not_locked"]
 

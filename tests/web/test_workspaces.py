@@ -48,7 +48,6 @@ async def test_a_workspace_is_what_its_clients_expect(tenant: Tenant) -> None:
         "locked": False,
         "auto-apply": False,
         "source": "tfe-api",
-        "setting-overwrites": {"execution-mode": True, "agent-pool": True},
     }
     assert expected.items() <= attributes.items()
     assert data["links"]["self-html"] == f"/app/{tenant.organization}/workspaces/fresh"
@@ -66,20 +65,12 @@ async def test_a_workspace_is_what_its_clients_expect(tenant: Tenant) -> None:
     assert await tenant.deployment.audit_holds()
 
 
-async def test_its_settings_are_kept_and_those_of_other_services_ignored(tenant: Tenant) -> None:
-    answer = await create(
-        tenant,
-        name="local",
-        execution_mode="local",
-        terraform_version="~> 1.5",
-        auto_apply="whatever",
-        working_directory=7,
-    )
+async def test_its_mode_and_version_are_kept(tenant: Tenant) -> None:
+    answer = await create(tenant, name="local", execution_mode="local", terraform_version="~> 1.5")
     attributes = answer.json()["data"]["attributes"]
     assert attributes["execution-mode"] == "local"
     assert attributes["operations"] is False
     assert attributes["terraform-version"] == "~> 1.5"
-    assert attributes["auto-apply"] is False
 
 
 async def test_a_relation_to_a_project_is_ignored(tenant: Tenant) -> None:
@@ -462,10 +453,10 @@ async def test_whoever_locked_a_workspace_and_has_left_is_known_by_an_id(tenant:
     assert error["detail"] == f"Workspace network is locked by User {tenant.users['writer']}."
 
 
-async def test_a_lock_of_ones_own_may_be_taken_again(tenant: Tenant) -> None:
-    """A client whose run broke off must not be locked out by itself."""
+async def test_a_lock_is_taken_once_even_by_whoever_has_it(tenant: Tenant) -> None:
+    """Two runs with one token are two."""
     assert (await act(tenant, "writer", "lock")).status_code == 200
-    assert (await act(tenant, "writer", "lock")).status_code == 200
+    assert faults(await act(tenant, "writer", "lock")) == [("409", "workspace_locked", None)]
     assert (await act(tenant, "writer", "unlock")).status_code == 200
 
 

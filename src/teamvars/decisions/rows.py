@@ -1,6 +1,6 @@
 """Changes of rows that say by themselves what is written, and decisions that are made of others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,11 +44,14 @@ def together(answer: T, *parts: Decision[Any]) -> Decision[T]:
     )
 
 
-def others(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+def others(
+    before: Mapping[str, object], after: Mapping[str, object], more: Iterable[str] = ()
+) -> dict[str, object]:
     """What an entry says of something that is there already: how it is now, and what of it is
-    another than before.
+    another than before, with the names of `more` that is.
     """
-    return {**after, "changed": [name for name in after if after[name] != before[name]]}
+    changed = [name for name in after if after[name] != before[name]]
+    return {**after, "changed": [*changed, *more]}
 
 
 def closes(*stream_ids: str) -> dict[str, object]:

@@ -25,7 +25,6 @@ from teamvars.domain.workspaces import (
     WorkspaceDetails,
     WorkspaceDraft,
     WorkspaceRecord,
-    WorkspaceSettings,
 )
 
 
@@ -64,8 +63,7 @@ def create(
     granted.require_owner()
     refuse_all(draft.all_faults())
     owner = granted.organization
-    settings = draft.applied_to(WorkspaceSettings())
-    details = WorkspaceDetails(settings, None, found.now, (), 0)
+    details = WorkspaceDetails(draft.new_settings(), None, found.now, (), 0)
     view = WorkspaceView(
         Workspace(id_, draft.name or "", owner.id, owner.name), details, Level.OWNER
     )
@@ -102,12 +100,13 @@ def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[N
 
 
 def lock(found: Found, workspace_id: str) -> Decision[WorkspaceView]:
-    """Locks a workspace for the caller; it may be locked for the caller already.
+    """Locks a workspace for the caller.
 
-    Refuses: forbidden to whoever may not write variables, one that another has locked.
+    Refuses: forbidden to whoever may not write variables, one that somebody has locked, be it the
+    caller: two programs with one token are two.
     """
     seen = _permitted(found, workspace_id, Permission.WRITE_VARIABLES)
-    if seen.details.locked_by not in (None, _caller_id(found)):
+    if seen.details.locked_by is not None:
         raise _locked_already(found, seen)
     return _relocked(found, seen, _caller_id(found))
 
@@ -136,7 +135,8 @@ def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
 
 def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Decision[None]:
     """A workspace becomes another; a new name concerns the organization too."""
-    details = others(_settings(before), _settings(after))
+    more = after.settings.changed_from(before.settings)
+    details = others(_settings(before), _settings(after), more)
     id_, former = after.workspace.id, before.workspace.name
     notes = [found.note(id_, "workspace.update", id_, details)]
     if after.workspace.name != former:
@@ -162,8 +162,6 @@ def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceV
 
 def _relocked(found: Found, seen: WorkspaceView, holder: str | None) -> Decision[WorkspaceView]:
     after = replace(seen, details=replace(seen.details, locked_by=holder))
-    if after == seen:
-        return Decision(after)
     workspace = seen.workspace
     verb = "unlock" if holder is None else "lock"
     note = found.note(workspace.id, f"workspace.{verb}", workspace.id, {"name": workspace.name})

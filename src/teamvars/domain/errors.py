@@ -91,6 +91,7 @@ class Code(Enum):
     TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
     HCL_SYNTAX = ("hcl_syntax", Kind.INVALID, "Not an expression of the configuration language")
     TOO_COMPLEX = ("too_complex", Kind.INVALID, "Too complex")
+    NOT_OFFERED = ("not_offered", Kind.INVALID, "Not offered here")
     INVITATION_NOT_ACCEPTED = (
         "invitation_not_accepted",
         Kind.INVALID,
@@ -224,6 +225,11 @@ def refuse_all(faults: Iterable[Fault]) -> None:
 def invalid(name: str, detail: str) -> Fault:
     """An attribute of the document has a value that it cannot have."""
     return Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")
+
+
+def not_offered(name: str, detail: str) -> Fault:
+    """An attribute asks for what the service does not do, and so does not promise."""
+    return Fault(Code.NOT_OFFERED, detail, pointer=f"/data/attributes/{name}")
 
 
 def unknown_word(name: str, word: str | None, known: Iterable[str], detail: str) -> list[Fault]:

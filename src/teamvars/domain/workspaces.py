@@ -7,8 +7,10 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, unknown_word
+from teamvars.domain import workspace_settings
+from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
 from teamvars.domain.names import name_faults
+from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS, Value, Values
 
 TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
 """A version or a constraint on one."""
@@ -42,11 +44,26 @@ class ExecutionMode(StrEnum):
     AGENT = "agent"
 
 
+NO_AGENTS = "An agent needs an agent pool, of which there are none here."
+
+
 class WorkspaceSettings(msgspec.Struct, frozen=True):
-    """What owners set for the clients of a workspace, besides its name."""
+    """What owners set for the clients of a workspace, besides its name.
+
+    `others` are those of `SETTINGS` that are no defaults, by name.
+    """
 
     execution_mode: ExecutionMode = ExecutionMode.REMOTE
     terraform_version: str = "latest"
+    others: Values = {}
+
+    def value(self, name: str) -> Value:
+        """One of the others."""
+        return self.others.get(name, SETTINGS[name].default)
+
+    def changed_from(self, former: "WorkspaceSettings") -> list[str]:
+        """The names of the others that are not as they were, by name."""
+        return [name for name in sorted(SETTINGS) if self.value(name) != former.value(name)]
 
 
 class WorkspaceRecord(msgspec.Struct, frozen=True):
@@ -84,13 +101,16 @@ class WorkspaceSearch(msgspec.Struct, frozen=True):
 class WorkspaceDraft(msgspec.Struct, frozen=True):
     """What a request says of a workspace; None where it says nothing usable.
 
-    `id` is that of the document, when it has one.
+    `id` is that of the document, when it has one. `operations` is what clients said before there
+    were modes. `settings` are those of `SETTINGS` that it names.
     """
 
     id: str | None = None
     name: str | None = None
     execution_mode: str | None = None
+    operations: bool | None = None
     terraform_version: str | None = None
+    settings: Values = {}
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
@@ -102,21 +122,42 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         is_other = self.id not in (None, workspace.id)
         return [OTHER_ID.filled(what="workspace")] if is_other else []
 
+    def new_settings(self) -> WorkspaceSettings:
+        """The settings of a workspace that a draft without faults makes."""
+        new = {name: one.of_new for name, one in SETTINGS.items()}
+        return self.applied_to(WorkspaceSettings(others=workspace_settings.changed({}, new)))
+
     def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
-        """The settings as a draft without faults makes them."""
-        if self.execution_mode is not None:
-            settings = replace(settings, execution_mode=ExecutionMode(self.execution_mode))
+        """The settings as a draft without faults makes them.
+
+        Whoever names a mode has it as the workspace's own, unless they say otherwise.
+        """
+        said, mode = self.settings, self._mode()
+        if mode is not None:
+            said = {OWN_MODE: True, OWN_POOL: True, **said}
+            settings = replace(settings, execution_mode=mode)
         if self.terraform_version is not None:
             settings = replace(settings, terraform_version=self.terraform_version)
-        return settings
+        return replace(settings, others=workspace_settings.changed(settings.others, said))
+
+    def _mode(self) -> ExecutionMode | None:
+        if self.execution_mode is not None:
+            return ExecutionMode(self.execution_mode)
+        if self.operations is None:
+            return None
+        return ExecutionMode.REMOTE if self.operations else ExecutionMode.LOCAL
 
     def _setting_faults(self) -> list[Fault]:
-        modes, version = list(ExecutionMode), self.terraform_version
-        faults = unknown_word("execution-mode", self.execution_mode, modes, "An execution mode")
+        mode, version = self.execution_mode, self.terraform_version
+        faults = unknown_word("execution-mode", mode, list(ExecutionMode), "An execution mode")
+        if mode == ExecutionMode.AGENT:
+            faults.append(not_offered("execution-mode", NO_AGENTS))
+        if None not in (mode, self.operations) and self.operations != (mode != "local"):
+            faults.append(invalid("operations", "This contradicts the execution mode."))
         if version is not None and TERRAFORM_VERSION.fullmatch(version) is None:
             detail = "This must be a version or a constraint on one."
             faults.append(invalid("terraform-version", detail))
-        return faults
+        return faults + workspace_settings.faults(self.settings)
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -118,7 +118,8 @@ TABLES: Mapping[type[Record], Table] = {
         "workspaces",
         _columns(
             "workspace.id workspace.organization_id workspace.name workspace.name_folded "
-            "settings.execution_mode settings.terraform_version locked_by"
+            "settings.execution_mode settings.terraform_version locked_by",
+            settings=lambda record: json.dumps(record.settings.others, sort_keys=True),
         ),
         is_dated=True,
         is_long=True,

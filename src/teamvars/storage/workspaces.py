@@ -1,11 +1,17 @@
 """Workspaces as rows."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
+import msgspec
+import structlog
+
+from teamvars.domain import workspace_settings
 from teamvars.domain.access import Level
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.workspace_settings import Values
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
@@ -30,6 +36,10 @@ WHERE workspaces.organization_id = $1
     AND grants.team_id IN {{each $4}} AND grants.level >= {Level.READ.value}
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+log = structlog.get_logger("teamvars")
 
 
 async def of_organizations(
@@ -99,18 +109,28 @@ async def find_details(
         variables[workspace_id].append(variable_id)
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
-        "workspaces.locked_by, workspaces.created_at, CAST(streams.variables AS BIGINT) "
+        "workspaces.settings, workspaces.locked_by, workspaces.created_at, "
+        "CAST(streams.variables AS BIGINT) "
         "FROM workspaces JOIN streams ON streams.id = workspaces.id "
         "WHERE workspaces.id IN {each $1}",
         ids,
     )
     return {
         id_: WorkspaceDetails(
-            WorkspaceSettings(ExecutionMode(mode), version),
+            WorkspaceSettings(ExecutionMode(mode), version, _values(id_, others)),
             locked_by,
             created_at,
             variables[id_],
             count,
         )
-        for id_, mode, version, locked_by, created_at, count in rows
+        for id_, mode, version, others, locked_by, created_at, count in rows
     }
+
+
+def _values(id_: str, stored: str) -> Values:
+    """The settings that are stored, but for those that this release does not know."""
+    try:
+        return workspace_settings.known(_decode(stored))
+    except msgspec.DecodeError:
+        log.warning("stored settings cannot be read", row=id_)
+        return {}

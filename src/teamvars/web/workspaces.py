@@ -18,13 +18,12 @@ from teamvars.domain.workspaces import (
     ByNames,
     ExecutionMode,
     Workspace,
-    WorkspaceDraft,
     WorkspaceSearch,
     WorkspaceSettings,
 )
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
@@ -40,6 +39,7 @@ from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
+from teamvars.web.workspace_settings import OVERWRITES, PLAIN, draft
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
@@ -49,7 +49,9 @@ _WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any
 _UNLOCK = "Unlock a workspace; only an owner may force open what another has locked."
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
 _DEFAULTS = WorkspaceSettings()
+_MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
 _MODE = Meta(description="Where clients run; nothing runs here, whichever it is.")
+_OPERATIONS = Meta(description="Instead of a mode: true is remote, and false is local.")
 _VERSION = Meta(
     pattern=f"^{TERRAFORM_VERSION.pattern}$",
     description="A version, a constraint or 'latest'.",
@@ -98,11 +100,6 @@ _ACTIONS = Group[WorkspaceView](
     "What can be done with the workspace as it is now.",
     Attribute("is-destroyable", bool, _owns),
 )
-_OVERWRITES = Group[WorkspaceView](
-    "SettingOverwrites",
-    "Which settings are the workspace's own: there are none to inherit.",
-    *fixed({"execution-mode": True, "agent-pool": True}),
-)
 _RELATIONSHIPS = Group[WorkspaceView](
     "WorkspaceRelationships",
     "What a workspace belongs to, what belongs to it, and who has locked it.",
@@ -147,7 +144,7 @@ WORKSPACE = Resource[WorkspaceView](
     tag="Workspaces",
     id=lambda one: one.workspace.id,
     path=lambda one: workspace_path(one.workspace),
-    draft=WorkspaceDraft,
+    draft=draft,
     include=("organization",),
     included=(ORGANIZATION.shape.type,),
     attributes=(
@@ -156,13 +153,14 @@ WORKSPACE = Resource[WorkspaceView](
             "execution-mode",
             ExecutionMode,
             lambda one: one.details.settings.execution_mode,
-            given=Annotated[ExecutionMode, _MODE],
+            given=one_of(_MODES, _MODE),
             new=_DEFAULTS.execution_mode,
         ),
         Attribute(
             "operations",
             bool,
             lambda one: one.details.settings.execution_mode is not ExecutionMode.LOCAL,
+            given=Annotated[bool, _OPERATIONS],
         ),
         Attribute(
             "terraform-version",
@@ -178,35 +176,16 @@ WORKSPACE = Resource[WorkspaceView](
         Attribute("variables-count", int, lambda one: one.details.variables_count),
         Attribute("actions", _ACTIONS),
         Attribute("permissions", _PERMISSIONS),
-        *fixed(
-            {
-                "description": "",
-                "environment": "default",
-                "working-directory": "",
-                "resource-count": 0,
-                "allow-destroy-plan": True,
-                "assessments-enabled": False,
-                "auto-apply": False,
-                "file-triggers-enabled": True,
-                "global-remote-state": True,
-                "queue-all-runs": True,
-            }
-        ),
-        Attribute("setting-overwrites", _OVERWRITES),
-        *fixed(
-            {
-                "source": "tfe-api",
-                "speculative-enabled": True,
-                "structured-run-output-enabled": True,
-            }
-        ),
+        *fixed({"environment": "default", "resource-count": 0, "source": "tfe-api"}),
+        Attribute("setting-overwrites", OVERWRITES, given=OVERWRITES),
+        *PLAIN,
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), Attribute("links", _LINKS)),
     texts={
         "WorkspaceAttributes": (
             "A workspace's attributes.\n\n"
-            "Those with a default are the same for all, and what the tfe provider takes for its "
-            "own defaults, so that it finds nothing to change."
+            "Those that say how runs and states are handled are kept and shown, and do nothing: "
+            "there are none here. What has a default is the same for all workspaces."
         ),
         "WorkspaceListDocument": "One page of the workspaces a caller sees.",
     },
@@ -392,7 +371,7 @@ def _changes(workspaces: Workspaces, path: str, noun: str) -> list[Route]:
     return [
         do.updates(
             path,
-            "Update a workspace: its name, execution mode or Terraform version.",
+            "Update a workspace: its name and settings.",
             workspaces.update,
             _CHANGED,
             asks=_address,

@@ -27,7 +27,8 @@ class Attribute(msgspec.Struct, Generic[T], frozen=True):
     has a `default` alone is the same for all.
 
     `given` is its type in requests. A create without it means `new`; where that is UNSET, the
-    service decides. Null is nothing where the type admits it. A draft calls it `to`.
+    service decides. Where the type admits null, it means `null`, which is nothing unless said. A
+    draft calls it `to`; after a slash stands its name in a mapping that the draft has.
 
     Where it is an object of several, both types are a `Group`.
     """
@@ -40,6 +41,7 @@ class Attribute(msgspec.Struct, Generic[T], frozen=True):
     to: str = ""
     default: Any = UNSET
     when: Callable[[T], bool] | None = None
+    null: Any = None
 
     @property
     def field(self) -> str:
@@ -109,7 +111,7 @@ class Group(Generic[T]):
     ) -> Iterator[tuple[str, Any]]:
         """What a request says, in an object that stands there, by the names that a draft has."""
         for one in self._read:
-            found = None
+            found = one.null if parent and one.name in parent else None
             if not (one.is_nullable and parent and parent.get(one.name) is None):
                 required = is_new and one.is_required
                 found = read.member(parent, one.name, one.type, at, required=required)
@@ -133,6 +135,7 @@ class _Reading(msgspec.Struct):
     is_nullable: bool
     is_required: bool
     of_texts: bool
+    null: Any
 
     @classmethod
     def of(cls, one: Attribute[Any]) -> "_Reading":
@@ -146,7 +149,8 @@ class _Reading(msgspec.Struct):
         kind = whole or (given if given in (bool, int) else str if group is None else dict)
         to = one.to or one.field
         is_required = one.new is REQUIRED
-        return cls(one.name, to, kind, group, is_nullable, is_required, whole is not None)
+        of_texts = whole is not None and _bare(get_args(given)[-1]) is str
+        return cls(one.name, to, kind, group, is_nullable, is_required, of_texts, one.null)
 
 
 def _bare(type_: Any) -> Any:

@@ -195,7 +195,14 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         if self.strict:
             known = {one.name for one in self.attributes}
             read.refuse_unknown(attributes, known)
-        return dict(self.said.read(read, attributes, "/data/attributes", is_new=is_new))
+        said: dict[str, Any] = {}
+        for to, found in self.said.read(read, attributes, "/data/attributes", is_new=is_new):
+            whole, _, name = to.partition("/")
+            if not name:
+                said[whole] = found
+            elif found is not None:
+                said.setdefault(whole, {})[name] = found
+        return said
 
     def _called(self, name: str, text: str) -> tuple[str, str]:
         """The name and the text of one of its types."""
