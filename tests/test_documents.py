@@ -28,6 +28,7 @@ from teamvars.domain import (
     tokens,
     variable_search,
     variables,
+    workspace_settings,
 )
 from teamvars.domain import idempotency as kept_answers
 from teamvars.domain.errors import Code
@@ -268,6 +269,8 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         longest,
+        workspace_settings.MAX_CHARACTERS,
+        workspace_settings.MAX_PATHS,
         parsed_files.MAX_CONTENT_BYTES,
         variable_files.MAX_NAMES,
         variable_files.MAX_FAULTS,

@@ -103,6 +103,20 @@ class SecureServer:
     token: str
     workspace: str
 
+    def set_mode(self, mode: str) -> None:
+        """Sets the execution mode of the workspace."""
+        said = {"data": {"type": "workspaces", "attributes": {"execution-mode": mode}}}
+        headers = {"Content-Type": JSON_API}
+        with self.server.client(self.token) as client:
+            path = f"/api/v2/workspaces/{self.workspace}"
+            assert client.patch(path, json=said, headers=headers).status_code == 200
+
+    def act(self, action: str) -> int:
+        """Does something else to the workspace; the status."""
+        with self.server.client(self.token) as client:
+            path = f"/api/v2/workspaces/{self.workspace}/actions/{action}"
+            return client.post(path).status_code
+
     def requests(self) -> list[tuple[str, str | None, int]]:
         """Method, route and status of every request a client has made."""
         mark = uuid4().hex
@@ -189,13 +203,15 @@ class Project:
 @pytest.fixture(params=["cloud", "backend remote"])
 def project(
     request: pytest.FixtureRequest, terraform: str, secure: SecureServer, tmp_path: Path
-) -> Project:
+) -> Iterator[Project]:
     """A configuration that keeps its variables at the server, in both ways of saying so."""
     block = {"cloud": "cloud", "backend remote": 'backend "remote"'}[request.param]
     host = secure.server.url.removeprefix("https://")
     text = CONFIGURATION.replace("BACKEND", block).replace("HOST", host)
     (tmp_path / "main.tf").write_text(text.replace("TOKEN", secure.token))
-    return Project(tmp_path, terraform, secure.authority)
+    yield Project(tmp_path, terraform, secure.authority)
+    secure.set_mode("remote")
+    secure.act("force-unlock")  # terraform leaves a lock behind where it could not save
 
 
 def test_terraform_evaluates_strings_and_code_and_leaves_sensitive_values_unknown(
@@ -228,10 +244,48 @@ def test_a_configuration_that_accepts_the_values_comes_as_far_as_keeping_state(
     assert project.run("init").returncode == 0
     imported = project.run("import", "terraform_data.any", "1")
     assert "Invalid value for variable" not in imported.stderr
-    assert "No state is kept here." in " ".join(imported.stderr.split())
+    assert "This service keeps no state" in " ".join(imported.stderr.split())
     made = secure.requests()[before:]
-    assert ("POST", "/api/v2/workspaces/{workspace_id}/state-versions", 403) in made
+    assert ("POST", "/api/v2/workspaces/{workspace_id}/state-versions", 422) in made
     _nothing_is_missing_but_state(made)
+    # As docs/clients.md says.
+    assert project.run("force-unlock", "-force", "acme/network").returncode == 0
+    assert secure.act("unlock") == 409
+
+
+def _told(made: subprocess.CompletedProcess[str]) -> str:
+    """What terraform said, on one line, without the bars of its boxes."""
+    return " ".join((made.stdout + made.stderr).replace("│", " ").split())
+
+
+def test_a_plan_is_told_that_there_are_no_runs(project: Project) -> None:
+    assert project.run("init").returncode == 0
+    refused = project.run("plan")
+    assert refused.returncode == 1
+    assert "This service has no runs." in _told(refused)
+    assert "teamvars run -w acme/network" in _told(refused)
+
+
+def test_nothing_starts_that_would_lose_its_state(project: Project, secure: SecureServer) -> None:
+    (project.folder / "main.tf").write_text(
+        (project.folder / "main.tf").read_text().partition("variable ")[0]
+        + 'resource "terraform_data" "any" {}\n'
+    )
+    assert project.run("init").returncode == 0
+    secure.set_mode("local")
+    for words in (
+        ["init"],
+        ["plan"],
+        ["apply", "-auto-approve"],
+        ["apply", "-auto-approve", "-lock=false"],
+    ):
+        refused = project.run(*words)
+        assert refused.returncode == 1, words
+        assert "This service keeps no state" in _told(refused), words
+        assert "teamvars run -w acme/network" in _told(refused)
+        assert "Creation complete" not in refused.stdout, words
+    assert not (project.folder / "errored.tfstate").exists()
+    assert secure.act("unlock") == 409, "nothing is left locked"
 
 
 def test_the_console_opens_in_a_workspace_of_ours(project: Project, secure: SecureServer) -> None:

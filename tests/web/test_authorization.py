@@ -72,7 +72,7 @@ MANAGE_WORKSPACE = table(
 )
 NO_STATE = table([(EVERYONE, 404), (NOBODY, 401)])
 REFUSE_STATE = table(
-    [(NOBODY, 401), ((*OUTSIDE, *PLAIN), 404), (("reader", *WRITERS, *OWNERS), 403)]
+    [(NOBODY, 401), ((*OUTSIDE, *PLAIN), 404), (("reader", *WRITERS, *OWNERS), 422)]
 )
 WHATEVER_IS_VISIBLE = table([(EVERYONE, 200), (NOBODY, 401)])
 MEMBERS_ALONE = (*PLAIN, "reader", *WRITERS)
@@ -161,7 +161,9 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", WORKSPACE + "/actions/force-unlock"): MANAGE_WORKSPACE,
     ("GET", WORKSPACE + "/all-vars"): READ_VARIABLES,
     ("GET", WORKSPACE + "/current-state-version"): NO_STATE,
+    ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
+    ("POST", WORKSPACE + "/configuration-versions"): REFUSE_STATE,
     ("GET", "/api/v2/account/details"): WHATEVER_IS_VISIBLE,
     ("GET", USER): SEE_MEMBERS,
     ("GET", TEAMS): SEE_MEMBERS,

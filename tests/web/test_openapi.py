@@ -281,6 +281,8 @@ async def test_answers_match_what_the_document_says_of_them(
             required -= {"409"}  # for who repeats it while the first is under way
         declared[str(operation)] = required
         tenant = await build_tenant(served_tenant.deployment)  # some delete it
+        if operation.template.endswith("/current-state-version"):
+            required -= {"422"}  # in a workspace that is local
         every_kind = to_anybody if operation.public else every_kind_of_answer
         answers = [one async for one in every_kind(tenant, operation)]
         for answer in answers:

@@ -204,12 +204,62 @@ async def test_all_vars_is_the_list_of_variables(tenant: Tenant) -> None:
     assert answer.headers["ETag"] == own.headers["ETag"]
 
 
-async def test_there_is_no_state_and_none_is_taken(tenant: Tenant) -> None:
-    answer = await tenant.call("owner", "GET", f"{path(tenant)}/current-state-version")
-    assert faults(answer) == [("404", "not_found", None)]
-    state = {"data": {"type": "state-versions", "attributes": {"serial": 1}}}
-    answer = await tenant.call("owner", "POST", f"{path(tenant)}/state-versions", state)
-    assert faults(answer) == [("403", "forbidden", None)]
+# What terraform 1.11.4 asks for in a workspace before it does what needs a state, and in the end.
+STATE = ("GET", "current-state-version")
+OUTPUTS = ("GET", "current-state-version-outputs")
+LOCK = ("POST", "actions/lock")
+SAVE = ("POST", "state-versions")
+RUN = ("POST", "configuration-versions")
+RECORDED = {
+    "remote": {
+        "init": [(*STATE, 404)],
+        "plan": [(*RUN, 422)],
+        "apply": [(*RUN, 422)],
+        "import": [(*LOCK, 200), (*STATE, 404), ("GET", "vars", 200), (*STATE, 404), (*SAVE, 422)],
+        "import -lock=false": [(*STATE, 404), ("GET", "vars", 200), (*STATE, 404), (*SAVE, 422)],
+        "console": [(*LOCK, 200), (*STATE, 404), ("POST", "actions/unlock", 200)],
+        "state pull": [(*STATE, 404)],
+        "output": [(*OUTPUTS, 422)],
+    },
+    # Each command ends with what was refused first.
+    "local": {
+        "init": [(*STATE, 422)],
+        "plan": [(*LOCK, 422)],
+        "plan -lock=false": [(*STATE, 422)],
+        "apply": [(*LOCK, 422)],
+        "apply -lock=false": [(*STATE, 422)],
+        "import": [(*LOCK, 422)],
+        "console": [(*LOCK, 422)],
+        "state pull": [(*STATE, 422)],
+        "output": [(*OUTPUTS, 422)],
+    },
+}
+
+
+@pytest.mark.parametrize("mode", RECORDED)
+async def test_terraform_is_told_that_there_are_no_runs_and_starts_nothing_that_needs_a_state(
+    tenant: Tenant, mode: str
+) -> None:
+    made = await tenant.call("owner", "PATCH", path(tenant), document(execution_mode=mode))
+    assert made.json()["data"]["attributes"]["permissions"]["can-queue-run"] is True
+    for command, made_requests in RECORDED[mode].items():
+        for method, what, status in made_requests:
+            answer = await tenant.call("writer", method, f"{path(tenant)}/{what}")
+            assert answer.status_code == status, (command, method, what)
+            if status == 422:
+                (error,) = answer.json()["errors"]
+                assert error["code"] == "not_offered"
+                assert f"teamvars run -w {tenant.organization}/network" in error["detail"]
+        await tenant.call("owner", "POST", f"{path(tenant)}/actions/force-unlock")
+
+
+async def test_what_is_locked_already_can_be_unlocked_where_nothing_can_be_locked(
+    tenant: Tenant,
+) -> None:
+    await act(tenant, "writer", "lock")
+    await tenant.call("owner", "PATCH", path(tenant), document(execution_mode="local"))
+    assert faults(await act(tenant, "owner", "lock")) == [("422", "not_offered", None)]
+    assert (await act(tenant, "writer", "unlock")).status_code == 200
 
 
 async def test_the_list_holds_what_the_caller_sees(tenant: Tenant) -> None:

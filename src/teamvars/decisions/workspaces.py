@@ -1,6 +1,7 @@
 """What becomes of a request to create, change, lock or delete a workspace, and what it records."""
 
 from collections.abc import Mapping
+from typing import Never
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +17,21 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
-from teamvars.domain.errors import NAME_TAKEN, WORKSPACE_LOCKED, Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import (
+    NAME_TAKEN,
+    NO_STATE,
+    WORKSPACE_LOCKED,
+    Code,
+    Fault,
+    Refusal,
+    not_found,
+    refuse_all,
+)
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Address,
+    ExecutionMode,
     Workspace,
     WorkspaceDetails,
     WorkspaceDraft,
@@ -102,10 +113,12 @@ def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[N
 def lock(found: Found, workspace_id: str) -> Decision[WorkspaceView]:
     """Locks a workspace for the caller.
 
-    Refuses: forbidden to whoever may not write variables, one that somebody has locked, be it the
-    caller: two programs with one token are two.
+    Refuses: forbidden to whoever may not write variables; under `local`, where clients lock what
+    they are about to change, not offered; one that somebody has locked, be it the caller: two
+    programs with one token are two.
     """
     seen = _permitted(found, workspace_id, Permission.WRITE_VARIABLES)
+    _require_no_work(seen)
     if seen.details.locked_by is not None:
         raise _locked_already(found, seen)
     return _relocked(found, seen, _caller_id(found))
@@ -123,6 +136,21 @@ def unlock(found: Found, workspace_id: str, *, force: bool) -> Decision[Workspac
     if seen.details.locked_by != _caller_id(found) and not force:
         raise _locked_already(found, seen)
     return _relocked(found, seen, None)
+
+
+def ask_for_state(found: Found, workspace_id: str) -> Never:
+    """What clients do before they work with the state: there is none.
+
+    Refuses: not found; under `local` not offered. Clients take the former for an empty state, and
+    under `local` they would make things of which nobody knew afterwards.
+    """
+    _require_no_work(read(found, workspace_id))
+    raise not_found()
+
+
+def refuse(found: Found, workspace_id: str, why: Fault) -> Never:
+    """What the service does not do, as whoever sees the workspace is told."""
+    raise Refusal(_about(why, read(found, workspace_id)))
 
 
 def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
@@ -158,6 +186,17 @@ def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceV
     granted.require(needed)
     details = found.of(DetailsOf(granted.workspace.id))
     return WorkspaceView(granted.workspace, details, granted.level)
+
+
+def _require_no_work(seen: WorkspaceView) -> None:
+    """Refuses clients that run by themselves in this workspace."""
+    if seen.details.settings.execution_mode is ExecutionMode.LOCAL:
+        raise Refusal(_about(NO_STATE, seen))
+
+
+def _about(why: Fault, seen: WorkspaceView) -> Fault:
+    workspace = seen.workspace
+    return why.filled(name=f"{workspace.organization_name}/{workspace.name}")
 
 
 def _relocked(found: Found, seen: WorkspaceView, holder: str | None) -> Decision[WorkspaceView]:

@@ -393,6 +393,13 @@ NAME_TAKEN = Fault(
 )
 WORKSPACE_LOCKED = Fault(Code.WORKSPACE_LOCKED, "Workspace {name} is locked by {holder}.")
 """Clients look for `is locked by User` and `is locked by Team`."""
+_RUN = "'teamvars run -w {name} -- terraform ...', which hands it the variables."
+NO_STATE = Fault(
+    Code.NOT_OFFERED,
+    "This service keeps no state, so whatever needs one would lose it. Keep the state in another "
+    f"backend, and run terraform as {_RUN}",
+)
+NO_RUNS = Fault(Code.NOT_OFFERED, f"This service has no runs. Run terraform as {_RUN}")
 STILL_USED = Fault(
     Code.ORGANIZATION_NOT_EMPTY,
     "The organization still has {variables} variables in {workspaces} of its workspaces. "

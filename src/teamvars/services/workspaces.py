@@ -34,6 +34,8 @@ class Workspaces(UseCases):
     delete = makes(decisions.delete, in_turns=True)
     lock = makes(decisions.lock)
     unlock = makes(decisions.unlock)
+    ask_for_state = looks(decisions.ask_for_state)
+    refuse = looks(decisions.refuse)
 
     @reads
     async def list(

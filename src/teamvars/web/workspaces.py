@@ -1,8 +1,7 @@
 """Workspaces as HCP Terraform's clients know them, and who has access to them."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -10,7 +9,7 @@ from msgspec import Meta
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
-from teamvars.domain.errors import Refusal, forbidden, not_found
+from teamvars.domain.errors import NO_RUNS, NO_STATE
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.workspaces import (
     TERRAFORM_VERSION,
@@ -24,7 +23,7 @@ from teamvars.domain.workspaces import (
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
-from teamvars.web.http.operations import Operations
+from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -78,18 +77,17 @@ def _locker(one: WorkspaceView) -> Identifier:
 
 _PERMISSIONS = Group[WorkspaceView](
     "WorkspacePermissions",
-    "What the caller may do; clients ask before they offer it. There are no runs here.",
+    "What the caller may do; clients ask before they offer it. Whoever asks for a run is told that "
+    "there are none.",
     *flags(_owns, "can-update", "can-destroy", "can-force-delete"),
     *flags(lambda _: True, "can-read-settings", "can-read-variable"),
+    *flags(lambda _: True, "can-queue-run", "can-queue-apply", "can-queue-destroy"),
     *flags(lambda one: one.level >= Level.WRITE, "can-update-variable", "can-lock", "can-unlock"),
     Attribute("can-force-unlock", bool, _owns),
     *fixed(
         {
             "can-manage-tags": False,
             "can-manage-run-tasks": False,
-            "can-queue-run": False,
-            "can-queue-apply": False,
-            "can-queue-destroy": False,
             "can-create-state-versions": False,
             "can-read-state-versions": False,
         }
@@ -288,6 +286,7 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
             f"{_BY_ID}/actions/lock",
             "Lock a workspace for the caller; the body, with its empty type, is ignored.",
             workspaces.lock,
+            refuses=(422,),
             name="lockWorkspace",
         ),
         do.acts(f"{_BY_ID}/actions/unlock", _UNLOCK, unlock, name="unlockWorkspace"),
@@ -310,35 +309,28 @@ def access_routes(accesses: Accesses) -> list[Route]:
 
 
 def _states(workspaces: Workspaces) -> list[Route]:
-    """Clients ask for a state, of which there is none, and want one kept, which is refused."""
-
-    async def refuse(refusal: Callable[[], Refusal], request: Request) -> Response:
-        await workspaces.read(request.require_caller(), request.parameters["workspace_id"])
-        raise refusal()
-
-    no_state = partial(forbidden, "No state is kept here. Use a backend that keeps it.")
-
+    """Clients ask for states and runs, of which there are none, and are told what to do instead."""
+    no_state, no_runs = (partial(workspaces.refuse, why=why) for why in (NO_STATE, NO_RUNS))
     return [
-        Route(
-            "GET",
-            f"{_BY_ID}/current-state-version",
-            partial(refuse, not_found),
-            {},
-            text="Say that there is no state here.",
-            tag=WORKSPACE.tag,
-            name="readCurrentStateVersion",
+        _refusal(
+            "GET", "current-state-version", workspaces.ask_for_state, "readCurrentStateVersion"
         ),
-        Route(
-            "POST",
-            f"{_BY_ID}/state-versions",
-            partial(refuse, no_state),
-            {},
-            text="Say that no state is kept here.",
-            tag=WORKSPACE.tag,
-            may_forbid=True,
-            name="createStateVersion",
+        _refusal(
+            "GET", "current-state-version-outputs", no_state, "readCurrentStateVersionOutputs"
         ),
+        _refusal("POST", "state-versions", no_state, "createStateVersion"),
+        _refusal("POST", "configuration-versions", no_runs, "createConfigurationVersion"),
     ]
+
+
+def _refusal(method: str, what: str, refuse: Work, name: str) -> Route:
+    async def handle(request: Request) -> Response:
+        await refuse(request.require_caller(), request.parameters["workspace_id"])
+        raise AssertionError
+
+    said: dict[str, Any] = {"tag": WORKSPACE.tag, "refuses": (422,), "name": name}
+    text = "Say that no state is kept here, and that nothing runs."
+    return Route(method, f"{_BY_ID}/{what}", handle, {}, text=text, **said)
 
 
 def _read(workspaces: Workspaces, path: str, name: str) -> Route:
