@@ -6,7 +6,7 @@ import logging
 import os
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -79,8 +79,9 @@ _now = partial(datetime.now, UTC)
 class RequestLine(msgspec.Struct):
     """What is logged of one request, as collectors see it. `ms` is how long it took.
 
-    What is unset is left out: `errors` are the codes of what was refused, and the rest says whose
-    token it was and what the request was about, as far as that was found out.
+    What is unset is left out: `errors` are the codes of what was refused, `why` says more where the
+    answer does not, and the rest says whose token it was and what the request was about, as far as
+    that was found out.
     """
 
     request_id: str
@@ -98,6 +99,7 @@ class RequestLine(msgspec.Struct):
     team_id: str | UnsetType = UNSET
     team: str | UnsetType = UNSET
     errors: tuple[str, ...] | UnsetType = UNSET
+    why: Mapping[str, object] | UnsetType = UNSET
     event: str = "request"
     level: str = "info"
     timestamp: datetime = msgspec.field(default_factory=_now)

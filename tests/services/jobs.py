@@ -58,7 +58,7 @@ class Job:
             }
         )
         caller, deliveries = Caller(b"", new_id("req")), self.deployment.services.deliveries
-        return await deliveries.exchange(caller, await deliveries.proven(caller, form, _at_once))
+        return await deliveries.exchange(caller, await deliveries.proven(form, _at_once))
 
     async def deliver(
         self, issued: IssuedToken, *only: str, workspace: str = "network"

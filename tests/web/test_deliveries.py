@@ -1,7 +1,7 @@
 """Jobs over HTTP: an exchange in OAuth's words, and values sealed to the key of the job."""
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from teamvars.protocol import encoded
 from teamvars.protocol.job_keys import JobKey
@@ -132,19 +132,23 @@ async def test_what_an_issuer_says_is_good_once(job: Job) -> None:
 
 
 async def test_the_log_says_which_claims_no_runner_accepts_and_nothing_of_the_token(
-    job: Job,
+    job: Job, log_lines: list[EventDict]
 ) -> None:
     token = job_token(job.key.thumbprint, sub="somebody-else")
     before = await job.tenant.deployment.services.audit.heads()
-    with capture_logs() as lines:
-        await job.exchange(subject_token=token)
-        await job.exchange(subject_token=job_token(job.key.thumbprint, sub="somebody-else"))
-    first, second = [line for line in lines if line["event"] == "no runner means this job"]
+    await job.exchange(subject_token=token)
+    await job.exchange(subject_token=job_token(job.key.thumbprint, sub="somebody-else"))
+    await job.exchange(subject_token=job_token(job.key.thumbprint, exp=1))
+    first, second, third = [line["why"] for line in log_lines]
     runner_id = job.runner["id"]
+    assert (third, log_lines[2]["errors"]) == (
+        {"reason": "expired, or no exp"},
+        ("invalid_request",),
+    )
     assert first["unmet"] == {runner_id: ["sub"]}
     assert (first["refused"], second["refused"]) == ({runner_id: 1}, {runner_id: 2})
-    assert token not in str(lines)
-    assert "somebody-else" not in str(lines)
+    assert token not in str(log_lines)
+    assert "somebody-else" not in str(log_lines)
     assert await job.tenant.deployment.services.audit.heads() == before
 
 

@@ -44,7 +44,7 @@ def request(address: str) -> Any:
 async def checked(gate: Admission, address: str, name: str, done: list[str]) -> Any:
     """A request whose signature was checked."""
     made = request(address)
-    with gate.unproven(made) as check:
+    async with gate.unproven(made) as check:
         await check(name, lambda: done.append(name))
     return made
 
@@ -91,8 +91,9 @@ async def test_what_holds_is_counted_as_whom_it_names_and_what_does_not_as_a_str
     def fail() -> None:
         raise Wrong
 
-    with pytest.raises(Wrong), gate.unproven(wrong) as check:
-        await check("job", fail)
+    with pytest.raises(Wrong):
+        async with gate.unproven(wrong) as check:
+            await check("job", fail)
     assert wrong.party is None
 
 

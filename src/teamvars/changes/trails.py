@@ -151,7 +151,7 @@ class OwnTrail:
     def __init__(self, tx: Transaction, chain: Chain) -> None:
         self._tx = tx
         self._lasts: dict[LastNumber, int | None] = {}
-        self._trail = Trail(chain, self._last)
+        self._trail = Trail(chain, partial(_known, self._lasts))
         self.check = self._trail.check
         self.end = self._trail.end
 
@@ -174,11 +174,12 @@ class OwnTrail:
                 last = await streams.last_number(self._tx, needs.need.stream_id)
                 self._lasts[needs.need] = last
 
-    def _last(self, need: LastNumber) -> int | None:
-        try:
-            return self._lasts[need]
-        except KeyError:
-            raise Needs(need) from None
+
+def _known(lasts: Mapping[LastNumber, int | None], need: LastNumber) -> int | None:
+    try:
+        return lasts[need]
+    except KeyError:
+        raise Needs(need) from None
 
 
 async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:

@@ -200,13 +200,23 @@ class Faults:
 class Refusal(Exception):
     """The service refuses; nothing was changed, unless the code is `outcome_unknown`.
 
-    `retry_after`: after how many seconds it is worth trying again, where it is at all.
+    `retry_after`: after how many seconds it is worth trying again, where it is at all. `why` is for
+    the log, where nobody is told what was wrong; nothing in it is secret.
     """
 
-    def __init__(self, *faults: Fault, retry_after: int = 1) -> None:
+    def __init__(
+        self, *faults: Fault, retry_after: int = 1, why: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(", ".join(fault.code.word for fault in faults))
         self.faults = faults
         self.retry_after = retry_after
+        self.why = why
+
+    def forget_origin(self) -> None:
+        """Lets go of where it was raised. Whatever has it in a variable there is part of a cycle
+        with it, and so all of a request, with its body, would wait for the garbage collector.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
 
     @property
     def kind(self) -> Kind:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.changes.waves import Change
@@ -61,8 +60,6 @@ time, since there they are several times in memory.
 Check = Callable[[str, Callable[[], None]], Awaitable[None]]
 """Does what costs a stranger nothing and us something, when it is the turn of whom it names."""
 
-log = structlog.get_logger("teamvars.runners")
-
 
 class ExchangeForm(Discreet, frozen=True):
     """What a job says when it asks for a token: the parameters of RFC 8693, and two of ours."""
@@ -106,7 +103,7 @@ class Deliveries(UseCases):
             else Ed25519PrivateKey.from_private_bytes(server.keys[server.active])
         )
 
-    async def proven(self, caller: Caller, form: ExchangeForm, check: Check) -> Asked:
+    async def proven(self, form: ExchangeForm, check: Check) -> Asked:
         """What a job asks for, after its issuer's signature was found to hold in a `check`, and
         whatever takes less before that.
 
@@ -123,8 +120,8 @@ class Deliveries(UseCases):
             key = await self._trust.key_for(said)
             await check(assertion.job, lambda: require_signed(said, key))
         except Unproven as unproven:
-            log.warning("a token proves nothing", reason=unproven.reason, request=caller.request_id)
-            raise Refusal(_bad("The subject token is not accepted.")) from None
+            why = {"reason": unproven.reason}
+            raise Refusal(_bad("The subject token is not accepted."), why=why) from None
         is_machine = assertion.issuer.startswith(MACHINE)
         proof = Proof(
             assertion.issuer,
@@ -151,7 +148,7 @@ class Deliveries(UseCases):
         except MissingReference:  # the runner or the workspace was deleted meanwhile
             raise Refusal(NO_TARGET) from None
         except NoTarget as refused:
-            self._note_refused(caller, asked, refused.reasons)
+            refused.why = self._noted(asked, refused.reasons)
             raise
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
@@ -232,25 +229,22 @@ class Deliveries(UseCases):
             async with self._one_large:
                 return await asyncio.to_thread(_sealed, bundle, key, signer)
 
-    def _note_refused(
-        self, caller: Caller, asked: Asked, reasons: Mapping[str, Sequence[str]]
-    ) -> None:
-        """Counts the refusal for each runner, and logs what the job is not told. It is in no trail:
-        anybody has tokens of an issuer that serves everybody.
+    def _noted(self, asked: Asked, reasons: Mapping[str, Sequence[str]]) -> Mapping[str, object]:
+        """Counts the refusal for each runner; what the log says of it, and the job is not told. It
+        is in no trail: anybody has tokens of an issuer that serves everybody.
         """
         for runner_id in reasons:
             self._refused[runner_id] = self._refused.pop(runner_id, 0) + 1
             if len(self._refused) > _COUNTED_RUNNERS:
                 self._refused.pop(next(iter(self._refused)))
         some = list(reasons)[:_TOLD_RUNNERS]
-        log.warning(
-            "no runner means this job",
-            workspace=asked.workspace_id,
-            issuer=asked.proof.issuer,
-            unmet={id_: list(reasons[id_]) for id_ in some},
-            refused={id_: self._refused[id_] for id_ in some if id_ in self._refused},
-            request=caller.request_id,
-        )
+        return {
+            "reason": "no runner means this job",
+            "workspace": asked.workspace_id,
+            "issuer": asked.proof.issuer,
+            "unmet": {id_: list(reasons[id_]) for id_ in some},
+            "refused": {id_: self._refused[id_] for id_ in some if id_ in self._refused},
+        }
 
     def _workspace(self, form: ExchangeForm) -> str:
         """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""

@@ -90,7 +90,7 @@ def routes(deliveries: Deliveries) -> list[Route]:
         said = request.document
         assert isinstance(said, Mapping)  # a form is one
         known = {name: said[name] for name in ExchangeForm.__struct_fields__ if name in said}
-        request.document = await deliveries.proven(sender(request), ExchangeForm(**known), check)
+        request.document = await deliveries.proven(ExchangeForm(**known), check)
 
     async def exchange(request: Request) -> Response:
         """Exchange what an issuer says of a job for a token to deliver one workspace (RFC 8693)."""

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -29,6 +29,8 @@ REMEMBERED_TOKENS = 16_384
 """By their hashes, the least recently used are forgotten first; some 13 MiB."""
 UNPROVEN = 1024
 """How many say at a time in a body who they are, and were not checked yet; up to 60 KiB each."""
+REFUSAL_SECONDS = 0.001
+"""Between refusals of requests that had no slot."""
 
 T = TypeVar("T")
 
@@ -150,25 +152,29 @@ class Admission:
                 await self.work(request, lambda: admit(request))
             self._take(request.party or self._stranger(request))
 
-    @contextmanager
-    def unproven(self, request: Request) -> Iterator[Check]:
+    @asynccontextmanager
+    async def unproven(self, request: Request) -> AsyncIterator[Check]:
         """For a request that says in its body who makes it: what checks that, and then counts the
         request as that one's.
 
-        One check is made in each iteration of the event loop, and addresses take turns. Names do
-        not: anybody can use any, and so make whoever has it wait. Refuses: busy.
+        One body is read, or check made, in each iteration of the event loop, and addresses take
+        turns. Names do not: anybody can use any, and so make whoever has it wait. Refuses: busy.
         """
         if self._unproven >= UNPROVEN:
             raise Refusal(BUSY)
 
-        async def check(name: str, work: Callable[[], None]) -> None:
+        async def turn() -> None:
             async with self._checks.held_by(counted_address(request.client), WAIT_SECONDS):
                 await asyncio.sleep(0)
-                work()
+
+        async def check(name: str, work: Callable[[], None]) -> None:
+            await turn()
+            work()
             request.party = self._principals.job(name)
 
         self._unproven += 1
         try:
+            await turn()
             yield check
         finally:
             self._unproven -= 1
@@ -236,7 +242,7 @@ class Admission:
         request.give_room_back()
         with suppress(Refusal):  # there are too many: this one is told at once
             async with self._refusals.held_by(counted_address(request.client), WAIT_SECONDS):
-                await asyncio.sleep(0)
+                await asyncio.sleep(REFUSAL_SECONDS)
 
     def headers(self, request: Request) -> Iterator[tuple[str, str]]:
         """The header fields of every answer; to be asked only where there is a rate limit."""

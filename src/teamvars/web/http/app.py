@@ -107,6 +107,7 @@ class Application:
         except Refusal as refusal:
             _tell_damage(refusal, request)
             ALARM.hear(refusal)
+            refusal.forget_origin()
             told = self._admission.refused(request, refusal)
             await self._admission.pace(request)
             return _refused(told, request, endpoint)
@@ -150,6 +151,8 @@ class Application:
             line.team_id, line.team = place.team_id, place.team
         if request.error_codes:
             line.errors = request.error_codes
+        if request.why is not None:
+            line.why = request.why
         REQUESTS.write(line)
 
 
@@ -162,6 +165,7 @@ def _tell_damage(refusal: Refusal, request: Request) -> None:
 
 def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:
     request.error_codes = tuple(dict.fromkeys(fault.code.word for fault in refusal.faults))
+    request.why = refusal.why
     headers = dict(errors.headers(refusal))
     status = errors.STATUS[refusal.kind]
     if status == 405 and endpoint is not None:

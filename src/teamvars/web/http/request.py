@@ -163,6 +163,8 @@ class Request:
         self.document: object = None
         self.error_codes: tuple[str, ...] = ()
         """What was refused, each once."""
+        self.why: Mapping[str, object] | None = None
+        """What the log says of that, besides."""
         self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
         self.introduced: Caller | None = None
