@@ -1,6 +1,5 @@
 """An organization of a test's own, and people of every kind of contract §6 to call as."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,10 @@ from uuid import uuid4
 
 import httpx
 
+from teamvars.changes.waves import Change
+from teamvars.decisions import Decision, Found
+from teamvars.decisions.rows import together
+from teamvars.decisions.tokens import created
 from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import (
     Directory,
@@ -18,11 +21,13 @@ from teamvars.domain.directory import (
 from teamvars.domain.memberships import Status
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
-from teamvars.domain.tokens import OwnerName
+from teamvars.domain.tokens import DAY, Token
 from teamvars.services.directory_files.files import Options
+from teamvars.services.tokens import fresh_token
 from tests.support.deployment import Deployment, operator
 
 JSON_API = "application/vnd.api+json"
+_YEAR = 365 * DAY
 ACTIVE, INVITED = Status.ACTIVE, Status.INVITED
 
 
@@ -130,16 +135,13 @@ async def build_tenant(deployment: Deployment) -> Tenant:
     )
     mine, beside = applied.organizations[name], applied.organizations[other]
     owners = {
-        **{person: OwnerName(user=username) for person, username in usernames.items()},
-        "owners-token": OwnerName(organization=name, team="owners"),
-        "writers-token": OwnerName(organization=name, team="writers"),
-        "organization-token": OwnerName(organization=name),
-        "other-organization-token": OwnerName(organization=other),
+        **{person: ("user", applied.users[username]) for person, username in usernames.items()},
+        "owners-token": ("team", mine.teams["owners"]),
+        "writers-token": ("team", mine.teams["writers"]),
+        "organization-token": ("organization", mine.id),
+        "other-organization-token": ("organization", beside.id),
     }
-    create = deployment.services.tokens.create
-    # At once: they then share transactions.
-    made = await asyncio.gather(*(create(operator(), owner, None) for owner in owners.values()))
-    tokens = {who: created.secret for who, created in zip(owners, made, strict=True)}
+    tokens = await _make_tokens(deployment, owners)
     await deployment.services.accounts.disable(operator(), usernames["disabled"], Disabling())
     return Tenant(
         deployment=deployment,
@@ -154,6 +156,23 @@ async def build_tenant(deployment: Deployment) -> Tenant:
         other_membership=beside.memberships[usernames["outsider"]],
         tokens=tokens,
     )
+
+
+async def _make_tokens(
+    deployment: Deployment, owners: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """A token of each, by whose they are: all in one transaction."""
+    fresh = {who: fresh_token(kind) for who, (kind, _) in owners.items()}
+
+    def decide(found: Found) -> Decision[None]:
+        tokens = [
+            (Token(fresh[who].id, *owner, found.now, found.now + _YEAR, None), fresh[who])
+            for who, owner in owners.items()
+        ]
+        return together(None, *(created(found, *each) for each in tokens))
+
+    await deployment.services.changes.make(Change(operator(), None, decide))
+    return {who: one.secret for who, one in fresh.items()}
 
 
 def _directory(
