@@ -25,6 +25,7 @@ class TimeLimits:
         self._timer = asyncio.get_running_loop().call_at(deadline, self._enforce)
 
     def _enforce(self) -> None:
+        self._timer = None  # it has this, and this had it: a ring, once the timer has fired
         self.wakes_at = math.inf
         now = asyncio.get_running_loop().time()
         for limit in [limit for limit in self.running if limit.deadline <= now]:

@@ -1,6 +1,8 @@
 """Limits that share a timer, and are kept as if each had its own."""
 
 import asyncio
+import gc
+import weakref
 
 import uvloop
 
@@ -60,3 +62,17 @@ def test_limits_that_end_all_the_time_are_all_kept_on_the_servers_loop() -> None
         return await asyncio.gather(*tasks)
 
     assert all(uvloop.run(all_ended()))
+
+
+async def test_limits_whose_timer_has_fired_wait_for_no_garbage_collector() -> None:
+    limits = TimeLimits()
+    with TimeLimit(limits, 0):
+        pass
+    await asyncio.sleep(SHORT)  # timers fire in order
+    gone = weakref.ref(limits)
+    gc.disable()
+    try:
+        del limits
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -19,6 +19,7 @@ from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, other
 from teamvars.domain.access import Level, Permission
 from teamvars.domain.errors import (
     NAME_TAKEN,
+    NO_RUNS,
     NO_STATE,
     WORKSPACE_LOCKED,
     Code,
@@ -148,9 +149,14 @@ def ask_for_state(found: Found, workspace_id: str) -> Never:
     raise not_found()
 
 
-def refuse(found: Found, workspace_id: str, why: Fault) -> Never:
-    """What the service does not do, as whoever sees the workspace is told."""
-    raise Refusal(_about(why, read(found, workspace_id)))
+def need_state(found: Found, workspace_id: str) -> Never:
+    """What needs a state is refused, and whoever sees the workspace is told what to do instead."""
+    raise _no_state(read(found, workspace_id))
+
+
+def need_runs(found: Found, workspace_id: str) -> Never:
+    """What needs runs is refused, likewise."""
+    raise Refusal(NO_RUNS.filled(name=_address(read(found, workspace_id))))
 
 
 def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
@@ -191,12 +197,16 @@ def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceV
 def _require_no_work(seen: WorkspaceView) -> None:
     """Refuses clients that run by themselves in this workspace."""
     if seen.details.settings.execution_mode is ExecutionMode.LOCAL:
-        raise Refusal(_about(NO_STATE, seen))
+        raise _no_state(seen)
 
 
-def _about(why: Fault, seen: WorkspaceView) -> Fault:
-    workspace = seen.workspace
-    return why.filled(name=f"{workspace.organization_name}/{workspace.name}")
+def _no_state(seen: WorkspaceView) -> Refusal:
+    return Refusal(NO_STATE.filled(name=_address(seen)))
+
+
+def _address(seen: WorkspaceView) -> str:
+    """What `teamvars run` takes."""
+    return f"{seen.workspace.organization_name}/{seen.workspace.name}"
 
 
 def _relocked(found: Found, seen: WorkspaceView, holder: str | None) -> Decision[WorkspaceView]:

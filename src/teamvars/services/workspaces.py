@@ -35,7 +35,8 @@ class Workspaces(UseCases):
     lock = makes(decisions.lock)
     unlock = makes(decisions.unlock)
     ask_for_state = looks(decisions.ask_for_state)
-    refuse = looks(decisions.refuse)
+    need_state = looks(decisions.need_state)
+    need_runs = looks(decisions.need_runs)
 
     @reads
     async def list(

@@ -9,7 +9,6 @@ from msgspec import Meta
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
-from teamvars.domain.errors import NO_RUNS, NO_STATE
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.workspaces import (
     TERRAFORM_VERSION,
@@ -310,7 +309,7 @@ def access_routes(accesses: Accesses) -> list[Route]:
 
 def _states(workspaces: Workspaces) -> list[Route]:
     """Clients ask for states and runs, of which there are none, and are told what to do instead."""
-    no_state, no_runs = (partial(workspaces.refuse, why=why) for why in (NO_STATE, NO_RUNS))
+    no_state, no_runs = workspaces.need_state, workspaces.need_runs
     return [
         _refusal(
             "GET", "current-state-version", workspaces.ask_for_state, "readCurrentStateVersion"

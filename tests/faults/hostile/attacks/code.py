@@ -75,7 +75,7 @@ async def creates(target: Target, seconds: float) -> list[Answer]:
 
 
 ATTACKS = [
-    Attack("code, one check after another", checks, frozenset({200, 422, 429}), engines=BOTH),
+    Attack("code, one check after another", checks, frozenset({200, 422, 429, 503}), engines=BOTH),
     Attack("code, 16 checks at once", checks_at_once, frozenset({200, 422, 429, 503})),
     Attack("code, 16 files at once", files_at_once, frozenset({200, 422, 429, 503})),
     Attack("code, creates", creates, frozenset({201, 422, 429, 503})),
