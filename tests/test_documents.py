@@ -18,6 +18,7 @@ from teamvars.cli.operator import directory_file
 from teamvars.cli.operator.directory_file import document as file_of
 from teamvars.domain import (
     applies,
+    client_settings,
     deliveries,
     federation,
     invitations,
@@ -28,7 +29,6 @@ from teamvars.domain import (
     tokens,
     variable_search,
     variables,
-    workspace_settings,
 )
 from teamvars.domain import idempotency as kept_answers
 from teamvars.domain.errors import Code
@@ -269,8 +269,8 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         longest,
-        workspace_settings.MAX_CHARACTERS,
-        workspace_settings.MAX_PATHS,
+        client_settings.MAX_CHARACTERS,
+        client_settings.MAX_ITEMS,
         parsed_files.MAX_CONTENT_BYTES,
         variable_files.MAX_NAMES,
         variable_files.MAX_FAULTS,

@@ -30,7 +30,8 @@ OTHERS = """
     enable_seqscan force_generic_plan mmap_size pg_dump pg_restore plan_cache_mode random_page_cost
     ru_inblock synchronous_commit
     AddressAllow AddressDeny ProtectKernel ReadWritePaths non_idempotent
-    ErrWorkspaceLocked ErrWorkspaceLockedByUser assessments_enabled npm_config teamvars_example_com
+    ErrWorkspaceLocked ErrWorkspaceLockedByUser assessments_enabled collaborator_auth_policy
+    npm_config teamvars_example_com
     terraform_version
 """
 """What is named in our style and is not ours: files of a host; names of databases and the kernel,

@@ -7,21 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Value, Values
 from teamvars.domain.errors import Code
-from teamvars.domain.workspace_settings import (
-    MAX_CHARACTERS,
-    MAX_PATHS,
-    PATTERNS,
-    PREFIXES,
-    SETTINGS,
-    Value,
-    Values,
-    changed,
-    faults,
-)
+from teamvars.domain.workspace_settings import PATTERNS, PREFIXES, SETTINGS, changed, faults
 from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft, WorkspaceSettings
 
-KEPT = [one for one in SETTINGS.values() if not one.not_offered]
+KEPT = [one for one in SETTINGS.by_name.values() if not one.not_offered]
 values: dict[type, st.SearchStrategy[Value]] = {
     bool: st.booleans(),
     str: st.sampled_from(["", "http://a.example/b"]),
@@ -32,7 +23,7 @@ said = st.fixed_dictionaries({}, optional={one.name: values[type(one.default)] f
 
 def shown(others: Values) -> dict[str, Value]:
     settings = WorkspaceSettings(others=others)
-    return {name: settings.value(name) for name in SETTINGS}
+    return {name: settings.value(name) for name in SETTINGS.by_name}
 
 
 @given(before=said, after=said)
@@ -42,10 +33,10 @@ def test_what_is_said_holds_what_is_not_stays_and_defaults_are_not_stored(
     if faults(before) or faults(after):
         return
     stored = changed(changed({}, before), after)
-    assert all(value != SETTINGS[name].default for name, value in stored.items())
+    assert all(value != SETTINGS.by_name[name].default for name, value in stored.items())
     now, was = shown(stored), shown(changed({}, before))
     assert all(now[name] == value for name, value in after.items())
-    others = SETTINGS.keys() - after.keys() - {PREFIXES, PATTERNS}
+    others = SETTINGS.by_name.keys() - after.keys() - {PREFIXES, PATTERNS}
     assert all(now[name] == was[name] for name in others)
     assert changed(stored, after) == stored
 
@@ -62,14 +53,14 @@ def test_a_workspace_never_has_prefixes_and_patterns(before: Values, after: Valu
 BOUNDS: list[tuple[str, Value, Callable[[int], Value]]] = [
     ("description", "x\n" * (MAX_CHARACTERS // 2), lambda n: "x" * n),
     ("working-directory", "x" * MAX_CHARACTERS, lambda n: "x" * n),
-    (PREFIXES, ("x" * MAX_CHARACTERS,) * MAX_PATHS, lambda n: ("x",) * n),
+    (PREFIXES, ("x" * MAX_CHARACTERS,) * MAX_ITEMS, lambda n: ("x",) * n),
 ]
 
 
 @pytest.mark.parametrize(("name", "longest", "of"), BOUNDS)
 def test_texts_and_lists_have_an_end(name: str, longest: Value, of: Callable[[int], Value]) -> None:
     assert faults({name: longest}) == []
-    most = MAX_PATHS if name == PREFIXES else MAX_CHARACTERS
+    most = MAX_ITEMS if name == PREFIXES else MAX_CHARACTERS
     assert faults({name: of(most)}) == []
     assert [one.code for one in faults({name: of(most + 1)})] == [Code.INVALID_VALUE]
 

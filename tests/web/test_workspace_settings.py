@@ -47,14 +47,14 @@ def said(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_setting_is_in_one_of_the_tables() -> None:
-    named = {name.partition("/")[0] for name in SETTINGS}
+    named = {name.partition("/")[0] for name in SETTINGS.by_name}
     assert OTHERS.keys() | NOT_OFFERED.keys() | {"trigger-patterns"} == named | {"execution-mode"}
 
 
 def test_the_document_names_every_setting() -> None:
     text = (DOCS / "api.md").read_text()
     section = text[text.index("**Settings.**") : text.index("## Tokens")]
-    assert all(f"`{name.rpartition('/')[2]}`" in section for name in SETTINGS)
+    assert all(f"`{name.rpartition('/')[2]}`" in section for name in SETTINGS.by_name)
 
 
 async def test_every_setting_is_kept_as_it_was_sent_and_told_by_its_name(tenant: Tenant) -> None:

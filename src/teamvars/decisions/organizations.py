@@ -10,6 +10,7 @@ from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
 from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.teams import owners_of
 from teamvars.domain.users import User
@@ -40,7 +41,7 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
     creator = _site_admin(found)
     refuse_all(draft.all_faults())
     id_ = fresh.key.organization_id
-    made = Organization(id_, draft.name or "", draft.email, found.now)
+    made = draft.applied_to(Organization(id_, "", None, found.now))
     owners = owners_of(made.id, fresh.owners_id)
     place = fresh.membership_id, made.id, made.name
     member = Membership(*place, creator, Status.ACTIVE, found.now)
@@ -105,12 +106,13 @@ def created(found: Found, organization: Organization, key: WrappedKey) -> Decisi
 
 
 def changed(found: Found, before: Organization, after: Organization) -> Decision[None]:
-    """An organization has another name or e-mail address.
+    """An organization has another name, e-mail address or setting.
 
     Its own stream alone moves. Documents of workspaces and variables show the name as well, and
     whoever keeps one compares the name.
     """
-    details = others(_settings(before), _settings(after))
+    differing = SETTINGS.differing(before.settings, after.settings)
+    details = others(_settings(before), _settings(after), differing)
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)

@@ -8,9 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain import workspace_settings
+from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
 from teamvars.domain.names import name_faults
-from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS, Value, Values
+from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 
 TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
 """A version or a constraint on one."""
@@ -44,9 +45,6 @@ class ExecutionMode(StrEnum):
     AGENT = "agent"
 
 
-NO_AGENTS = "An agent needs an agent pool, of which there are none here."
-
-
 class WorkspaceSettings(msgspec.Struct, frozen=True):
     """What owners set for the clients of a workspace, besides its name.
 
@@ -59,11 +57,11 @@ class WorkspaceSettings(msgspec.Struct, frozen=True):
 
     def value(self, name: str) -> Value:
         """One of the others."""
-        return self.others.get(name, SETTINGS[name].default)
+        return SETTINGS.value(self.others, name)
 
     def changed_from(self, former: "WorkspaceSettings") -> list[str]:
         """The names of the others that are not as they were, by name."""
-        return [name for name in sorted(SETTINGS) if self.value(name) != former.value(name)]
+        return SETTINGS.differing(former.others, self.others)
 
 
 class WorkspaceRecord(msgspec.Struct, frozen=True):
@@ -124,8 +122,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def new_settings(self) -> WorkspaceSettings:
         """The settings of a workspace that a draft without faults makes."""
-        new = {name: one.of_new for name, one in SETTINGS.items()}
-        return self.applied_to(WorkspaceSettings(others=workspace_settings.changed({}, new)))
+        return self.applied_to(WorkspaceSettings(others=SETTINGS.of_new()))
 
     def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """The settings as a draft without faults makes them.

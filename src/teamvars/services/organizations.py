@@ -1,12 +1,10 @@
 """Organizations, as their members and site admins deal with them."""
 
-from collections.abc import Sequence
-
 from teamvars.decisions import organizations as decisions
 from teamvars.decisions.organizations import Fresh, OrganizationView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
-from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import access_by_name, organizations
@@ -21,11 +19,11 @@ class Organizations(UseCases):
 
     @reads
     async def list(
-        self, tx: Transaction, caller: Caller, searches: Sequence[str], page: Page
+        self, tx: Transaction, caller: Caller, wanted: OrganizationSearch, page: Page
     ) -> Paged[OrganizationView]:
-        """The organizations that the caller is in and whose names contain each of the texts."""
+        """The organizations that the caller is in and wants."""
         actor = await self._actor(tx, caller)
-        found = await organizations.find_visible(tx, actor, searches, page)
+        found = await organizations.find_visible(tx, actor, wanted, page)
         return Paged([OrganizationView(*one) for one in found.items], found.total)
 
     @reads

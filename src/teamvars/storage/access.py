@@ -16,7 +16,6 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
-from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.storage.access_statements import (
@@ -29,6 +28,7 @@ from teamvars.storage.access_statements import (
     TeamRight,
 )
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.organizations import to_organization
 
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the workspace during the one before."""
@@ -75,7 +75,7 @@ async def organization(
     READ_ORGANIZATION_BY_NAME. Refuses: unauthenticated, not found.
     """
     row = identify(caller, await tx.fetch_one(by, caller.token_hash, now, which))
-    id_, title, email, created_at, is_owner, is_member, *place = row
+    id_, title, email, created_at, settings, is_owner, is_member, *place = row
     stream = _stream(id_, place)
     caller.place = Place(id_, title)
     acting: Sequence[Row] = ()
@@ -84,7 +84,7 @@ async def organization(
         caller.organization_id = id_
         acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
-        organization=Organization(id_, title, email, created_at),
+        organization=to_organization(id_, title, email, created_at, settings),
         is_owner=bool(is_owner),
         is_member=bool(is_member),
         team_ids=frozenset(team_id for team_id, _ in acting),

@@ -177,7 +177,7 @@ IS_MEMBER = """(
 
 _ORGANIZATION_COLUMNS = f"""{CALLER_COLUMNS},
     organizations.id AS organization_id, organizations.name AS organization_name,
-    organizations.email, organizations.created_at,
+    organizations.email, organizations.created_at, organizations.settings,
     CASE WHEN {IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
     CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     {_STREAM_COLUMNS}"""

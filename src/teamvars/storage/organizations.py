@@ -1,17 +1,18 @@
 """Organizations and their data keys as rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
-from teamvars.domain.organizations import Organization
+from teamvars.domain.organization_settings import SETTINGS
+from teamvars.domain.organizations import Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
+from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing
 
-_COLUMNS = "id, name, email, created_at"
-_ORGANIZATIONS = Reading(_COLUMNS, "organizations", lambda row: Organization(*row))
+_COLUMNS = "id, name, email, created_at, settings"
 
 # $1: the caller. Each row says whether the caller may do everything in that organization.
 SEEN_BY = {
@@ -32,6 +33,19 @@ SEEN_BY = {
 }
 
 
+def to_organization(id_: str, name: str, email: str | None, made: int, stored: str) -> Organization:
+    """What a row says, by its columns."""
+    return Organization(id_, name, email, made, from_column(SETTINGS, id_, stored))
+
+
+_ORGANIZATIONS = Reading(_COLUMNS, "organizations", lambda row: to_organization(*row))
+
+# $2: a pattern of name or address, $3 and $4: of each.
+_WANTED = """WHERE
+    (name_folded LIKE $2 ESCAPE '!' OR coalesce(email_folded, '') LIKE $2 ESCAPE '!')
+    AND name_folded LIKE $3 ESCAPE '!' AND coalesce(email_folded, '') LIKE $4 ESCAPE '!'"""
+
+
 async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organization]:
     """The organizations with these names, by folded name; absent ones are left out."""
     folded = each(map(fold, names))
@@ -50,21 +64,19 @@ async def get(tx: Transaction, organization_id: str) -> Organization:
 
 
 async def find_visible(
-    tx: Transaction, actor: Actor, searches: Sequence[str], page: Page
+    tx: Transaction, actor: Actor, wanted: OrganizationSearch, page: Page
 ) -> Paged[tuple[Organization, bool]]:
     """A page of the organizations the actor is in, by name.
 
-    With each goes whether the actor may do everything in it. The names contain each of the texts.
+    With each goes whether the actor may do everything in it.
     """
-    args = actor.id, *map(containing, searches)
-    alike = [f"name_folded LIKE ${n} ESCAPE '!'" for n in range(2, len(args) + 1)]
-    where = f"WHERE {' AND '.join(alike)}" if alike else ""
+    patterns = map(containing, (wanted.part, wanted.name, wanted.email))
     seen = Reading(
         f"{_COLUMNS}, is_owner",
         f"({SEEN_BY[actor.kind]}) AS visible",
-        lambda row: (Organization(*row[:4]), bool(row[4])),
+        lambda row: (to_organization(*row[:-1]), bool(row[-1])),
     )
-    return await seen.paged(tx, where, "name_folded", args, page)
+    return await seen.paged(tx, _WANTED, "name_folded", (actor.id, *patterns), page)
 
 
 async def data_key(

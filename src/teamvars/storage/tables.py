@@ -19,6 +19,7 @@ from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import WorkspaceRecord
+from teamvars.storage.client_settings import to_column
 from teamvars.storage.database import Statement, each
 
 Record = msgspec.Struct
@@ -86,7 +87,11 @@ TABLES: Mapping[type[Record], Table] = {
     Organization: Table(
         "organizations",
         # That of the first data key; whatever gives it another writes no organization by this.
-        _columns("id name name_folded email created_at", data_key_version=lambda _: 1),
+        _columns(
+            "id name name_folded email email_folded created_at",
+            data_key_version=lambda _: 1,
+            settings=lambda organization: to_column(organization.settings),
+        ),
         is_long=True,
     ),
     WrappedKey: Table(
@@ -119,7 +124,7 @@ TABLES: Mapping[type[Record], Table] = {
         _columns(
             "workspace.id workspace.organization_id workspace.name workspace.name_folded "
             "settings.execution_mode settings.terraform_version locked_by",
-            settings=lambda record: json.dumps(record.settings.others, sort_keys=True),
+            settings=lambda record: to_column(record.settings.others),
         ),
         is_dated=True,
         is_long=True,

@@ -1,17 +1,12 @@
 """Workspaces as rows."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
-import msgspec
-import structlog
-
-from teamvars.domain import workspace_settings
 from teamvars.domain.access import Level
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.workspace_settings import Values
+from teamvars.domain.workspace_settings import SETTINGS
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
@@ -19,6 +14,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSearch,
     WorkspaceSettings,
 )
+from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching
 
@@ -36,10 +32,6 @@ WHERE workspaces.organization_id = $1
     AND grants.team_id IN {{each $4}} AND grants.level >= {Level.READ.value}
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-log = structlog.get_logger("teamvars")
 
 
 async def of_organizations(
@@ -117,7 +109,7 @@ async def find_details(
     )
     return {
         id_: WorkspaceDetails(
-            WorkspaceSettings(ExecutionMode(mode), version, _values(id_, others)),
+            WorkspaceSettings(ExecutionMode(mode), version, from_column(SETTINGS, id_, others)),
             locked_by,
             created_at,
             variables[id_],
@@ -125,12 +117,3 @@ async def find_details(
         )
         for id_, mode, version, others, locked_by, created_at, count in rows
     }
-
-
-def _values(id_: str, stored: str) -> Values:
-    """The settings that are stored, but for those that this release does not know."""
-    try:
-        return workspace_settings.known(_decode(stored))
-    except msgspec.DecodeError:
-        log.warning("stored settings cannot be read", row=id_)
-        return {}

@@ -20,7 +20,8 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
     `has_created_at` says whether variables show when they were made; `usernames`, whether a
     linkage object may name a user by username instead of by id. `ignored_includes` are what
     clients ask to have included, and go without, where a route does not know it;
-    `deletes_with_variables` says whether an organization that still has some is deleted unasked.
+    `deletes_with_variables` says whether an organization that still has some is deleted unasked,
+    and `puts`, whether it is updated by PUT as well.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
     usernames: bool
     ignored_includes: frozenset[str]
     deletes_with_variables: bool
+    puts: bool
 
     @cached_property
     def words(self) -> Mapping[str, Category]:
@@ -64,11 +66,13 @@ _SENT_BY_CLIENTS = frozenset(
         "current-state-version",
         "default_project",
         "effective_tag_bindings",
+        "entitlement_set",
         "locked_by",
         "organization",
         "outputs",
         "project",
         "readme",
+        "subscription",
     }
 )
 
@@ -81,6 +85,7 @@ STANDARD = Dialect(
     usernames=False,
     ignored_includes=frozenset(),
     deletes_with_variables=False,
+    puts=False,
 )
 
 TERRAFORM = Dialect(
@@ -92,6 +97,7 @@ TERRAFORM = Dialect(
     usernames=True,
     ignored_includes=_SENT_BY_CLIENTS,
     deletes_with_variables=True,
+    puts=True,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

@@ -1,24 +1,29 @@
 """Organizations as HCP Terraform's clients know them."""
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.domain.access import Caller
+from teamvars.domain.client_settings import NO_AGENTS, Value
+from teamvars.domain.errors import Code
 from teamvars.domain.names import NAME
-from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.organization_settings import SETTINGS
+from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
 from teamvars.services.organizations import Organizations
+from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
+from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Email, Identifier, Time, self_link, timestamp
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 
@@ -27,8 +32,9 @@ GIVEN_NAME = Annotated[
 ]
 _ALL, _ONE = "/api/v2/organizations", "/api/v2/organizations/{organization}"
 _SEARCHES = (
-    Parameter("q", "A part of the name."),
+    Parameter("q", "A part of the name or of the e-mail address."),
     Parameter("q[name]", "A part of the name."),
+    Parameter("q[email]", "A part of the e-mail address."),
 )
 _FORCE = Parameter("force", "Delete it although its workspaces still have variables.", FLAG)
 
@@ -48,6 +54,33 @@ def owner(name_of: Callable[[T], str]) -> Attribute[T]:
         return OrganizationLinkage(Identifier(name_of(one), "organizations"))
 
     return Attribute("organization", OrganizationLinkage, of)
+
+
+class _NoAgentPool(msgspec.Struct):
+    """No agent pool: there are none here."""
+
+    data: None
+
+
+class _GivenRelationships(
+    msgspec.Struct, rename={"default_agent_pool": "default-agent-pool"}, omit_defaults=True
+):
+    """What a request may say of what an organization is related to."""
+
+    default_agent_pool: _NoAgentPool | UnsetType = UNSET
+
+
+def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Nothing: there is no agent pool that an organization could have."""
+    at = "/data/relationships"
+    pool = read.member(relationships, "default-agent-pool", dict, at, required=False)
+    if pool is not None and pool.get("data") is not None:
+        read.fault(Code.NOT_OFFERED, NO_AGENTS, f"{at}/default-agent-pool/data")
+    return {}
+
+
+def _value(one: OrganizationView, name: str) -> Value:
+    return SETTINGS.value(one.organization.settings, name)
 
 
 def _path(one: OrganizationView) -> str:
@@ -78,19 +111,33 @@ ORGANIZATION = Resource[OrganizationView](
     attributes=(
         Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute("external-id", str, lambda one: one.organization.id),
-        Attribute("email", Email | None, lambda one: one.organization.email, given=Email),
+        Attribute("email", Email, lambda one: one.organization.email or "", given=Email),
         Attribute(
             "created-at",
             Time,
             lambda one: timestamp(one.organization.created_at, one.organization.id),
         ),
-        Attribute("default-execution-mode", str, lambda _: "remote"),
         Attribute("permissions", _PERMISSIONS),
+        *(setting_attribute(one, _value) for one in SETTINGS.by_name.values()),
+        *fixed(
+            {
+                "is-unified": False,
+                "remaining-testable-count": 0,
+                "saml-enabled": False,
+                "two-factor-conformant": False,
+            }
+        ),
     ),
     members=(self_link(_path),),
+    relations=Relations(_GivenRelationships, _related, required=False, changeable=True),
     texts={
         "OrganizationResource": "An organization; its id is its name.",
         "OrganizationListDocument": "One page of the organizations a caller is in.",
+        "OrganizationAttributes": (
+            "An organization's attributes.\n\n"
+            "Those that say how runs are handled and how people sign in are kept and shown, and do "
+            "nothing. What has a default is the same for all organizations."
+        ),
         "ChangedOrganizationResource": (
             "An organization to update; an `id`, when there is one, is its name so far."
         ),
@@ -142,8 +189,9 @@ def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
     """One row an operation."""
     do = Operations(ORGANIZATION)
 
-    def searches(request: Request) -> tuple[list[str]]:
-        return ([text_of(request, parameter) or "" for parameter in _SEARCHES],)
+    def searches(request: Request) -> tuple[OrganizationSearch]:
+        texts = [text_of(request, parameter) or "" for parameter in _SEARCHES]
+        return (OrganizationSearch(*texts),)
 
     def forced(request: Request) -> tuple[str, bool]:
         force = requested_flag(request, _FORCE) or dialect.deletes_with_variables
@@ -159,6 +207,16 @@ def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
         )
         return Response.document(200, _ENTITLEMENT_SET.of(found))
 
+    puts = [
+        do.updates(
+            _ONE,
+            "Update an organization, as PATCH does.",
+            organizations.update,
+            _CHANGED,
+            method="PUT",
+            name="putOrganization",
+        )
+    ]
     return [
         do.lists(
             _ALL,
@@ -176,10 +234,11 @@ def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
         do.reads(_ONE, "Read an organization.", organizations.read),
         do.updates(
             _ONE,
-            "Update an organization: its name or e-mail address.",
+            "Update an organization: its name, e-mail address or settings.",
             organizations.update,
             _CHANGED,
         ),
+        *(puts if dialect.puts else []),
         do.deletes(
             _ONE,
             "Delete an organization with everything in it.",

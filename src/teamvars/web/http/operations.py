@@ -80,9 +80,10 @@ class Operations(Generic[T]):
         return self._changes("POST", path, text, work, status=201, **said)
 
     def updates(self, path: str, text: str, work: Work, takes: RequestBody, **more: Any) -> Route:
-        """Updates one."""
+        """Updates one; by another method than PATCH as well."""
+        method = more.pop("method", "PATCH")
         said = {"name": f"update{self._resource.name}", "takes": takes, **more}
-        return self._changes("PATCH", path, text, work, **said)
+        return self._changes(method, path, text, work, **said)
 
     def acts(self, path: str, text: str, work: Work, **more: Any) -> Route:
         """Does something else to one; with the status 204 it shows nothing."""

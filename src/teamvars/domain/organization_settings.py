@@ -1,0 +1,67 @@
+"""What describes an organization to its clients: which settings there are, and their defaults."""
+
+from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings
+
+_NO_SESSIONS = "Nobody signs in here: tokens have an end of their own, and there are no sessions."
+_NO_SECOND_FACTOR = "Nobody signs in with a password here, and so with no second factor either."
+_NO_KEYS = "An organization has no key of its own here."
+
+SETTINGS = Settings(
+    Setting(
+        "default-execution-mode",
+        "remote",
+        "Where clients of new workspaces run; workspaces say it themselves.",
+        words={"remote": "", "local": "", "agent": NO_AGENTS},
+    ),
+    Setting(
+        "collaborator-auth-policy",
+        "password",
+        "How members sign in; there is nothing to choose.",
+        words={"password": "", "two_factor_mandatory": _NO_SECOND_FACTOR},
+    ),
+    Setting("cost-estimation-enabled", False, "Whether the costs of runs are estimated."),
+    Setting(
+        "send-passing-statuses-for-untriggered-speculative-plans",
+        False,
+        "Whether repositories are told of plans that nothing triggered.",
+    ),
+    Setting("aggregated-commit-status-enabled", True, "Whether they are told once for all."),
+    Setting(
+        "speculative-plan-management-enabled", True, "Whether plans of older commits are cancelled."
+    ),
+    Setting(
+        "allow-force-delete-workspaces",
+        False,
+        "Whether workspaces with resources may be deleted; there are no resources.",
+    ),
+    Setting("owners-team-saml-role-id", "", "Who owns it by a single sign-on; there is none."),
+    Setting("stacks-enabled", False, "Whether there may be stacks."),
+    Setting("registry-monorepo-support-enabled", False, "Whether a repository may have modules."),
+    Setting(
+        "assessments-enforced",
+        False,
+        "There are no assessments.",
+        not_offered="Nothing runs here, so nothing would be assessed.",
+    ),
+    Setting("session-timeout", None, "There are no sessions.", not_offered=_NO_SESSIONS),
+    Setting("session-remember", None, "There are no sessions.", not_offered=_NO_SESSIONS),
+    Setting(
+        "user-tokens-enabled",
+        True,
+        "Tokens of users are good.",
+        not_offered="Tokens of users cannot be shut out of an organization here.",
+    ),
+    Setting(
+        "max-ttl-enabled",
+        False,
+        "No end is prescribed for tokens.",
+        not_offered="An organization cannot prescribe how long tokens live here.",
+    ),
+    Setting("enforce-hyok", False, "It has no key of its own.", not_offered=_NO_KEYS),
+    Setting(
+        "recoverable-items-enabled",
+        False,
+        "What is deleted is gone.",
+        not_offered="What is deleted here cannot be brought back.",
+    ),
+)
