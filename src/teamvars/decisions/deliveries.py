@@ -196,12 +196,11 @@ def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Dec
         reasons[runner.id] = _reasons(runner, asked, trust)
     else:
         raise NoTarget(reasons)
-    assert runner.approval is not None  # or it would not be one of these
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(
         token_hash,
         runner.id,
-        runner.approval.version,
+        runner.approval.version if runner.approval else 0,
         workspace.id,
         asked.thumbprint,
         asked.is_bound,
@@ -304,8 +303,13 @@ def _receipts(
 
 
 def _with_rotations(view: ReceiptView, sensitive: Sequence[HandedVariable]) -> ReceiptView:
-    handed = view.receipt.delivery.all_versions()
-    same = [one for one in sensitive if handed.get(one.id) == one.version_id]
+    delivery = view.receipt.delivery
+    handed = delivery.all_versions()
+    same = [
+        one
+        for one in sensitive
+        if one.workspace_id == delivery.workspace_id and handed.get(one.id) == one.version_id
+    ]
     return replace(view, to_rotate=same)
 
 
