@@ -15,11 +15,13 @@ from teamvars.services import idempotency
 from teamvars.services.code import checker
 from teamvars.services.code.process import Limits
 from teamvars.storage.engines import connections, postgres, servers, sqlite, sqlite_settlement
+from teamvars.web.http import admission
 from tests.support.patience import HANGS
 
 LIMITS: tuple[tuple[ModuleType, str], ...] = (
     (connections, "_ACQUIRE_SECONDS"),
     (fair_slots, "WAIT_SECONDS"),
+    (admission, "WAIT_SECONDS"),
     (idempotency, "WAIT_SECONDS"),
     (servers, "CONNECT_SECONDS"),
     (sqlite, "LOCK_WAIT_SECONDS"),
