@@ -191,7 +191,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         partial(run, "dev", "python -m tools.trace"),
     ),
     "session": (
-        "record docs/session.svg: commands on a terminal, against a service",
+        "record docs/session.svg and docs/run.svg: commands on a terminal, against a service",
         partial(run, "dev", "python -m bench.session"),
     ),
     "release": (

@@ -6,17 +6,32 @@ from typing import Any
 import pytest
 
 from teamvars.decisions import Decision, Found
-from teamvars.decisions.needs import ToOrganization, ToOrganizationWithId, ToTeam, WhoCalls
-from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
+from teamvars.decisions.needs import (
+    ToOrganization,
+    ToOrganizationWithId,
+    ToTeam,
+    ToWorkspaceAt,
+    WhoCalls,
+)
+from teamvars.domain.access import (
+    Caller,
+    Level,
+    OrganizationAccess,
+    TeamAccess,
+    WorkspaceAccess,
+    WrappedKey,
+)
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility, owners_of
 from teamvars.domain.users import User
+from teamvars.domain.workspaces import Workspace
 
 NOW = 7
 ACME = Organization("org-1", "acme", None, 1)
+NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 CREW = Team("team-1", "org-1", "crew", Visibility.SECRET, False, False)
 OWNERS = owners_of("org-1", "team-0")
 ALICE = User("user-1", "alice", "alice@example.com", site_admin=False)
@@ -41,6 +56,13 @@ def to_team(team: Team = CREW, *, owner: bool = True, inside: bool = True) -> An
     stream = Stream(team.id, "org-1", 1, b"", b"")
     access = TeamAccess(team, "acme", owner, inside, inside, False, owner, stream)
     return {ToTeam(team.id): access}
+
+
+def to_network(level: Level) -> Answers:
+    """What somebody with that level may do in a workspace."""
+    stream = Stream("ws-1", "org-1", 1, b"", b"")
+    key = WrappedKey("org-1", 1, "k", b"")
+    return {ToWorkspaceAt("ws-1"): WorkspaceAccess(NETWORK, level, stream, key)}
 
 
 def found(*answers: Answers, actor: Actor = USER, locked: tuple[str, ...] = ()) -> Found:

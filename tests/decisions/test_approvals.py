@@ -32,7 +32,15 @@ from tests.decisions.directory import (
     found,
     refused,
 )
-from tests.decisions.test_deliveries import FEDERATED, ISSUER, SPEC, TRUST, Trusting, spec_of
+from tests.decisions.test_deliveries import (
+    FEDERATED,
+    ISSUER,
+    SPEC,
+    TRUST,
+    Trusting,
+    approved_as,
+    spec_of,
+)
 from tests.decisions.test_runners import knowing
 
 
@@ -90,11 +98,21 @@ def test_an_approval_is_decided_under_the_lock_of_its_organization() -> None:
         approve(approving(PROPOSED, locked=False), "run-1", DIGEST, "root", TRUST)
 
 
+def test_a_machine_is_approved_by_its_key_which_no_issuer_vouches_for() -> None:
+    runner = spec_of(PROPOSED, issuer=None, conditions={}, public_key="A" * 43)
+    digest = TRUST.digest(runner, frozenset({"ws-1"}))
+    approval = approve(approving(runner), "run-1", digest, "root", TRUST).answer.approval
+    assert approval is not None
+    assert approval.issuer == ""
+
+
 def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
     decided = revoke(approving(FEDERATED), "run-1")
     assert decided.answer.approval is None
     assert actions(decided) == [("org-1", "runner.revoke")]
     assert revoke(approving(PROPOSED), "run-1").notes == ()
+    with pytest.raises(Needs):
+        revoke(approving(FEDERATED, locked=False), "run-1")
 
 
 BOB = User("user-2", "bob", "bob@example.com", site_admin=False)
@@ -104,6 +122,10 @@ MINE = Membership(
 )
 LONG_AGO = NOW - SEASONED
 LOCKED = ("org-1", "team-0")
+PROPOSAL = Recorded("org-1", "run-1", ("runner.create", "runner.update"))
+MY_STATUS = Recorded(
+    "org-1", "ou-1", ("membership.create", "membership.update", "invitation.accept")
+)
 
 
 def entry(action: str, subject_id: str, at: int = LONG_AGO, by: str = "user-2", **said: Any) -> Any:
@@ -132,7 +154,7 @@ def all_well(**more: Any) -> Answers:
     return {
         TeamsOf("org-1"): [OWNERS, CREW],
         MembersOf("team-0"): [MINE, OTHER],
-        Recorded("org-1", "run-1", ("runner.create", "runner.update")): proposed,
+        PROPOSAL: proposed,
         **standing(MINE),
         **standing(OTHER),
         **more,
@@ -171,6 +193,7 @@ def test_a_second_owner_approves_by_the_rule_of_owners() -> None:
     approval = decided.answer.runner.approval
     assert approval is not None
     assert (approval.mode, approval.approved_by) == (ApprovalMode.OWNERS, "user-1")
+    assert asking({TeamsOf("org-1"): [CREW, OWNERS]}).answer == decided.answer
     assert note.event.details["proposed-by"] == "user-2"
 
 
@@ -203,33 +226,10 @@ def test_a_second_owner_approves_by_the_rule_of_owners() -> None:
             1,
         ),
         ({Recorded("team-0", "team-0", ("member.add", "member.remove"), "ou-1"): None}, 1),
-        (
-            {
-                Recorded(
-                    "org-1",
-                    "ou-1",
-                    ("membership.create", "membership.update", "invitation.accept"),
-                ): None
-            },
-            1,
-        ),
-        (
-            {
-                Recorded("org-1", "run-1", ("runner.create", "runner.update")): entry(
-                    "runner.update", "run-1", by="user-1", version=2
-                )
-            },
-            1,
-        ),
-        (
-            {
-                Recorded("org-1", "run-1", ("runner.create", "runner.update")): entry(
-                    "runner.update", "run-1", version=1
-                )
-            },
-            1,
-        ),
-        ({Recorded("org-1", "run-1", ("runner.create", "runner.update")): None}, 1),
+        ({MY_STATUS: None}, 1),
+        ({MY_STATUS: entry("membership.update", "ou-1", status="invited")}, 1),
+        ({PROPOSAL: entry("runner.update", "run-1", by="user-1", version=2)}, 1),
+        ({PROPOSAL: entry("runner.update", "run-1", version=1)}, 1),
     ],
 )
 def test_every_rule_that_keeps_an_owner_from_approving_is_told(more: Any, faults: int) -> None:
@@ -240,6 +240,21 @@ def test_every_rule_that_keeps_an_owner_from_approving_is_told(more: Any, faults
         assert [fault.code.word for fault in refusal.value.faults] == told
     else:
         assert actions(asking(more)) == [("org-1", "runner.approve")]
+
+
+@pytest.mark.parametrize(
+    "said", [None, entry("runner.update", "run-1", version=2)._replace(actor_kind="team")]
+)
+def test_a_version_that_no_user_has_proposed_is_to_be_proposed_anew(said: Any) -> None:
+    with pytest.raises(Refusal) as refusal:
+        asking({PROPOSAL: said})
+    (fault,) = refusal.value.faults
+    assert fault.detail.startswith("This version was not proposed by a user")
+
+
+def test_an_owner_approves_nothing_where_the_operator_does() -> None:
+    with pytest.raises(Refusal, match="forbidden"):
+        asking(trust=TRUST)
 
 
 def test_whether_they_may_is_decided_with_the_owners_locked() -> None:
@@ -256,10 +271,11 @@ def test_a_token_of_a_team_approves_nothing(trust: Trusting) -> None:
 
 def test_where_one_owner_is_enough_it_is_said_so() -> None:
     by_oneself = entry("runner.update", "run-1", by="user-1", version=2)
-    more = {Recorded("org-1", "run-1", ("runner.create", "runner.update")): by_oneself}
-    approval = asking(more, trust=UnderOne()).answer.runner.approval
+    decided = asking({PROPOSAL: by_oneself}, trust=UnderOne())
+    approval = decided.answer.runner.approval
     assert approval is not None
     assert approval.mode is ApprovalMode.OWNER
+    assert "proposed-by" not in decided.notes[0].event.details
 
 
 def test_a_draft_names_one_version_of_this_runner() -> None:
@@ -279,3 +295,9 @@ def test_what_is_approved_by_a_rule_as_strict_is_left_alone() -> None:
     assert not strict.accepts(lax)
     approved = approve(approving(PROPOSED), "run-1", DIGEST, "root", TRUST).answer
     assert approve(approving(approved), "run-1", DIGEST, "root", TRUST).notes == ()
+    for worth_less in (
+        approved_as(approved, mode=lax),
+        approved_as(approved, reach=frozenset({"ws-1", "ws-2"})),
+        approved_as(approved, mac=b""),
+    ):
+        assert approve(approving(worth_less), "run-1", DIGEST, "root", TRUST).writes != ()

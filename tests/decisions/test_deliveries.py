@@ -28,8 +28,9 @@ from teamvars.decisions.deliveries import (
     exchange,
     names,
     receipts,
+    receipts_of_workspace,
 )
-from teamvars.domain.access import WrappedKey
+from teamvars.domain.access import Level, WrappedKey
 from teamvars.domain.deliveries import (
     ENDED,
     DeliveryDraft,
@@ -44,10 +45,9 @@ from teamvars.domain.errors import invalid
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 from teamvars.domain.variables import StoredVariable, Variable
-from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
-from tests.decisions.directory import NOW, actions, found, refused, to_acme
+from tests.decisions.directory import NETWORK, NOW, actions, found, refused, to_acme, to_network
 
 SECOND = 1_000_000
 MACHINE = "urn:machine:"
@@ -56,7 +56,6 @@ PUBLIC = b"k" * PUBLIC_KEY_BYTES
 ISSUER = "https://ci.example.org"
 CLAIMS = {"sub": "job", "ref": "main", "extra": "1", "number": 7}
 LATER = NOW + 600 * SECOND
-NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 SPEC = RunnerSpec(
     "ci", LATER, issuer=ISSUER, conditions={"sub": "job"}, workspace_ids=("ws-1",), max_ttl=60
 )
@@ -185,6 +184,7 @@ DRAFT = DeliveryDraft(PUBLIC)
 def test_a_delivery_is_noted_before_anything_is_opened() -> None:
     decided = deliver(asking(handed()), "ws-1", DRAFT, TRUST, MACHINE)
     assert keys(decided) == {"password", "region"}
+    assert decided.answer.withheld == ()
     assert actions(decided) == [("run-1", "variable.deliver")]
     assert decided.streams == {"run-1"}
     (write,) = decided.writes
@@ -260,7 +260,9 @@ def test_a_machine_is_its_key(claims: dict[str, str], is_handed: bool) -> None:
     ],
 )
 def test_sensitive_values_are_handed_out_where_both_versions_say_so(runner: Runner) -> None:
-    assert keys(deliver(asking(handed(runner)), "ws-1", DRAFT, TRUST, MACHINE)) == {"region"}
+    decided = deliver(asking(handed(runner)), "ws-1", DRAFT, TRUST, MACHINE)
+    assert keys(decided) == {"region"}
+    assert [one.key for one in decided.answer.withheld] == ["password"]
 
 
 @pytest.mark.parametrize(
@@ -283,6 +285,13 @@ def test_a_token_delivers_to_its_own_key(public: bytes) -> None:
     assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
 
 
+def test_what_a_token_names_may_be_no_key_at_all() -> None:
+    short = b"k" * (PUBLIC_KEY_BYTES - 1)
+    asked = asking(handed(thumbprint=thumbprint(short)))
+    told = refused(deliver, asked, "ws-1", DeliveryDraft(short), TRUST, MACHINE)
+    assert told == ["invalid_value"]
+
+
 def test_a_token_that_is_none_is_told_of_no_fault_of_its_document() -> None:
     draft = DeliveryDraft(b"", ("x" * 1000,) * 1000)
     assert refused(deliver, asking(None), "ws-1", draft, TRUST, MACHINE) == ["unauthenticated"]
@@ -299,6 +308,15 @@ def test_a_job_that_an_approved_runner_means_gets_a_token_once() -> None:
     assert (token.version, token.thumbprint, token.mac) == (2, "thumb", b"mac")
     assert (token.hash, token.expires_at) == (HASH, NOW + 60 * SECOND)
     assert decided.taken is not None
+
+
+def test_a_token_tells_the_claims_that_either_version_asks_for() -> None:
+    for runner in (
+        spec_of(FEDERATED, conditions={"ref": "main"}),
+        approved_spec(FEDERATED, conditions={"ref": "main"}),
+    ):
+        token = exchange(reaching(runner), ASKED, HASH, TRUST).answer.token
+        assert token.claims == {"iss": ISSUER, "ref": "main", "sub": "job"}
 
 
 def _expiry(runner: Runner, proof: Proof = PROOF) -> int:
@@ -404,6 +422,9 @@ def test_a_key_that_cannot_be_read_is_one_fault() -> None:
     pointer = "/data/attributes/public-key"
     draft = DeliveryDraft(b"", faults=(invalid("public-key", "No.").at(pointer),))
     assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
+    draft = DeliveryDraft(b"", faults=(invalid("only", "No."),))
+    two = ["invalid_value", "invalid_value"]
+    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == two
 
 
 def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
@@ -416,7 +437,9 @@ def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
         (write,) = decided.writes
         assert isinstance(write, NoteDelivery)
         assert write.delivery.earlier.keys() == kept
-    whole = deliver(asking(handed()), "ws-1", DRAFT, TRUST, MACHINE).writes[0]
+    known = asking(handed())
+    del known.answers[LastTo("run-1", "ws-1")]  # it matters to no job that gets all
+    whole = deliver(known, "ws-1", DRAFT, TRUST, MACHINE).writes[0]
     assert isinstance(whole, NoteDelivery)
     assert whole.delivery.earlier == {}
 
@@ -440,7 +463,6 @@ def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: s
         ours,
         replace(ours, id="var-b", version_id="v-2"),
         replace(ours, id="var-c"),
-        replace(ours, workspace_id="ws-2"),
     ]
     for search, rotate in (
         (ReceiptSearch(), {"var-a"}),
@@ -462,3 +484,16 @@ def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: s
         assert shown == ({"var-a", "var-b"} if search.variable is None else {search.variable})
     members = found(to_acme(owner=False))
     assert refused(receipts, members, "acme", ReceiptSearch(), Page(), TRUST) == ["forbidden"]
+    stranger = found(to_network(Level.NONE))
+    asked = stranger, "ws-1", ReceiptSearch(), Page(), TRUST
+    assert refused(receipts_of_workspace, *asked) == ["not_found"]
+
+
+def test_a_value_is_to_be_rotated_by_the_receipts_of_ended_runners_alone() -> None:
+    one = HandedVariable("ws-1", "var-a", "a", Category.ENV, "v-1")
+    delivery = LastDelivery("run-1", "ws-1", "org-1", 1, {"var-a": "v-1"}, None)
+    last = Paged([Receipt(delivery, each, "network") for each in (None, FEDERATED)], 2)
+    asked = "org-1", ReceiptSearch(), Page()
+    known = found(to_acme(), {ReceiptsPage(*asked): last, SensitiveIn(("ws-1",)): [one]})
+    gone, approved = receipts(known, "acme", ReceiptSearch(), Page(), TRUST).items
+    assert (gone.to_rotate, approved.to_rotate) == ([one], ())

@@ -13,14 +13,37 @@ from teamvars.decisions.runners import (
     RunnerWithId,
     create,
     delete,
+    of_workspace,
+    page,
     seen,
     update,
 )
+from teamvars.domain.access import Level
+from teamvars.domain.audit import Actor
 from teamvars.domain.errors import invalid
-from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerStatus
+from teamvars.domain.pages import Page
+from teamvars.domain.runners import MAX_RUNNERS, ApprovalMode, Runner, RunnerDraft, RunnerStatus
 from teamvars.domain.workspaces import Workspace
-from tests.decisions.directory import NOW, Answers, actions, found, refused, to_acme
-from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST
+from tests.decisions.directory import (
+    NOW,
+    USER,
+    Answers,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_network,
+)
+from tests.decisions.test_deliveries import (
+    FEDERATED,
+    ISSUER,
+    LATER,
+    SPEC,
+    TRUST,
+    Trusting,
+    approved_as,
+    spec_of,
+)
 
 DRAFT = RunnerDraft(
     name="ci",
@@ -59,6 +82,10 @@ def test_a_new_runner_is_approved_for_nothing() -> None:
     assert decided.opens == {"run-1": "org-1"}
 
 
+TEAM = Actor("team", "team-0", "at-1")
+AT_FIRST = invalid("", "No.").at("/data/relationships/workspaces/data/0/id")
+
+
 @pytest.mark.parametrize(
     ("rights", "more", "codes"),
     [
@@ -69,6 +96,11 @@ def test_a_new_runner_is_approved_for_nothing() -> None:
         ({}, {"workspace_ids": ("ws-9",)}, ["not_found"]),
         ({}, {"conditions": {}, "max_ttl": 1}, ["invalid_value", "invalid_value"]),
         ({}, {"faults": (invalid("name", "No."),), "name": ""}, ["invalid_value"]),
+        (
+            {},
+            {"faults": (AT_FIRST,), "workspace_ids": ("ws-9", "ws-8")},
+            ["invalid_value", "not_found"],
+        ),
     ],
 )
 def test_who_may_not_propose_is_told_of_no_fault_and_who_may_of_all(
@@ -114,3 +146,40 @@ def test_an_approval_of_somebodys_own_is_shown_as_none() -> None:
     assert FEDERATED.approval is not None
     forged = replace(FEDERATED, approval=replace(FEDERATED.approval, mac=b""))
     assert seen(found(*knowing(forged)), forged, "acme", TRUST).status is RunnerStatus.PROPOSED
+
+
+BOBS = replace(FEDERATED, proposed_by="user-2")
+MINE = replace(FEDERATED, proposed_by="user-1")
+
+
+@pytest.mark.parametrize(
+    ("runner", "mode", "actor", "may"),
+    [
+        (replace(BOBS, approval=None), ApprovalMode.OWNERS, USER, True),
+        (replace(BOBS, approval=None), ApprovalMode.OWNER, USER, True),
+        (replace(BOBS, approval=None), ApprovalMode.OPERATOR, USER, False),
+        (spec_of(BOBS), ApprovalMode.OWNERS, USER, True),
+        (approved_as(BOBS, reach=frozenset()), ApprovalMode.OWNERS, USER, True),
+        (BOBS, ApprovalMode.OWNERS, USER, False),
+        (spec_of(BOBS, expires_at=NOW), ApprovalMode.OWNERS, USER, False),
+        (spec_of(MINE), ApprovalMode.OWNERS, USER, False),
+        (spec_of(MINE), ApprovalMode.OWNER, USER, True),
+        (spec_of(FEDERATED), ApprovalMode.OWNERS, USER, False),
+        (spec_of(FEDERATED), ApprovalMode.OWNERS, TEAM, False),
+        (spec_of(BOBS), ApprovalMode.OWNERS, TEAM, False),
+        (spec_of(BOBS), ApprovalMode.OWNER, TEAM, False),
+    ],
+)
+def test_who_may_approve_is_told_where_there_is_something_to_approve(
+    runner: Runner, mode: ApprovalMode, actor: Actor, may: bool
+) -> None:
+    trust = Trusting()
+    trust.mode = mode
+    assert seen(found(*knowing(runner), actor=actor), runner, "acme", trust).may_approve is may
+
+
+def test_runners_are_listed_for_owners_and_for_who_reads_a_workspace_that_they_reach() -> None:
+    member = found(to_acme(owner=False))
+    assert refused(page, member, "acme", Page(), TRUST) == ["forbidden"]
+    stranger = found(to_network(Level.NONE))
+    assert refused(of_workspace, stranger, "ws-1", Page(), TRUST) == ["not_found"]

@@ -10,16 +10,22 @@ from teamvars.decisions.needs import (
     MembershipOf,
     OrganizationWithId,
     TeamsWithIds,
-    ToWorkspaceAt,
 )
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.workspaces import create, delete, lock, read, unlock, update
-from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
-from teamvars.domain.audit import Stream
+from teamvars.decisions.workspaces import (
+    ask_for_state,
+    create,
+    delete,
+    lock,
+    read,
+    unlock,
+    update,
+)
+from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
-    Workspace,
+    ExecutionMode,
     WorkspaceDetails,
     WorkspaceDraft,
     WorkspaceRecord,
@@ -30,23 +36,24 @@ from tests.decisions.directory import (
     CREW,
     INVITED,
     MEMBER,
+    NETWORK,
     actions,
     found,
     refused,
     to_acme,
+    to_network,
 )
 
-NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 RECORD = WorkspaceRecord(NETWORK)
 MADE = replace(RECORD, settings=WorkspaceDraft().new_settings())
 
 
-def seen(level: Level = Level.OWNER, locked_by: str | None = None) -> dict[Any, Any]:
+def seen(
+    level: Level = Level.OWNER, locked_by: str | None = None, **settings: Any
+) -> dict[Any, Any]:
     """The workspace for a caller with that level, and who has locked it."""
-    stream = Stream("ws-1", "org-1", 1, b"", b"")
-    access = WorkspaceAccess(NETWORK, level, stream, WrappedKey("org-1", 1, "k", b""))
-    details = WorkspaceDetails(WorkspaceSettings(), locked_by, 1, (), 0)
-    return {ToWorkspaceAt("ws-1"): access, DetailsOf("ws-1"): details}
+    details = WorkspaceDetails(WorkspaceSettings(**settings), locked_by, 1, (), 0)
+    return {**to_network(level), DetailsOf("ws-1"): details}
 
 
 def test_a_workspace_begins_in_the_stream_of_its_organization() -> None:
@@ -116,6 +123,13 @@ def test_anothers_lock_is_forced_by_owners_alone_and_stays_otherwise() -> None:
     assert refused(lock, known, "ws-1") == ["workspace_locked"]
     assert refused(unlock, known, "ws-1", force=False) == ["workspace_locked"]
     assert actions(unlock(known, "ws-1", force=True)) == [("ws-1", "workspace.unlock")]
+
+
+def test_clients_that_run_by_themselves_lock_nothing_and_find_no_empty_state() -> None:
+    local = found(seen(Level.WRITE, execution_mode=ExecutionMode.LOCAL))
+    assert refused(lock, local, "ws-1") == ["not_offered"]
+    assert refused(ask_for_state, local, "ws-1") == ["not_offered"]
+    assert refused(ask_for_state, found(seen(Level.WRITE)), "ws-1") == ["not_found"]
 
 
 SHOWN = [

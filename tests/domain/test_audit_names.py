@@ -69,6 +69,16 @@ def test_a_name_alone_finds_all_that_have_it_and_a_path_those_of_one_organizatio
     assert NAMES.inside("org-1") == {"ws-1", "ws-3"}
 
 
+def test_the_name_of_a_team_may_have_a_slash() -> None:
+    made = [
+        entry("org-1", 6, ("team.create", "teams", "team-1"), name="eu/crew"),
+        entry("org-1", 7, ("team.create", "teams", "team-2"), name="crew"),
+    ]
+    names = AuditNames([*made, *ENTRIES])
+    assert names.called("teams", "eu/crew") == names.called("teams", "New/eu/crew") == {"team-1"}
+    assert names.called("teams", "New/crew") == {"team-2"}
+
+
 def test_a_touched_entry_names_nothing_and_stops_nothing() -> None:
     touched: Any = [
         space("org-1", 6, "ws-4", 7),

@@ -9,7 +9,7 @@ import pytest
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
-from tests.web.test_organizations import terraform
+from tests.web.dialects import terraform
 
 DOCS = Path(__file__).parents[2] / "docs"
 KEPT: dict[str, Any] = {

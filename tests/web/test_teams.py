@@ -12,6 +12,7 @@ from teamvars.services import teams
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, faults
+from tests.web.dialects import terraform
 
 INVALID = "invalid_value"
 NAME = "/data/attributes/name"
@@ -75,7 +76,7 @@ async def test_location_leads_to_the_team_that_was_made(tenant: Tenant) -> None:
         ({"data": {"type": "teams"}}, [("422", "missing_member", "/data/attributes")]),
         (team_document(), [("422", "missing_member", NAME)]),
         (team_document(name=None), [("422", "wrong_type", NAME)]),
-        (team_document(name="a/b"), [("422", INVALID, NAME)]),
+        (team_document(name="a,b"), [("422", INVALID, NAME)]),
         (team_document(name="ü\u202e"), [("422", INVALID, NAME)]),
         (team_document(name=" crew"), [("422", INVALID, NAME)]),
         (team_document(name="a" * 91), [("422", INVALID, NAME)]),
@@ -134,7 +135,7 @@ async def test_an_update_that_says_nothing_new_writes_nothing(tenant: Tenant) ->
 
 
 async def test_a_team_has_a_name_in_any_script_and_is_found_by_it(tenant: Tenant) -> None:
-    for name in ("Plattform Süd 2.0", "команда", "टीम"):
+    for name in ("Plattform Süd 2.0", "eu/crew", "команда", "टीम"):
         made = await make(tenant, name)
         assert made["attributes"]["name"] == name
         assert await names(tenant, query=f"?filter[names]={quote(name)}") == [name]
@@ -321,3 +322,20 @@ async def test_a_thousand_teams_with_their_members_cost_a_bounded_number_of_stat
         costs.add(len(statements))
     assert len(costs) == 1
     assert costs.pop() <= 8
+
+
+async def test_clients_of_the_terraform_dialect_make_a_team_as_they_are_used_to(
+    tenant: Tenant,
+) -> None:
+    document = team_document(name="new")
+    document["data"]["type"] = "organizations"
+    async with terraform(tenant) as client:
+        made = await client.post(teams_path(tenant), json=document)
+        assert (made.status_code, made.json()["data"]["type"]) == (200, "teams")
+        document["data"]["type"] = "users"
+        assert faults(await client.post(teams_path(tenant), json=document)) == [
+            ("409", "type_conflict", "/data/type")
+        ]
+    document["data"]["type"] = "organizations"
+    refused = await tenant.call("owner", "POST", teams_path(tenant), document)
+    assert faults(refused) == [("409", "type_conflict", "/data/type")]

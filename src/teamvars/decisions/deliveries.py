@@ -196,11 +196,12 @@ def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Dec
         reasons[runner.id] = _reasons(runner, asked, trust)
     else:
         raise NoTarget(reasons)
+    assert runner.approval is not None  # or it would not be one of these
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(
         token_hash,
         runner.id,
-        runner.approval.version if runner.approval else 0,
+        runner.approval.version,
         workspace.id,
         asked.thumbprint,
         asked.is_bound,
@@ -303,13 +304,8 @@ def _receipts(
 
 
 def _with_rotations(view: ReceiptView, sensitive: Sequence[HandedVariable]) -> ReceiptView:
-    delivery = view.receipt.delivery
-    handed = delivery.all_versions()
-    same = [
-        one
-        for one in sensitive
-        if one.workspace_id == delivery.workspace_id and handed.get(one.id) == one.version_id
-    ]
+    handed = view.receipt.delivery.all_versions()
+    same = [one for one in sensitive if handed.get(one.id) == one.version_id]
     return replace(view, to_rotate=same)
 
 

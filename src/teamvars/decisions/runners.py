@@ -313,15 +313,9 @@ def reached(found: Found, runner: Runner) -> frozenset[str]:
     return runner.spec.reach(_names_of(found, runner.organization_id))
 
 
-def is_in_force(runner: Runner, trust: Trust, found: Found, workspace: tuple[str, str]) -> bool:
-    """Whether a workspace, by id and name, may be handed to the runner now."""
-    return trust.holds(runner) and runner.admits(*workspace, found.now)
-
-
 def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, str]:
     """The claims that either version asks for, which say later on what job it was."""
-    specs = [runner.spec, *([runner.approval.spec] if runner.approval else [])]
-    names = {name for spec in specs for name in spec.conditions} | {"sub"}
+    names = runner.claim_names | {"sub"}
     told = {name: said for name in sorted(names) if isinstance(said := claims.get(name), str)}
     return {"iss": issuer, **told}
 

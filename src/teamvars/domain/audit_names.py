@@ -38,13 +38,12 @@ class AuditNames:
     def called(self, type_: str, name: str) -> set[str]:
         """The ids of all of that type that have the name or had it.
 
-        A team, workspace or runner is named alone or as ORG/NAME.
+        A team, workspace or runner is named alone or as ORG/NAME. Names of teams may have a slash.
         """
-        organization, slash, rest = name.partition("/")
-        if not slash:
-            return self.named(type_, name)
+        organization, _, rest = name.partition("/")
         owners = self.named("organizations", organization)
-        return {id_ for id_ in self.named(type_, rest) if self._organizations.get(id_) in owners}
+        its = {id_ for id_ in self.named(type_, rest) if self._organizations.get(id_) in owners}
+        return its | self.named(type_, name)
 
     def named(self, type_: str, name: str) -> set[str]:
         """As `called`, by the name alone."""

@@ -33,8 +33,8 @@ NAME_POINTER = "/data/attributes/name"
 NAME_RULE = "1 to 90 letters, digits, '-' or '_'"
 MAX_TEAM_NAME_CHARACTERS = 90
 TEAM_NAME_RULE = (
-    f"1 to {MAX_TEAM_NAME_CHARACTERS} letters of any script, digits, spaces, '-', '_' or '.', in "
-    "Unicode's form NFC, and no space at either end"
+    f"1 to {MAX_TEAM_NAME_CHARACTERS} letters of any script, digits, spaces, '-', '_', '.' or '/', "
+    "in Unicode's form NFC, and no space at either end"
 )
 USERNAME_RULE = "1 to 90 letters, digits or any of '-_.@+'"
 EMAIL_RULE = (
@@ -85,7 +85,7 @@ def is_team_name(text: str) -> bool:
         1 <= len(text) <= MAX_TEAM_NAME_CHARACTERS
         and text == text.strip(" ")
         and all(
-            char in " -_." or kind in _LETTERS_AND_DIGITS or (kind in _MARKS and before in _MARKED)
+            char in " -_./" or kind in _LETTERS_AND_DIGITS or (kind in _MARKS and before in _MARKED)
             for char, kind, before in zip(text, kinds, ["", *kinds], strict=False)
         )
         and _INVISIBLE.search(text) is None

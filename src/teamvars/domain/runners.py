@@ -178,6 +178,11 @@ class Runner(msgspec.Struct, frozen=True):
         ]
         return list(dict.fromkeys(names))
 
+    @property
+    def claim_names(self) -> set[str]:
+        """The claims that either version asks for."""
+        return {name for spec in self._in_force() for name in spec.conditions}
+
     def hands_out(self, variable: Variable) -> bool:
         """Whether both versions let a job have it that they mean."""
         return not variable.sensitive or all(spec.include_sensitive for spec in self._in_force())

@@ -1,6 +1,6 @@
 """What differs between the ways of speaking the API (contract §1): one object, chosen at start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
     linkage object may name a user by username instead of by id. `ignored_includes` are what
     clients ask to have included, and go without, where a route does not know it;
     `deletes_with_variables` says whether an organization that still has some is deleted unasked,
-    and `puts`, whether it is updated by PUT as well.
+    and `puts`, whether it is updated by PUT as well. `types` are those that documents may have as
+    well, by operation; None: none. `made_team` is the status of a team that was made.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
     ignored_includes: frozenset[str]
     deletes_with_variables: bool
     puts: bool
+    types: Mapping[str, Sequence[str | None]]
+    made_team: int
 
     @cached_property
     def words(self) -> Mapping[str, Category]:
@@ -48,6 +51,11 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
         if "description" not in self.required_to_create:
             created["properties"]["description"]["default"] = ""
         changed["required"] = ["type", *sorted(self.required_to_update)]
+        if "createTeam" in self.types and "NewTeamResource" in schemas:
+            also = [*self.types["createTeam"], "teams"]
+            schemas["NewTeamResource"]["properties"]["type"] = {"type": "string", "enum": also}
+        if "updateTeamWorkspace" in self.types and "ChangedTeamWorkspaceResource" in schemas:
+            schemas["ChangedTeamWorkspaceResource"]["required"].remove("type")
         if self.usernames:
             named = schemas["UserIdentifier"]["properties"]["id"]
             named["description"] = "The id or the username of a user."
@@ -86,6 +94,8 @@ STANDARD = Dialect(
     ignored_includes=frozenset(),
     deletes_with_variables=False,
     puts=False,
+    types={},
+    made_team=201,
 )
 
 TERRAFORM = Dialect(
@@ -98,6 +108,8 @@ TERRAFORM = Dialect(
     ignored_includes=_SENT_BY_CLIENTS,
     deletes_with_variables=True,
     puts=True,
+    types={"createTeam": ("organizations",), "updateTeamWorkspace": (None,)},
+    made_team=200,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

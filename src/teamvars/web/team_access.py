@@ -10,6 +10,7 @@ from teamvars.domain.access import Level
 from teamvars.domain.pages import Paged
 from teamvars.domain.team_access import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
 from teamvars.services.team_access import Grants
+from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, one_of
 from teamvars.web.http.operations import Operations
@@ -120,7 +121,7 @@ _NEW = TEAM_WORKSPACE.new_body(
 _CHANGED = TEAM_WORKSPACE.changed_body(attributes={"access": "write"})
 
 
-def routes(grants: Grants) -> list[Route]:
+def routes(grants: Grants, dialect: Dialect) -> list[Route]:
     """One row an operation."""
     do = Operations(TEAM_WORKSPACE)
     return [
@@ -142,7 +143,13 @@ def routes(grants: Grants) -> list[Route]:
         ),
         do.creates(_ALL, "Give a team access to a workspace.", grants.create, _NEW, refuses=(404,)),
         do.reads(_ONE, "Read a team's access to a workspace.", grants.read),
-        do.updates(_ONE, "Update a team's access to a workspace.", grants.update, _CHANGED),
+        do.updates(
+            _ONE,
+            "Update a team's access to a workspace.",
+            grants.update,
+            _CHANGED,
+            also=dialect.types.get("updateTeamWorkspace", ()),
+        ),
         do.deletes(_ONE, "Remove a team's access to a workspace.", grants.delete),
     ]
 

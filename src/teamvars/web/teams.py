@@ -10,6 +10,7 @@ from teamvars.decisions.teams import TeamView
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
 from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
 from teamvars.services.teams import TeamPage, Teams
+from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
@@ -141,7 +142,7 @@ _NEW = TEAM.new_body(attributes={"name": NEW_NAME, **_ACCESS_EXAMPLE})
 _CHANGED = TEAM.changed_body(attributes={"visibility": "organization"})
 
 
-def routes(teams: Teams) -> list[Route]:
+def routes(teams: Teams, dialect: Dialect) -> list[Route]:
     """One row an operation."""
     do = Operations(TEAM)
     return [
@@ -162,6 +163,8 @@ def routes(teams: Teams) -> list[Route]:
             "Create a team; it is secret unless the request says otherwise.",
             teams.create,
             _NEW,
+            also=dialect.types.get("createTeam", ()),
+            status=dialect.made_team,
         ),
         do.reads(_ONE, "Read a team.", teams.read, shows=_found, expands="members"),
         do.updates(

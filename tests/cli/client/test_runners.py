@@ -1,6 +1,7 @@
 """Runners from the command line, up to the job that is handed values by a real service."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -160,9 +161,10 @@ def test_a_runner_is_proposed_changed_and_deleted(owner: Desk) -> None:
 
 def test_an_owner_approves_what_was_read_and_takes_it_back(owner: Desk) -> None:
     proposed = owner.succeed("runner", "create", "ci", "--issuer", GITHUB, *PROVEN, "-w", "network")
-    *_, told = proposed.err.splitlines()
+    *_, told, in_a_job = proposed.err.splitlines()
     program, *line = told.removeprefix("Next: ").split()
     assert (program, line[:2]) == ("teamvars", ["runner", "approve"])
+    assert re.fullmatch(r"Then, in a job: teamvars run --workspace ws-\w+ -- CMD", in_a_job)
     assert owner.run("runner", "approve", line[2].partition("@")[0]).code == 2
     assert owner.run("runner", "approve", line[2][:-64] + "0" * 64).code == 6
     assert "version 1 of ci" in owner.succeed(*line).err
@@ -269,6 +271,18 @@ def test_an_enrolled_machine_is_handed_values(
     done = machine_of(owner, federation, tmp_path).succeed("run", "--", "sh", "-c", "echo $API_KEY")
     assert done.out == f"{SECRET}\n"
     assert "The key of this machine: delivered" in done.err
+
+
+def test_a_machine_knows_for_which_service_it_was_enrolled(
+    owner: Desk, federation: Federation, tmp_path: Path
+) -> None:
+    machine = machine_of(owner, federation, tmp_path).having(address="")
+    assert machine.succeed("run", "--", "sh", "-c", "echo $API_KEY").out == f"{SECRET}\n"
+    other = ("--address", "https://other.example", "--server-key", federation.pinned)
+    machine.succeed("runner", "init", *other)
+    refused = machine.run("run", "--", "true")
+    assert refused.code == 125
+    assert "Nothing says where the service is" in refused.err
 
 
 @on_each_engine

@@ -300,10 +300,14 @@ def _after(lives: int) -> str:
     return f"{end:%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _workspaces(resource: Any) -> list[str]:
+    related = resource.get("relationships", {}).get("workspaces", {}).get("data", [])
+    return [one["id"] for one in related]
+
+
 def _tell(resource: Any) -> None:
     attributes = resource["attributes"]
-    related = resource.get("relationships", {}).get("workspaces", {}).get("data", [])
-    found = {"id": resource["id"], **attributes, "workspaces": [one["id"] for one in related]}
+    found = {"id": resource["id"], **attributes, "workspaces": _workspaces(resource)}
     show(found, ((name, _cell(value)) for name, value in found.items()))
 
 
@@ -312,6 +316,8 @@ def _cell(value: object) -> str:
         return ", ".join(f"{name}={one}" for name, one in value.items()) or "-"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "-" if value in (None, "") else str(value)
 
 
@@ -319,8 +325,10 @@ def _say_next(resource: Any) -> None:
     said = f"{resource['id']}@{resource['attributes']['digest']}"
     if resource["attributes"]["may-approve"]:
         note(f"Next: teamvars runner approve {said}")
-        return
-    note(
-        f"Next, on the service's host: teamvars approvals approve {said}\n"
-        f"Or another owner, if the operator lets owners approve: teamvars runner approve {said}"
-    )
+    else:
+        note(
+            f"Next, on the service's host: teamvars approvals approve {said}\n"
+            f"Or another owner, if the operator lets owners approve: teamvars runner approve {said}"
+        )
+    for workspace in _workspaces(resource)[:1]:  # a job may not look for its name
+        note(f"Then, in a job: teamvars run --workspace {workspace} -- CMD")

@@ -5,6 +5,7 @@ order, unless an operation `asks` otherwise) and a draft where there is a docume
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from teamvars.web.http import paging
@@ -26,7 +27,7 @@ class Operations(Generic[T]):
     `more` is said of the route besides. Of what the work returns `shows` makes what is shown, if it
     is another thing, knowing what to include where something can be; work that has to know
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
-    makes the id that a repeat is told in its place.
+    makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -76,8 +77,8 @@ class Operations(Generic[T]):
 
     def creates(self, path: str, text: str, work: Work, takes: RequestBody, **more: Any) -> Route:
         """Creates one."""
-        said = {"name": f"create{self._resource.name}", "takes": takes, **more}
-        return self._changes("POST", path, text, work, status=201, **said)
+        said = {"name": f"create{self._resource.name}", "takes": takes, "status": 201, **more}
+        return self._changes("POST", path, text, work, **said)
 
     def updates(self, path: str, text: str, work: Work, takes: RequestBody, **more: Any) -> Route:
         """Updates one; by another method than PATCH as well."""
@@ -98,7 +99,7 @@ class Operations(Generic[T]):
         status, made = more.pop("status", 200), more.pop("made", None)
         asks, shows = more.pop("asks", _asks), more.pop("shows", _as_found)
         draft = self._resource.new_draft if method == "POST" else self._resource.changed_draft
-        drafts = (draft,) if "takes" in more else ()
+        drafts = (partial(draft, also=more.pop("also", ())),) if "takes" in more else ()
 
         def render(found: Any) -> Response:
             return Response(204) if status == 204 else self._response(status, shows(found))

@@ -1,6 +1,6 @@
 """Reading the members of a request document, with every fault found on the way."""
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from itertools import islice
 from typing import Any, TypeVar, cast
 
@@ -88,17 +88,25 @@ class Reader:
         self.refuse_client_id(data)
         return data, self.member(data, "attributes", dict, "/data")
 
-    def changed_resource(self, type_: str) -> tuple[str | None, dict[str, Any] | None]:
+    def changed_resource(
+        self, type_: str, also: Collection[str | None] = ()
+    ) -> tuple[str | None, dict[str, Any] | None]:
         """The id and the attributes of an update; clients may leave out either."""
         data = self.data(dict)
-        self.require_type(data, type_)
+        self.require_type(data, type_, also=also)
         id_ = self.member(data, "id", str, "/data", required=False)
         return id_, self.member(data, "attributes", dict, "/data", required=False)
 
     def require_type(
-        self, resource: Mapping[str, Any] | None, wanted: str, at: str = "/data"
+        self,
+        resource: Mapping[str, Any] | None,
+        wanted: str,
+        at: str = "/data",
+        also: Collection[str | None] = (),
     ) -> None:
-        """`type` must be the endpoint's."""
+        """`type` must be the endpoint's, or one of those `also`; None: it may be absent."""
+        if resource is not None and resource.get("type") in also:
+            return
         given = self.member(resource, "type", str, at)
         if given is not None and given != wanted:
             detail = f"This endpoint takes resources of type '{wanted}'."

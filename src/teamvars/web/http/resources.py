@@ -4,7 +4,7 @@ Types are made for `/openapi.json` and for encoding; what is sent is read by han
 fault (decision 002), and judged by the domain.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, Union, cast
 
@@ -128,15 +128,15 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         document: msgspec.Struct = self.page(data=data, links=links, meta=meta, **included)
         return document
 
-    def new_draft(self, document: object) -> Any:
-        """What a create asks for, with every fault of the document."""
+    def new_draft(self, document: object, also: Collection[str | None] = ()) -> Any:
+        """What a create asks for, with every fault of the document. It may have types `also`."""
         assert self.draft is not None
         if self.aliases and document in (None, {}):
             return self.draft()
         read = Reader(document)
         data = read.data(dict)
         if data is None or data.get("type") not in self.aliases:
-            read.require_type(data, self.type)
+            read.require_type(data, self.type, also=also)
         read.refuse_client_id(data)
         attributes = read.member(data, "attributes", dict, "/data", required=not self.aliases)
         said = self._read(read, attributes, is_new=True)
@@ -146,11 +146,11 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             said |= self.relations.read(read, named)
         return self.draft(**said, faults=read.faults)
 
-    def changed_draft(self, document: object) -> Any:
+    def changed_draft(self, document: object, also: Collection[str | None] = ()) -> Any:
         """What an update asks for; clients may leave out both `id` and `attributes`."""
         assert self.draft is not None
         read = Reader(document)
-        id_, attributes = read.changed_resource(self.type)
+        id_, attributes = read.changed_resource(self.type, also)
         said = self._read(read, attributes, is_new=False)
         if self.relations is not None and self.relations.changeable:
             data = document.get("data") if isinstance(document, dict) else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from teamvars.cli.client.api import accounts, links
-from teamvars.cli.client.api.accounts import Account, Settings
+from teamvars.cli.client.api.accounts import Account, Machine, Settings
 from teamvars.cli.client.api.addresses import ENVIRONMENT, Address, address
 from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.commands import (
@@ -94,7 +94,8 @@ class JobTarget(NamedTuple):
 
 
 def target_of_job(where: Where) -> JobTarget | None:
-    """Where a job would go. None where the flags name an account, or nothing says an address.
+    """Where a job would go. None where the flags name an account, or nothing says an address: that
+    of a machine is the one that it was enrolled for, if nothing else says one.
 
     Where flags and environment say address and workspace, the link is not looked at. Else fails on
     one that is not trusted.
@@ -104,7 +105,7 @@ def target_of_job(where: Where) -> JobTarget | None:
     workspace = _workspace_said(where)
     link = None if said_address(where) and workspace else links.find_trusted()
     settings = accounts.read(Settings)
-    found = _address(where, link, settings)
+    found = _address(where, link, settings) or _of_machine()
     if found is None:
         return None
     if workspace is None and link is not None:
@@ -216,6 +217,13 @@ def _address(where: Where, link: links.Link | None, settings: Settings) -> Said 
     if settings.address is not None:
         return address(settings.address, "your settings"), "teamvars login"
     return None
+
+
+def _of_machine() -> Said | None:
+    addresses = accounts.read(Machine).addresses
+    if len(addresses) != 1:
+        return None
+    return address(addresses[0], "this machine's key"), "teamvars runner init"
 
 
 def _own_token() -> str:
