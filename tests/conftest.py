@@ -94,7 +94,7 @@ def postgres() -> Iterator[Postgres]:
             yield server
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def store_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
@@ -109,9 +109,12 @@ def store_url(
     server.drop_database(name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def deployment(store_url: str) -> AsyncIterator[Deployment]:
-    """A running installation, shared by all tests of a worker on one engine."""
+    """A running installation, shared by all tests of a module on one engine.
+
+    Not by those of all modules: many verify every stream that there is.
+    """
     async with open_deployment(store_url) as deployment:
         yield deployment
 

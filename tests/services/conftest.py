@@ -17,7 +17,7 @@ def calls(tenant: Tenant) -> Calls:
     return Calls(tenant)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def second_node(store_url: str, deployment: Deployment) -> AsyncIterator[Deployment]:
     """Another node on the same store, with connections of its own."""
     async with open_deployment(store_url, keys=deployment.keys) as node:

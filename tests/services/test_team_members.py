@@ -9,7 +9,7 @@ from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller, count
 from tests.storage.stores import words
 
-ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 TEAMS = ("writers", "readers", "managers", "crew")
 
 

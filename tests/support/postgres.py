@@ -46,7 +46,8 @@ class Postgres:
     def create_database(self, name: str, template: str | None = None) -> None:
         """Make a database, empty or a copy of `template`, to which nobody may be connected."""
         source = _quoted(template or "template0")
-        self.execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source}")
+        # Copying files takes half the time of logging what is in them.
+        self.execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source} STRATEGY FILE_COPY")
 
     def drop_database(self, name: str) -> None:
         """Remove a database, if there is one, and disconnect whoever uses it."""

@@ -569,7 +569,7 @@ async def test_many_at_once_on_two_nodes_make_one_and_all_have_its_answer(
     assert len({answer.content for answer in answers}) == 1
 
 
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 async def test_a_repeat_waits_for_the_first_and_is_refused_when_that_takes_long(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -601,7 +601,7 @@ async def test_a_repeat_waits_for_the_first_and_is_refused_when_that_takes_long(
     assert shown(await waits) == shown(await first)
 
 
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 async def test_those_who_wait_for_one_workspace_leave_connections_to_writers_of_others(
     tenant: Tenant,
 ) -> None:

@@ -325,7 +325,7 @@ async def test_racing_renames_to_one_name_have_one_winner(tenant: Tenant) -> Non
 
 
 # On PostgreSQL rows go in a process of the server.
-@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="session")
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="module")
 async def test_others_go_on_while_the_rows_of_an_organization_are_deleted(tenant: Tenant) -> None:
     for name in tenant.workspaces:
         made = [item(f"k{n}", "env") for n in range(20)]

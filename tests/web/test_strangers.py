@@ -36,7 +36,7 @@ async def locked_by_another(deployment: Deployment) -> AsyncIterator[None]:
 
 
 # On SQLite there is one writer at a time, whatever it writes.
-ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 
 
 def with_forged(tenant: Tenant) -> Tenant:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -272,6 +272,7 @@ def _schemas(routes: Iterable[Route], amend: Amend) -> dict[str, Any]:
     return schemas
 
 
+@cache  # the same types come with many routes
 def _reference(type_: type) -> Mapping[str, Any]:
     """What stands for the schema of that type."""
     (schema,), _ = msgspec.json.schema_components([type_], ref_template=_REF)
