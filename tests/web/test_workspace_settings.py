@@ -22,7 +22,7 @@ OTHERS: dict[str, Any] = {
     "queue-all-runs": False,
     "speculative-enabled": False,
     "structured-run-output-enabled": False,
-    "global-remote-state": False,
+    "global-remote-state": True,
     "project-remote-state": True,
     "source-name": "a pipeline",
     "source-url": "https://ci.example/jobs/1",
@@ -100,6 +100,8 @@ async def test_patterns_take_the_place_of_prefixes(tenant: Tenant) -> None:
         await tenant.call("owner", "PATCH", path(tenant), said({name: ["a"]}))
         shown = await attributes_of(tenant)
         assert (shown[name], shown[other]) == (["a"], [])
+        await tenant.call("owner", "PATCH", path(tenant), said({other: []}))
+        assert (await attributes_of(tenant))[name] == []
 
 
 async def test_what_promises_something_that_does_not_happen_is_refused_all_at_once(

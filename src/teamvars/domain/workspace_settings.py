@@ -20,7 +20,7 @@ SETTINGS = Settings(
     Setting("queue-all-runs", True, "Whether runs are queued from the beginning.", new=False),
     Setting("speculative-enabled", True, "Whether there are speculative plans."),
     Setting("structured-run-output-enabled", True, "Whether runs are shown as structures."),
-    Setting("global-remote-state", True, "Whether all workspaces may read its state."),
+    Setting("global-remote-state", False, "Whether all workspaces may read its state."),
     Setting("project-remote-state", False, "Whether those of its project may read it."),
     Setting("source-name", "", "What made the workspace."),
     Setting("source-url", "", "Where more is said of what made it.", is_url=True),
@@ -74,10 +74,8 @@ def faults(said: Values) -> list[Fault]:
 def changed(values: Values, said: Values) -> Values:
     """The values after a request without faults, those of them that are no defaults.
 
-    Prefixes take the place of patterns, and patterns that of prefixes.
+    Prefixes take the place of patterns, and patterns that of prefixes, be they none.
     """
-    if said.get(PREFIXES):
-        said = {**said, PATTERNS: ()}
-    elif said.get(PATTERNS):
-        said = {**said, PREFIXES: ()}
+    if PREFIXES in said or PATTERNS in said:
+        said = {PREFIXES: (), PATTERNS: (), **said}
     return SETTINGS.changed(values, said)
