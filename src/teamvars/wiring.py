@@ -47,6 +47,7 @@ from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.runners import Approvals, Runners
+from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, Tokens
@@ -72,6 +73,7 @@ from teamvars.web import (
     parsed_files,
     runners,
     service,
+    tags,
     team_access,
     teams,
     tokens,
@@ -116,6 +118,7 @@ class Services(msgspec.Struct, frozen=True):
     teams: Teams
     grants: Grants
     accesses: Accesses
+    tags: Tags
     users: Users
     organizations: Organizations
     workspaces: Workspaces
@@ -191,6 +194,7 @@ def services(
         teams=Teams(house),
         grants=Grants(house),
         accesses=Accesses(house),
+        tags=Tags(house),
         users=Users(house),
         organizations=Organizations(house),
         workspaces=Workspaces(house),
@@ -254,6 +258,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
         *workspaces.access_routes(all_services.accesses),
+        *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens),
         *runners.routes(all_services.runners),
     ]

@@ -179,20 +179,21 @@ class Project:
     program: str
     authority: Path
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """A command of terraform; nobody is asked anything."""
+    def run(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """A command of terraform; nobody is asked anything, unless something is typed."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "SSL_CERT_FILE": str(self.authority),
             "CHECKPOINT_DISABLE": "1",
             "TF_IN_AUTOMATION": "1",
-            "TF_INPUT": "0",
+            **({} if typed else {"TF_INPUT": "0"}),
         }
         return subprocess.run(
             [self.program, *words, "-no-color"],
             cwd=self.folder,
             env=environment,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=HANGS,
@@ -310,6 +311,27 @@ def test_the_console_opens_in_a_workspace_of_ours(project: Project, secure: Secu
     _nothing_is_missing_but_state(secure.requests()[before:])
 
 
+@pytest.mark.parametrize("tags", ['["app", "web"]', '{ app = "web", tier = "" }'])
+def test_workspaces_are_made_listed_and_selected_by_their_tags(
+    terraform: str, secure: SecureServer, tmp_path: Path, tags: str
+) -> None:
+    project = Project(tmp_path, terraform, secure.authority)
+    cloud = CONFIGURATION.partition("variable ")[0].replace("BACKEND", "cloud")
+    cloud = cloud.replace('{ name = "network" }', f"{{ tags = {tags} }}")
+    host = secure.server.url.removeprefix("https://")
+    (tmp_path / "main.tf").write_text(cloud.replace("HOST", host).replace("TOKEN", secure.token))
+    before = len(secure.requests())
+    first, second = (f"tagged-{uuid4().hex[:8]}" for _ in range(2))
+    begun = project.run("init", typed=f"{first}\n")
+    assert begun.returncode == 0, _told(begun)
+    for words in (["new", second], ["select", first]):
+        done = project.run("workspace", *words)
+        assert done.returncode == 0, _told(done)
+    assert set(project.run("workspace", "list").stdout.split()) == {"*", first, second}
+    assert project.run("workspace", "show").stdout.strip() == first
+    _nothing_is_missing(secure.requests()[before:], "{workspace}", "current-state-version")
+
+
 def test_a_client_that_trusts_somebody_else_is_told_so(project: Project, tmp_path: Path) -> None:
     stranger = tmp_path / "stranger.pem"
     stranger.write_bytes(throw_away().authority)
@@ -319,7 +341,10 @@ def test_a_client_that_trusts_somebody_else_is_told_so(project: Project, tmp_pat
 
 
 def _nothing_is_missing_but_state(made: list[tuple[str, str | None, int]]) -> None:
-    assert {route for _, route, status in made if status == 404} <= {
-        "/api/v2/workspaces/{workspace_id}/current-state-version"
-    }
+    _nothing_is_missing(made, "current-state-version")
+
+
+def _nothing_is_missing(made: list[tuple[str, str | None, int]], *but: str) -> None:
+    missing = {route for _, route, status in made if status == 404}
+    assert {str(route).rpartition("/")[2] for route in missing} <= set(but)
     assert all(status < 500 for _, _, status in made)

@@ -42,6 +42,15 @@ async def ids_of(tenant: Tenant) -> dict[str, str]:
     return {**ids, "variable_id": variable["id"], "team_workspace_id": accesses[0]["id"]}
 
 
+async def tag_of(tenant: Tenant, who: str, workspace_id: str) -> str:
+    """A tag that the workspace has then."""
+    path = f"/workspaces/{workspace_id}/relationships/tags"
+    named = {"data": [{"type": "tags", "attributes": {"name": "tagged"}}]}
+    await tenant.call(who, "POST", path, named)
+    id_: str = (await tenant.call(who, "GET", path)).json()["data"][0]["id"]
+    return id_
+
+
 def filled(template: str, ids: Ids) -> str:
     """The path of a template."""
     lacking = set(re.findall(r"\{(\w+)\}", template)) - ids.keys()

@@ -22,7 +22,7 @@ from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.engines import database_for
 from tests.support.deployment import Deployment, operator
-from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of
+from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of, tag_of
 from tests.support.jobs import runner_document
 from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document
 
@@ -110,6 +110,11 @@ INVITATIONS = "/api/v2/invitations"
 USER = "/api/v2/users/{user_id}"
 TOKEN_OF = "/authentication-token"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
+TAGS = ORGANIZATION + "/tags"
+TAG = "/api/v2/tags/{tag_id}"
+WORKSPACE_TAGS = WORKSPACE + "/relationships/tags"
+BINDINGS = "/tag-bindings"
+LINKED_BINDINGS = WORKSPACE + "/relationships" + BINDINGS
 RUNNERS = ORGANIZATION + "/runners"
 RUNNER = "/api/v2/runners/{runner_id}"
 MATRIX: dict[tuple[str, str], Statuses] = {
@@ -164,6 +169,18 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
     ("POST", WORKSPACE + "/configuration-versions"): REFUSE_STATE,
+    ("GET", TAGS): SEE_MEMBERS,
+    ("DELETE", TAGS): OWN_ORGANIZATION,
+    ("POST", TAG + "/relationships/workspaces"): OWNERS_ALONE,
+    ("GET", WORKSPACE_TAGS): READ_VARIABLES,
+    ("POST", WORKSPACE_TAGS): MANAGE_WORKSPACE,
+    ("DELETE", WORKSPACE_TAGS): MANAGE_WORKSPACE,
+    ("GET", WORKSPACE + BINDINGS): READ_VARIABLES,
+    ("PATCH", WORKSPACE + BINDINGS): MANAGE_WORKSPACE,
+    ("GET", WORKSPACE + "/effective-tag-bindings"): READ_VARIABLES,
+    ("GET", LINKED_BINDINGS): READ_VARIABLES,
+    ("POST", LINKED_BINDINGS): MANAGE_WORKSPACE,
+    ("PATCH", LINKED_BINDINGS): MANAGE_WORKSPACE,
     ("GET", "/api/v2/account/details"): WHATEVER_IS_VISIBLE,
     ("GET", USER): SEE_MEMBERS,
     ("GET", TEAMS): SEE_MEMBERS,
@@ -229,6 +246,7 @@ DESTRUCTIVE = {
     ("DELETE", ORGANIZATION + TOKEN_OF),
     ("DELETE", TOKEN),
     ("DELETE", RUNNER),
+    ("DELETE", TAGS),
 } | {
     (method, template)
     for method, template in MATRIX
@@ -268,6 +286,8 @@ async def own(tenant: Tenant, template: str = "") -> Ids:
         ids["token_id"] = await token_of(tenant, "owner", ids["team_id"])
     if "{runner_id}" in template:
         ids["runner_id"] = await runner_of(tenant, "owner", ids["workspace_id"])
+    if template.startswith((TAG, TAGS)):
+        ids["tag_id"] = await tag_of(tenant, "owner", ids["workspace_id"])
     lacking = [name for name in re.findall(r"{(\w+)}", template) if ids[name] == MISSING[name]]
     assert not lacking, f"ids_of in tests/support/ids.py has no {', '.join(lacking)} of the tenant"
     return ids
@@ -323,6 +343,8 @@ async def elsewhere(tenant: Tenant, template: str = "") -> Ids:
         ids["source_id"] = await another_workspace(tenant, "outsider", ids["organization"])
     if "{runner_id}" in template:
         ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
+    if template.startswith((TAG, TAGS)):
+        ids["tag_id"] = await tag_of(tenant, "outsider", ids["workspace_id"])
     return ids
 
 
@@ -395,6 +417,11 @@ def directory_document(method: str, template: str, target: Ids) -> object:
         return access_document(target["team_id"], target["workspace_id"])
     if method == "PATCH" and template == ACCESS:
         return {"data": {"type": "team-workspaces"}}
+    if method != "GET" and template.startswith((TAG, TAGS)):
+        type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
+        return {"data": [{"type": type_, "id": target[id_]}]}
+    if method != "GET" and template.startswith(WORKSPACE):
+        return {"data": []}
     return document_of_runner(method, template, target)
 
 

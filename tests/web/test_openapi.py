@@ -27,7 +27,7 @@ from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from teamvars.web.http.request import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
-from tests.support.ids import filled, ids_of
+from tests.support.ids import filled, ids_of, tag_of
 from tests.support.jobs import runner_document
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
@@ -497,6 +497,7 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         **ids,
         "token_id": token["id"],
         "runner_id": await runner_of(tenant),
+        "tag_id": await tag_of(tenant, "owner", ids["workspace_id"]),
         "expired_at": (datetime.now(UTC) + timedelta(days=1)).isoformat(),
         "new_name": f"new-{uuid4()}",
         "link_secret": await link_of_new(tenant),

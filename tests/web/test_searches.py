@@ -36,7 +36,10 @@ NARROWING = (
     "filter[current-run][status]",
     "filter[tagged][0][key]",
     "filter[whatever]",
+    "filter[exclude][taggable][id]",
 )
+EXCLUDING = ("search[exclude-tags]", "filter[exclude][taggable][id]")
+"""What leaves some things out."""
 NOTHING = "nothing-has-this"
 LISTS = [route for route in reading() if not route.public]
 
@@ -62,6 +65,9 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
             assert [one["source"]["parameter"] for one in document["errors"]] == [name]
         elif name == "filter[workspace][id]":
             assert answer.status_code == 404
+        elif name in EXCLUDING:
+            plain = await shared.call(caller, "GET", search(shared, route.template))
+            assert document["data"] == plain.json()["data"], name
         else:
             assert (answer.status_code, document["data"]) == (200, []), name
 

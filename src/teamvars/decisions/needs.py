@@ -2,7 +2,7 @@
 `Unclaimed`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from teamvars.decisions import Need
@@ -16,7 +16,7 @@ from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import IssuedToken, Token, TokenOwner
 from teamvars.domain.users import User
-from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails
+from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, WorkspaceRecord
 
 
 class WhoCalls(Need[Actor], frozen=True):
@@ -117,6 +117,33 @@ class DetailsOf(Need[WorkspaceDetails], frozen=True):
     """What a workspace is besides its name."""
 
     workspace_id: str
+
+
+class TagsWithIds(Need[Mapping[str, str]], frozen=True):
+    """The names, by id, of those tags that workspaces of an organization have."""
+
+    organization_id: str
+    tag_ids: tuple[str, ...]
+
+
+class TagCalled(Need[tuple[str, str]], frozen=True):
+    """The organization and the name of a tag, by its id."""
+
+    tag_id: str
+
+
+class TaggedWorkspaces(Need[Sequence[WorkspaceRecord]], frozen=True):
+    """The workspaces of an organization that have some of these tags, by id."""
+
+    organization_id: str
+    tag_ids: tuple[str, ...]
+
+
+class WorkspacesWithIds(Need[Sequence[WorkspaceRecord]], frozen=True):
+    """Those workspaces of an organization that there are, by id."""
+
+    organization_id: str
+    workspace_ids: tuple[str, ...]
 
 
 class MembershipWithId(Need[Membership], frozen=True):

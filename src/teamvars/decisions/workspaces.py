@@ -6,11 +6,12 @@ from typing import Never
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions import Decision, Found, Note, Write
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
     OrganizationWithId,
+    TagsWithIds,
     TeamsWithIds,
     ToOrganization,
     ToWorkspaceAt,
@@ -29,6 +30,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.organizations import Organization
+from teamvars.domain.tags import TagChange, TagRow, Tags, TagsDraft, rows_of, surplus
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Address,
@@ -54,7 +56,8 @@ class WorkspaceView(msgspec.Struct, frozen=True):
     @property
     def record(self) -> WorkspaceRecord:
         """What is stored of it."""
-        return WorkspaceRecord(self.workspace, self.details.settings, self.details.locked_by)
+        known = self.details
+        return WorkspaceRecord(self.workspace, known.settings, known.locked_by, known.tags)
 
 
 def read(found: Found, address: Address, *, organization: bool = False) -> WorkspaceView:
@@ -73,9 +76,12 @@ def create(
     """Adds a workspace. Refuses: forbidden, every fault of the draft, a taken name."""
     granted = found.of(ToOrganization(organization))
     granted.require_owner()
-    refuse_all(draft.all_faults())
     owner = granted.organization
-    details = WorkspaceDetails(draft.new_settings(), None, found.now, (), 0)
+    draft = replace(draft, tags=named(found, owner.id, draft.tags))
+    refuse_all(draft.all_faults())
+    tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
+    refuse_all(surplus(Tags(), tags))
+    details = WorkspaceDetails(draft.new_settings(), None, found.now, (), 0, tags)
     view = WorkspaceView(
         Workspace(id_, draft.name or "", owner.id, owner.name), details, Level.OWNER
     )
@@ -87,13 +93,16 @@ def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[Wo
 
     Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
     """
-    before = _permitted(found, address, Permission.MANAGE_WORKSPACE)
+    before = permitted(found, address, Permission.MANAGE_WORKSPACE)
+    draft = replace(draft, tags=named(found, before.workspace.organization_id, draft.tags))
     refuse_all([*draft.all_faults(), *draft.conflicts(before.workspace)])
     settings = draft.applied_to(before.details.settings)
+    tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
+    refuse_all(surplus(before.details.tags, tags))
     after = replace(
         before,
         workspace=replace(before.workspace, name=draft.name or before.workspace.name),
-        details=replace(before.details, settings=settings),
+        details=replace(before.details, settings=settings, tags=tags),
     )
     return together(
         after, *([] if after == before else [changed(found, before.record, after.record)])
@@ -105,7 +114,7 @@ def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[N
 
     Refuses: forbidden, when asked to also a workspace that somebody has locked.
     """
-    seen = _permitted(found, address, Permission.MANAGE_WORKSPACE)
+    seen = permitted(found, address, Permission.MANAGE_WORKSPACE)
     if only_unlocked and seen.details.locked_by is not None:
         raise _locked_already(found, seen)
     return deleted(found, seen.workspace)
@@ -118,7 +127,7 @@ def lock(found: Found, workspace_id: str) -> Decision[WorkspaceView]:
     they are about to change, not offered; one that somebody has locked, be it the caller: two
     programs with one token are two.
     """
-    seen = _permitted(found, workspace_id, Permission.WRITE_VARIABLES)
+    seen = permitted(found, workspace_id, Permission.WRITE_VARIABLES)
     _require_no_work(seen)
     if seen.details.locked_by is not None:
         raise _locked_already(found, seen)
@@ -131,7 +140,7 @@ def unlock(found: Found, workspace_id: str, *, force: bool) -> Decision[Workspac
     Refuses: forbidden, one that nobody or another has locked.
     """
     needed = Permission.MANAGE_WORKSPACE if force else Permission.WRITE_VARIABLES
-    seen = _permitted(found, workspace_id, needed)
+    seen = permitted(found, workspace_id, needed)
     if seen.details.locked_by is None:
         raise Refusal(Fault(Code.WORKSPACE_NOT_LOCKED, "Nobody has locked this workspace."))
     if seen.details.locked_by != _caller_id(found) and not force:
@@ -164,18 +173,21 @@ def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
     workspace = made.workspace
     note = _noted(found, workspace, "create", opens(workspace.id))
     begun = {workspace.id: workspace.organization_id}
-    return Decision(None, (Insert(made),), (note,), begun, taken=_TAKEN)
+    writes = (Insert(made), *_retagged(workspace, Tags(), made.tags))
+    return Decision(None, writes, (note,), begun, taken=_TAKEN)
 
 
 def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Decision[None]:
     """A workspace becomes another; a new name concerns the organization too."""
-    more = after.settings.changed_from(before.settings)
+    more = [*after.settings.changed_from(before.settings), *after.tags.changed_from(before.tags)]
     details = others(_settings(before), _settings(after), more)
     id_, former = after.workspace.id, before.workspace.name
     notes = [found.note(id_, "workspace.update", id_, details)]
     if after.workspace.name != former:
         notes.append(_noted(found, after.workspace, "rename", {"from": former}))
-    return Decision(None, (Update(before, after),), tuple(notes), taken=_TAKEN)
+    own = [] if replace(before, tags=after.tags) == after else [Update(before, after)]
+    writes = (*own, *_retagged(after.workspace, before.tags, after.tags))
+    return Decision(None, writes, tuple(notes), taken=_TAKEN)
 
 
 def deleted(found: Found, workspace: Workspace) -> Decision[None]:
@@ -184,14 +196,35 @@ def deleted(found: Found, workspace: Workspace) -> Decision[None]:
     return Decision(None, (Delete(WorkspaceRecord, (workspace.id,)),), (note,))
 
 
-_TAKEN = NAME_TAKEN.filled(what="a workspace")
+def named(found: Found, organization_id: str, draft: TagsDraft) -> TagsDraft:
+    """The draft with names in the place of ids."""
+    ids = draft.ids
+    return draft.named(found.of(TagsWithIds(organization_id, ids))) if ids else draft
 
 
-def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceView:
+def permitted(found: Found, address: Address, needed: Permission) -> WorkspaceView:
+    """A workspace in which the caller may do that. Refuses: not found, forbidden."""
     granted = found.of(ToWorkspaceAt(address))
     granted.require(needed)
     details = found.of(DetailsOf(granted.workspace.id))
     return WorkspaceView(granted.workspace, details, granted.level)
+
+
+_TAKEN = NAME_TAKEN.filled(what="a workspace")
+
+
+def _retagged(workspace: Workspace, before: Tags, after: Tags) -> list[Write]:
+    """What is written where a workspace has other tags than before."""
+    where = workspace.id, workspace.organization_id
+    former, rows = rows_of(*where, before), rows_of(*where, after)
+    gone = tuple(id_ for id_ in former if id_ not in rows)
+    writes: list[Write] = [Delete(TagRow, gone)] if gone else []
+    for id_, row in rows.items():
+        if id_ not in former:
+            writes.append(Insert(row))
+        elif former[id_] != row:
+            writes.append(Update(former[id_], row))
+    return writes
 
 
 def _require_no_work(seen: WorkspaceView) -> None:

@@ -1,5 +1,7 @@
 """Ids: a prefix that says what it names, and 16 base58 characters (contract §4)."""
 
+import hashlib
+import json
 import secrets
 import time
 
@@ -16,8 +18,18 @@ def new_id(prefix: str) -> str:
     index (docs/decisions/005). Of two made in one millisecond, the chance to be the same is 2**-51.
     """
     milliseconds = time.time_ns() // 1_000_000
-    rest = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
-    pairs = []
+    return _id(prefix, milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))
+
+
+def derived_id(prefix: str, *parts: str) -> str:
+    """The id that follows from the parts: the same wherever it is made, and of others another."""
+    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+    return _id(prefix, int.from_bytes(digest))
+
+
+def _id(prefix: str, number: int) -> str:
+    """The id with a number, of which it has as much as there is room for."""
+    rest, pairs = number, []
     for _ in range(LENGTH // 2):
         rest, index = divmod(rest, len(_PAIRS))
         pairs.append(_PAIRS[index])

@@ -11,6 +11,7 @@ from teamvars.domain import workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
 from teamvars.domain.names import name_faults
+from teamvars.domain.tags import Tags, TagsDraft
 from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 
 TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
@@ -70,6 +71,7 @@ class WorkspaceRecord(msgspec.Struct, frozen=True):
     workspace: Workspace
     settings: WorkspaceSettings = WorkspaceSettings()
     locked_by: str | None = None
+    tags: Tags = Tags()
 
 
 class WorkspaceDetails(msgspec.Struct, frozen=True):
@@ -84,16 +86,24 @@ class WorkspaceDetails(msgspec.Struct, frozen=True):
     created_at: int
     variable_ids: Sequence[str]
     variables_count: int
+    tags: Tags = Tags()
 
 
 class WorkspaceSearch(msgspec.Struct, frozen=True):
     """Which workspaces are wanted: by a part of the name, and by the whole of it.
 
     In the whole name, `*` stands for any characters or none. Capitals do not count.
+
+    They have all of the `tags`, none of those they are `without`, which are names or keys, and all
+    of the `bindings`: a key, and unless that is None its value. `is_reversed`: from the last name.
     """
 
     part: str = ""
     wildcard: str = "*"
+    tags: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    bindings: tuple[tuple[str, str | None], ...] = ()
+    is_reversed: bool = False
 
 
 class WorkspaceDraft(msgspec.Struct, frozen=True):
@@ -109,11 +119,13 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
     operations: bool | None = None
     terraform_version: str | None = None
     settings: Values = {}
+    tags: TagsDraft = TagsDraft()
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [*self.faults, *name_faults(self.name), *self._setting_faults()]
+        rules = [*name_faults(self.name), *self._setting_faults(), *self.tags.all_faults()]
+        return [*self.faults, *rules]
 
     def conflicts(self, workspace: Workspace) -> list[Fault]:
         """A fault when the document is about another workspace than the path."""

@@ -14,6 +14,7 @@ from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import Approval, Runner
+from teamvars.domain.tags import TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
@@ -129,6 +130,7 @@ TABLES: Mapping[type[Record], Table] = {
         is_dated=True,
         is_long=True,
     ),
+    TagRow: Table("workspace_tags", _columns("id workspace_id tag_id key key_folded value")),
     Runner: Table(
         "runners",
         _columns(

@@ -6,30 +6,31 @@ from teamvars.domain.access import Level
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.tags import Tags
 from teamvars.domain.workspace_settings import SETTINGS
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
     WorkspaceDetails,
+    WorkspaceRecord,
     WorkspaceSearch,
     WorkspaceSettings,
 )
+from teamvars.storage import tags
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
-from teamvars.storage.pages import Reading, containing, matching
+from teamvars.storage.pages import Reading, containing, matching, where
 
-# $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
+# Owners see all. Of teams' ids comes the first parameter that is not a condition's.
 _SEEN_BY_OWNERS = f"""
 SELECT id, name, name_folded, {Level.OWNER.value} AS level FROM workspaces
-WHERE organization_id = $1
-    AND name_folded LIKE $2 ESCAPE '!' AND name_folded LIKE $3 ESCAPE '!'
+WHERE %(wanted)s
 """
 _SEEN_BY_TEAMS = f"""
 SELECT workspaces.id, workspaces.name, workspaces.name_folded, max(grants.level) AS level
 FROM workspaces JOIN grants ON grants.workspace_id = workspaces.id
-WHERE workspaces.organization_id = $1
-    AND workspaces.name_folded LIKE $2 ESCAPE '!' AND workspaces.name_folded LIKE $3 ESCAPE '!'
-    AND grants.team_id IN {{each $4}} AND grants.level >= {Level.READ.value}
+WHERE %(wanted)s
+    AND grants.team_id IN {{each $%(teams)d}} AND grants.level >= {Level.READ.value}
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
 
@@ -72,19 +73,54 @@ async def find_visible(
 
     Without `team_ids` everything is seen.
     """
-    patterns = containing(wanted.part), matching(wanted.wildcard)
-    args: list[object] = [organization.id, *patterns]
-    visible = _SEEN_BY_OWNERS
+    conditions, args = where(
+        ("workspaces.organization_id = $n", organization.id),
+        ("workspaces.name_folded LIKE $n ESCAPE '!'", containing(wanted.part)),
+        ("workspaces.name_folded LIKE $n ESCAPE '!'", matching(wanted.wildcard)),
+        *tags.conditions(wanted),
+    )
+    visible = _SEEN_BY_OWNERS % {"wanted": conditions}
     if team_ids is not None:
-        visible = _SEEN_BY_TEAMS
+        visible = _SEEN_BY_TEAMS % {"wanted": conditions, "teams": len(args) + 1}
         args.append(each(team_ids))
     owner = organization.id, organization.name
+    order = "name_folded DESC" if wanted.is_reversed else "name_folded"
     seen = Reading(
         "id, name, level",
         f"({visible}) AS visible",
         lambda row: (Workspace(row[0], row[1], *owner), Level(row[2])),
     )
-    return await seen.paged(tx, "", "name_folded", args, page)
+    return await seen.paged(tx, "", order, args, page)
+
+
+async def find_records(
+    tx: Transaction, organization_id: str, workspace_ids: Collection[str]
+) -> list[WorkspaceRecord]:
+    """Those workspaces of an organization that there are, by id."""
+    rows = await tx.fetch(
+        "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, "
+        "workspaces.execution_mode, workspaces.terraform_version, workspaces.settings, "
+        "workspaces.locked_by "
+        "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
+        "WHERE workspaces.organization_id = $1 AND workspaces.id IN {each $2} "
+        "ORDER BY workspaces.id",
+        organization_id,
+        each(workspace_ids),
+    )
+    tagged = await tags.of_workspaces(tx, workspace_ids)
+    return [
+        WorkspaceRecord(
+            Workspace(*row[:4]), _settings(row[0], *row[4:7]), row[7], tagged.get(row[0], Tags())
+        )
+        for row in rows
+    ]
+
+
+async def tagged(
+    tx: Transaction, organization_id: str, tag_ids: Collection[str]
+) -> list[WorkspaceRecord]:
+    """The workspaces of an organization that have some of these tags, by id."""
+    return await find_records(tx, organization_id, await tags.workspaces_with(tx, tag_ids))
 
 
 async def find_details(
@@ -99,6 +135,7 @@ async def find_details(
         ids,
     ):
         variables[workspace_id].append(variable_id)
+    tagged = await tags.of_workspaces(tx, workspace_ids)
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
         "workspaces.settings, workspaces.locked_by, workspaces.created_at, "
@@ -109,11 +146,17 @@ async def find_details(
     )
     return {
         id_: WorkspaceDetails(
-            WorkspaceSettings(ExecutionMode(mode), version, from_column(SETTINGS, id_, others)),
+            _settings(id_, mode, version, others),
             locked_by,
             created_at,
             variables[id_],
             count,
+            tagged.get(id_, Tags()),
         )
         for id_, mode, version, others, locked_by, created_at, count in rows
     }
+
+
+def _settings(id_: str, mode: str, version: str, others: str) -> WorkspaceSettings:
+    values = from_column(SETTINGS, id_, others)
+    return WorkspaceSettings(ExecutionMode(mode), version, values)

@@ -14,6 +14,7 @@ IDS = {
     "team_workspace_id": "tws-5NqXj3SkFu1WzHeD",
     "runner_id": "run-2WcVx6NmQe9TzKsB",
     "expired_at": "2027-01-31T00:00:00Z",
+    "tag_id": "tag-2FkNd7RwXp5VsBtG",
     "token_id": "at-8EhYa7RbMv2KxJtC",
     "link_secret": "tvi_7Kd2mQx9RtVbNp4LsGz8WfHc3TjEqY5UaXk6BvMrDn1ZtPwSe",
 }

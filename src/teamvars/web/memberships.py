@@ -17,7 +17,14 @@ from teamvars.services.users import UserView
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import INCLUDE, Parameter, invalid, text_of, words_of
+from teamvars.web.http.parameters import (
+    INCLUDE,
+    Parameter,
+    choice_of,
+    invalid,
+    text_of,
+    words_of,
+)
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Email, Time, timestamp, to_many, to_one
@@ -274,7 +281,4 @@ def _status(request: Request) -> Status | None:
 
 
 def _is_by_name(request: Request) -> bool:
-    text = text_of(request, _SORT)
-    if text not in (None, _BY_NAME):
-        raise invalid(_SORT.name, f"{_SORT.name} is {_BY_NAME}, or absent.")
-    return text is not None
+    return choice_of(request, _SORT) is not None

@@ -108,6 +108,7 @@ ORGANIZATION = Resource[OrganizationView](
     id=lambda one: one.organization.name,
     path=_path,
     draft=OrganizationDraft,
+    tagged=True,
     attributes=(
         Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute("external-id", str, lambda one: one.organization.id),

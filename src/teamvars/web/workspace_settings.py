@@ -1,21 +1,13 @@
 """The settings of workspaces as attributes."""
 
-from typing import Any
-
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.client_settings import Value
 from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
-from teamvars.domain.workspaces import WorkspaceDraft
-from teamvars.web.client_settings import read_values, setting_attribute
+from teamvars.web.client_settings import setting_attribute
 from teamvars.web.http.attributes import Attribute, Group
 
 _IN_OBJECTS = (OWN_MODE, OWN_POOL)
 _NOT_SHOWN = ("agent-pool-id", "migration-environment")
-
-
-def draft(settings: dict[str, Any] | None = None, **said: Any) -> WorkspaceDraft:
-    """What a request says of a workspace."""
-    return WorkspaceDraft(settings=read_values(settings), **said)
 
 
 def _value(view: WorkspaceView, name: str) -> Value:

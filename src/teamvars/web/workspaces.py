@@ -10,20 +10,30 @@ from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.domain.ids import prefix_of
+from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
 from teamvars.domain.workspaces import (
     TERRAFORM_VERSION,
     Address,
     ByNames,
     ExecutionMode,
     Workspace,
+    WorkspaceDraft,
     WorkspaceSearch,
     WorkspaceSettings,
 )
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
+from teamvars.web.client_settings import read_values
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
 from teamvars.web.http.operations import Operations, Work
-from teamvars.web.http.parameters import Parameter, text_of
+from teamvars.web.http.parameters import (
+    Parameter,
+    choice_of,
+    indexed_texts,
+    invalid,
+    text_of,
+    words_of,
+)
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -37,19 +47,31 @@ from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
-from teamvars.web.workspace_settings import OVERWRITES, PLAIN, draft
+from teamvars.web.tag_documents import EFFECTIVE, RELATIONS, TAG_NAME, effective_bindings
+from teamvars.web.workspace_settings import OVERWRITES, PLAIN
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
 _BY_ID = "/api/v2/workspaces/{workspace_id}"
+_ORGANIZATION, _EFFECTIVE = "organization", "effective_tag_bindings"
 _SEARCH = Parameter("search[name]", "A part of the name.")
 _WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any characters.")
+_TAGS = Parameter("search[tags]", "Tags, or keys, that a workspace has, all.", is_list=True)
+_WITHOUT = Parameter("search[exclude-tags]", "Those of which it has none.", is_list=True)
+_KEY = Parameter(
+    "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
+)
+_VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_indexed=True)
+_SORT = Parameter(
+    "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
+)
 _UNLOCK = "Unlock a workspace; only an owner may force open what another has locked."
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
 _DEFAULTS = WorkspaceSettings()
 _MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
 _MODE = Meta(description="Where clients run; nothing runs here, whichever it is.")
 _OPERATIONS = Meta(description="Instead of a mode: true is remote, and false is local.")
+_TAG_NAMES = Meta(max_length=MAX_TAGS, description="In the place of the names there are.")
 _VERSION = Meta(
     pattern=f"^{TERRAFORM_VERSION.pattern}$",
     description="A version, a constraint or 'latest'.",
@@ -74,18 +96,34 @@ def _locker(one: WorkspaceView) -> Identifier:
     return Identifier(id_, f"{prefix}s")
 
 
+def _draft(
+    settings: dict[str, Any] | None = None,
+    tag_names: list[str] | None = None,
+    tags: tuple[SaidName, ...] | None = None,
+    tag_bindings: tuple[SaidBinding, ...] | None = None,
+    **said: Any,
+) -> WorkspaceDraft:
+    """What a request says of a workspace. Names are said as an attribute or as a relationship."""
+    if tag_names is not None:
+        at = "/data/attributes/tag-names"
+        listed = (SaidName(name, f"{at}/{n}") for n, name in enumerate(tag_names))
+        tags = (*(tags or ()), *listed)
+    return WorkspaceDraft(
+        settings=read_values(settings), tags=TagsDraft(tags, tag_bindings), **said
+    )
+
+
 _PERMISSIONS = Group[WorkspaceView](
     "WorkspacePermissions",
     "What the caller may do; clients ask before they offer it. Whoever asks for a run is told that "
     "there are none.",
-    *flags(_owns, "can-update", "can-destroy", "can-force-delete"),
+    *flags(_owns, "can-update", "can-destroy", "can-force-delete", "can-manage-tags"),
     *flags(lambda _: True, "can-read-settings", "can-read-variable"),
     *flags(lambda _: True, "can-queue-run", "can-queue-apply", "can-queue-destroy"),
     *flags(lambda one: one.level >= Level.WRITE, "can-update-variable", "can-lock", "can-unlock"),
     Attribute("can-force-unlock", bool, _owns),
     *fixed(
         {
-            "can-manage-tags": False,
             "can-manage-run-tasks": False,
             "can-create-state-versions": False,
             "can-read-state-versions": False,
@@ -111,6 +149,21 @@ _RELATIONSHIPS = Group[WorkspaceView](
                 "links",
                 RelatedLink,
                 lambda one: RelatedLink(f"/api/v2/workspaces/{one.workspace.id}/vars"),
+            ),
+        ),
+    ),
+    Attribute(
+        "effective-tag-bindings",
+        Group(
+            "EffectiveTagBindingsLinkage",
+            "The keys with values that count in a workspace.",
+            identifiers(EFFECTIVE.type, lambda one: [each.id for each in effective_bindings(one)]),
+            Attribute(
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(
+                    f"/api/v2/workspaces/{one.workspace.id}/effective-tag-bindings"
+                ),
             ),
         ),
     ),
@@ -141,9 +194,10 @@ WORKSPACE = Resource[WorkspaceView](
     tag="Workspaces",
     id=lambda one: one.workspace.id,
     path=lambda one: workspace_path(one.workspace),
-    draft=draft,
-    include=("organization",),
-    included=(ORGANIZATION.shape.type,),
+    draft=_draft,
+    relations=RELATIONS,
+    include=(_ORGANIZATION, _EFFECTIVE),
+    included=(ORGANIZATION.shape.type, EFFECTIVE.shape.type),
     attributes=(
         Attribute("name", str, lambda one: one.workspace.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute(
@@ -171,6 +225,12 @@ WORKSPACE = Resource[WorkspaceView](
         ),
         Attribute("locked", bool, lambda one: one.details.locked_by is not None),
         Attribute("variables-count", int, lambda one: one.details.variables_count),
+        Attribute(
+            "tag-names",
+            list[str],
+            lambda one: one.details.tags.names,
+            given=Annotated[list[TAG_NAME], _TAG_NAMES] | None,
+        ),
         Attribute("actions", _ACTIONS),
         Attribute("permissions", _PERMISSIONS),
         *fixed({"environment": "default", "resource-count": 0, "source": "tfe-api"}),
@@ -275,7 +335,7 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
             workspaces.list,
             shows=_found,
             asks=_search,
-            reads=(_SEARCH, _WILDCARD),
+            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, _KEY, _VALUE, _SORT),
         ),
         do.creates(_ALL, "Create a workspace.", workspaces.create, _NEW),
         _read(workspaces, _BY_ID, "readWorkspace"),
@@ -350,11 +410,16 @@ def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Fo
         items, total, is_owner = found.workspaces, found.total, found.is_owner
     else:
         items, total, is_owner = [found], 1, found.level is Level.OWNER
-    if found.organization is None or not includes:
+    if not includes:
         return Found(items, total)
+    included: list[msgspec.Struct] = []
     # No organization stands beside no workspace.
-    whose = ORGANIZATION.shape.of(OrganizationView(found.organization, is_owner))
-    return Found(items, total, [whose] if items else [])
+    if _ORGANIZATION in includes and items and found.organization is not None:
+        included.append(ORGANIZATION.shape.of(OrganizationView(found.organization, is_owner)))
+    if _EFFECTIVE in includes:
+        bound = [each for one in items for each in effective_bindings(one)]
+        included += map(EFFECTIVE.shape.of, bound)
+    return Found(items, total, included)
 
 
 def _changes(workspaces: Workspaces, path: str, noun: str) -> list[Route]:
@@ -393,5 +458,21 @@ def _address(request: Request) -> tuple[Address]:
 
 
 def _search(request: Request) -> tuple[str, WorkspaceSearch]:
-    part, wildcard = text_of(request, _SEARCH) or "", text_of(request, _WILDCARD) or "*"
-    return request.parameters["organization"], WorkspaceSearch(part, wildcard)
+    wanted = WorkspaceSearch(
+        text_of(request, _SEARCH) or "",
+        text_of(request, _WILDCARD) or "*",
+        words_of(request, _TAGS) or (),
+        words_of(request, _WITHOUT) or (),
+        _bindings(request),
+        choice_of(request, _SORT) == "-name",
+    )
+    return request.parameters["organization"], wanted
+
+
+def _bindings(request: Request) -> tuple[tuple[str, str | None], ...]:
+    """The keys that are asked for, each with the value that has its number, if there is one."""
+    keys, values = indexed_texts(request, _KEY), indexed_texts(request, _VALUE)
+    for number in values.keys() - keys.keys():
+        name = _VALUE.name.replace("[0]", f"[{number}]")
+        raise invalid(name, f"{name} is the value of a key, and there is none with its number.")
+    return tuple((key, values.get(number)) for number, key in keys.items())

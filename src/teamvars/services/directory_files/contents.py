@@ -314,8 +314,8 @@ class _Names(msgspec.Struct, Generic[Named], frozen=True):
 
 def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
     known = found.of(DetailsOf(before.id))
-    records = [WorkspaceRecord(one, known.settings, known.locked_by) for one in (before, after)]
-    return workspaces.changed(found, *records)
+    record = WorkspaceRecord(before, known.settings, known.locked_by, known.tags)
+    return workspaces.changed(found, record, replace(record, workspace=after))
 
 
 def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

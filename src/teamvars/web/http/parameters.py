@@ -1,5 +1,6 @@
 """Query parameters: which of them no route may ignore, `include`, and the limits of each."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from teamvars.web.http.request import NAME_SHOWN, Request
 
 MAX_CHARACTERS = 256
 MAX_WORDS = 100
+_INDEX = re.compile(r"\[(0|[1-9][0-9]{0,2})\]")
 _TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
 # JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
 # list and is given all of it would act on things that were never meant.
@@ -20,13 +22,15 @@ _NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "sea
 class Parameter(msgspec.Struct, frozen=True):
     """A query parameter that a route reads: its name, and what `/openapi.json` says of it.
 
-    `schema` is that of its value, or of each word where it `is_list`, with commas between them.
+    `schema` is that of its value, or of each word where it `is_list`, with commas between them. One
+    that `is_indexed` may have any number in the place of the 0 in its name.
     """
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: _TEXT)
     is_list: bool = False
+    is_indexed: bool = False
     required: bool = False
 
 
@@ -47,10 +51,14 @@ def require_read(request: Request, reads: Collection[Parameter]) -> None:
     if not request.query_string:
         return
     known = {parameter.name for parameter in reads}
+    indexed = {parameter.name for parameter in reads if parameter.is_indexed}
     unread = dict.fromkeys(
         name[:NAME_SHOWN]
         for name, text in request.query
-        if text and name not in known and name.partition("[")[0] in _NOT_TO_BE_IGNORED
+        if text
+        and name not in known
+        and _INDEX.sub("[0]", name) not in indexed
+        and name.partition("[")[0] in _NOT_TO_BE_IGNORED
     )
     if INCLUDE.name in unread and request.ignored_includes.issuperset(
         words_of(request, INCLUDE) or ()
@@ -128,6 +136,28 @@ def only_text_of(request: Request, parameter: Parameter) -> str | None:
     if len(texts) > 1:
         raise invalid(parameter.name, f"{parameter.name} is given more than once.")
     return texts.pop() if texts else None
+
+
+def indexed_texts(request: Request, parameter: Parameter) -> dict[str, str]:
+    """What a parameter says that `is_indexed`, by number. Refuses as `text_of`."""
+    numbered = {
+        name: found[1]
+        for name, _ in request.query
+        if _INDEX.sub("[0]", name) == parameter.name and (found := _INDEX.search(name))
+    }
+    texts = {number: text_of(request, Parameter(name)) for name, number in numbered.items()}
+    return {number: text for number, text in texts.items() if text is not None}
+
+
+def choice_of(request: Request, parameter: Parameter) -> str | None:
+    """Which of the words of its schema a parameter says; None when it is absent or empty.
+
+    Refuses any other.
+    """
+    text, words = text_of(request, parameter), parameter.schema["enum"]
+    if text is not None and text not in words:
+        raise invalid(parameter.name, f"{parameter.name} is {' or '.join(words)}, or absent.")
+    return text
 
 
 def words_of(request: Request, parameter: Parameter) -> tuple[str, ...] | None:

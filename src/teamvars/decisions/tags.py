@@ -1,0 +1,115 @@
+"""What becomes of a request to read or change tags, of one workspace or of many."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found
+from teamvars.decisions.needs import (
+    TagCalled,
+    TaggedWorkspaces,
+    TagsWithIds,
+    ToOrganization,
+    ToOrganizationWithId,
+    WhoCalls,
+    WorkspacesWithIds,
+)
+from teamvars.decisions.rows import together
+from teamvars.decisions.workspaces import WorkspaceView, changed, named, permitted, read
+from teamvars.domain.access import Permission
+from teamvars.domain.errors import NO_SUCH_WORKSPACE, not_found, refuse_all
+from teamvars.domain.names import fold
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.tags import (
+    NO_SUCH_TAG,
+    Binding,
+    IdsDraft,
+    SaidName,
+    Tag,
+    TagChange,
+    TagsDraft,
+    bindings_of,
+    surplus,
+    tag_id_of,
+)
+from teamvars.domain.workspaces import WorkspaceRecord
+
+
+def names(found: Found, workspace_id: str, parts: Sequence[str], wanted: Page) -> Paged[Tag]:
+    """A page of the names of a workspace's tags that have all the parts in them, in order."""
+    view = read(found, workspace_id)
+    owner = view.workspace.organization_id
+    tags = [
+        Tag(tag_id_of(owner, name), name, view.workspace.organization_name)
+        for name in view.details.tags.names
+        if all(fold(part) in name for part in parts)
+    ]
+    return Paged(tags[wanted.offset : wanted.offset + wanted.size], len(tags))
+
+
+def bindings(found: Found, workspace_id: str, wanted: Page | None) -> Paged[Binding]:
+    """The bindings of a workspace by key, all or a page of them."""
+    view = read(found, workspace_id)
+    bound = bindings_of(workspace_id, view.details.tags)
+    some = bound if wanted is None else bound[wanted.offset : wanted.offset + wanted.size]
+    return Paged(some, len(bound))
+
+
+def change(
+    found: Found, workspace_id: str, draft: TagsDraft, how: TagChange
+) -> Decision[WorkspaceView]:
+    """Adds, removes or replaces tags, all that the draft says or none; nothing new, none.
+
+    Refuses: forbidden, every fault of the draft, ids of no tags, too many tags.
+    """
+    before = permitted(found, workspace_id, Permission.MANAGE_WORKSPACE)
+    draft = named(found, before.workspace.organization_id, draft)
+    refuse_all(draft.all_faults())
+    tags = draft.applied_to(before.details.tags, how)
+    refuse_all(surplus(before.details.tags, tags))
+    after = replace(before, details=replace(before.details, tags=tags))
+    return together(
+        after, *([] if after == before else [changed(found, before.record, after.record)])
+    )
+
+
+def delete(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
+    """Takes tags from all workspaces of an organization. Refuses: forbidden, ids of no tags."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    owner_id, ids = granted.organization.id, _wanted(draft)
+    known = found.of(TagsWithIds(owner_id, ids))
+    refuse_all(draft.all_faults(known, NO_SUCH_TAG))
+    said = TagsDraft(tuple(SaidName(name, "") for name in known.values()))
+    tagged = found.of(TaggedWorkspaces(owner_id, ids))
+    return _retagged(found, tagged, TagChange.REMOVE, said)
+
+
+def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]:
+    """Gives a tag to more workspaces, all or none.
+
+    Refuses: not found, to members who are no owners as well; ids of no workspaces, and too many
+    tags of one.
+    """
+    found.of(WhoCalls())
+    owner_id, name = found.of(TagCalled(tag_id))
+    if not found.of(ToOrganizationWithId(owner_id)).is_owner:
+        raise not_found()
+    records = found.of(WorkspacesWithIds(owner_id, _wanted(draft)))
+    known = {record.workspace.id for record in records}
+    refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
+    return _retagged(found, records, TagChange.ADD, TagsDraft((SaidName(name, ""),)))
+
+
+def _wanted(draft: IdsDraft) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, draft.ids)))
+
+
+def _retagged(
+    found: Found, records: Sequence[WorkspaceRecord], how: TagChange, said: TagsDraft
+) -> Decision[None]:
+    """All of the workspaces have other tags, each of them recorded by itself."""
+    after = [replace(one, tags=said.applied_to(one.tags, how)) for one in records]
+    pairs = [(was, now) for was, now in zip(records, after, strict=True) if was != now]
+    refuse_all(dict.fromkeys(fault for was, now in pairs for fault in surplus(was.tags, now.tags)))
+    return together(None, *(changed(found, was, now) for was, now in pairs))

@@ -1,0 +1,114 @@
+"""Tags as rows of their workspaces, and what workspaces are found by."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from teamvars.domain.access import Level
+from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.tags import Tag, Tags, TagSearch
+from teamvars.domain.workspaces import WorkspaceSearch
+from teamvars.storage.database import Transaction, each
+from teamvars.storage.pages import Reading, containing, where
+
+_OF_WORKSPACE = "workspace_tags WHERE workspace_tags.workspace_id = workspaces.id"
+_SEEN = (
+    "EXISTS (SELECT 1 FROM grants WHERE grants.workspace_id = workspaces.id "
+    f"AND grants.level >= {Level.READ.value} AND grants.team_id IN {{each $n}})"
+)
+
+
+async def of_workspaces(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[str, Tags]:
+    """The tags of those workspaces that have some, by the workspaces' ids."""
+    names: dict[str, list[str]] = {}
+    bindings: dict[str, dict[str, str]] = {}
+    for workspace_id, key, value in await tx.fetch(
+        "SELECT workspace_id, key, value FROM workspace_tags "
+        "WHERE workspace_id IN {each $1} ORDER BY key",
+        each(workspace_ids),
+    ):
+        if value is None:
+            names.setdefault(workspace_id, []).append(key)
+        else:
+            bindings.setdefault(workspace_id, {})[key] = value
+    return {
+        id_: Tags(tuple(names.get(id_, ())), bindings.get(id_, {})) for id_ in {*names, *bindings}
+    }
+
+
+def conditions(wanted: WorkspaceSearch) -> Iterator[tuple[str, object]]:
+    """What makes a workspace one with the wanted tags, each with the value of its `$n`."""
+    for word in dict.fromkeys(map(fold, wanted.tags)):
+        yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key_folded = $n)", word
+    if wanted.without:
+        words = each(map(fold, wanted.without))
+        yield f"NOT EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key_folded IN {{each $n}})", words
+    for key, value in wanted.bindings:
+        if value is None:
+            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key = $n)", key
+        else:  # no key has a sign of equality
+            bound = f"{key}={value}"
+            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key || '=' || value = $n)", bound
+
+
+async def names_of(
+    tx: Transaction, organization_id: str, tag_ids: Collection[str]
+) -> Mapping[str, str]:
+    """The names, by id, of those tags that workspaces of the organization have."""
+    rows = await tx.fetch(
+        "SELECT DISTINCT workspace_tags.tag_id, workspace_tags.key FROM workspace_tags "
+        "JOIN workspaces ON workspaces.id = workspace_tags.workspace_id "
+        "WHERE workspaces.organization_id = $1 AND workspace_tags.tag_id IN {each $2}",
+        organization_id,
+        each(tag_ids),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def workspaces_with(tx: Transaction, tag_ids: Collection[str]) -> list[str]:
+    """The ids of the workspaces that have some of these tags."""
+    sql = "SELECT DISTINCT workspace_id FROM workspace_tags WHERE tag_id IN {each $1}"
+    return [row[0] for row in await tx.fetch(sql, each(tag_ids))]
+
+
+async def find(tx: Transaction, tag_id: str) -> tuple[str, str]:
+    """The organization and the name of a tag. Refuses: not found."""
+    row = await tx.fetch_one(
+        "SELECT workspaces.organization_id, workspace_tags.key FROM workspace_tags "
+        "JOIN workspaces ON workspaces.id = workspace_tags.workspace_id "
+        "WHERE workspace_tags.tag_id = $1 LIMIT 1",
+        tag_id,
+    )
+    if row is None:
+        raise not_found()
+    return row[0], row[1]
+
+
+async def find_visible(
+    tx: Transaction,
+    organization: Organization,
+    team_ids: Collection[str] | None,
+    wanted: TagSearch,
+    page: Page,
+) -> Paged[Tag]:
+    """A page of the tags of those workspaces that the teams may see, by name, with how many of
+    these have each. Without `team_ids` all workspaces are seen.
+    """
+    seen, args = where(
+        ("workspaces.organization_id = $n", organization.id), (_SEEN, each(team_ids))
+    )
+    of_seen = f"workspace_tags JOIN workspaces ON workspaces.id = workspace_id WHERE {seen}"
+    narrowed = f"{of_seen} AND tag_id IS NOT NULL AND key LIKE ${len(args) + 1} ESCAPE '!'"
+    args.append(containing(wanted.part))
+    if wanted.not_of is not None:
+        of_one = f"SELECT tag_id FROM {of_seen} AND tag_id IS NOT NULL"
+        args.append(wanted.not_of)
+        narrowed += f" AND tag_id NOT IN ({of_one} AND workspace_id = ${len(args)})"
+    counted = f"SELECT tag_id, key, count(*) AS instances FROM {narrowed} GROUP BY tag_id, key"
+    tags = Reading(
+        "tag_id, key, instances",
+        f"({counted}) AS tags",
+        lambda row: Tag(row[0], row[1], organization.name, row[2]),
+    )
+    return await tags.paged(tx, "", "key", args, page)

@@ -1,0 +1,256 @@
+"""The documents of tags: what they show, and what requests say of them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.decisions.workspaces import WorkspaceView
+from teamvars.domain.tags import (
+    KEY,
+    NAME,
+    VALUE,
+    Binding,
+    IdsDraft,
+    SaidBinding,
+    SaidName,
+    Tag,
+    TagsDraft,
+    bindings_of,
+)
+from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.web.examples import IDS
+from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.routes import RequestBody
+from teamvars.web.organizations import owner
+
+_TAGS, _TAG_BINDINGS = "tags", "tag-bindings"
+TAG_NAME = Annotated[str, Meta(pattern=f"^{NAME.pattern}$", description="Kept in lower case.")]
+
+
+class GivenTagAttributes(msgspec.Struct):
+    """What a tag is called."""
+
+    name: TAG_NAME
+
+
+class GivenTag(msgspec.Struct):
+    """A tag by its name, or by its id if a workspace of the organization has it."""
+
+    type: Literal["tags"]
+    id: str | UnsetType = UNSET
+    attributes: GivenTagAttributes | UnsetType = UNSET
+
+
+class GivenBindingAttributes(msgspec.Struct):
+    """A key and its value."""
+
+    key: Annotated[str, Meta(pattern=f"^{KEY.pattern}$")]
+    value: Annotated[str, Meta(pattern=f"^{VALUE.pattern}$")] = ""
+
+
+class GivenBinding(msgspec.Struct):
+    """A binding; it needs no id, since a workspace has each key once."""
+
+    type: Literal["tag-bindings"]
+    attributes: GivenBindingAttributes
+
+
+class TagsDocument(msgspec.Struct):
+    """Tags to add or remove, all or none."""
+
+    data: Annotated[list[GivenTag], Meta(max_length=MAX_ITEMS)]
+
+
+class TagBindingsDocument(msgspec.Struct):
+    """Bindings to add, or to have in the place of all there are."""
+
+    data: Annotated[list[GivenBinding], Meta(max_length=MAX_ITEMS)]
+
+
+class TagIdentifier(msgspec.Struct):
+    """A tag by its id."""
+
+    type: Literal["tags"]
+    id: str
+
+
+class TagIdentifiersDocument(msgspec.Struct):
+    """Tags to delete, all or none."""
+
+    data: Annotated[list[TagIdentifier], Meta(max_length=MAX_ITEMS)]
+
+
+class TaggedWorkspaceIdentifier(msgspec.Struct):
+    """A workspace by its id."""
+
+    type: Literal["workspaces"]
+    id: str
+
+
+class TaggedWorkspacesDocument(msgspec.Struct):
+    """Workspaces that are to have a tag, all or none."""
+
+    data: Annotated[list[TaggedWorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
+
+
+class GivenWorkspaceRelationships(msgspec.Struct, rename="kebab"):
+    """The tags that a workspace is to have; other relationships are ignored."""
+
+    tags: TagsDocument | UnsetType = UNSET
+    tag_bindings: TagBindingsDocument | UnsetType = UNSET
+
+
+TAG = Resource[Tag](
+    type=_TAGS,
+    name="Tag",
+    noun="a tag",
+    tag="Tags",
+    id=lambda one: one.id,
+    attributes=(
+        Attribute("name", str, lambda one: one.name),
+        Attribute(
+            "instance-count",
+            int,
+            lambda one: one.instance_count,
+            when=lambda one: one.instance_count is not None,
+        ),
+    ),
+    members=(
+        Attribute(
+            "relationships",
+            Group[Tag](
+                "TagRelationships",
+                "The organization that a tag is in.",
+                owner(lambda one: one.organization),
+            ),
+        ),
+    ),
+    texts={
+        "TagAttributes": (
+            "What a tag is called. `instance-count` says how many of the workspaces that the "
+            "caller sees have it, in the list of an organization's."
+        ),
+        "TagListDocument": "One page of the tags of the workspaces that a caller sees, or of one.",
+    },
+)
+_BOUND = (
+    Attribute[Binding]("key", str, lambda one: one.key),
+    Attribute[Binding]("value", str, lambda one: one.value),
+)
+BINDING = Resource[Binding](
+    type=_TAG_BINDINGS,
+    name="TagBinding",
+    noun="a binding",
+    tag="Tags",
+    id=lambda one: one.id,
+    whole=True,
+    attributes=_BOUND,
+    texts={"TagBindingListDocument": "The keys of a workspace with their values, by key."},
+)
+EFFECTIVE = Resource[Binding](
+    type="effective-tag-bindings",
+    name="EffectiveTagBinding",
+    noun="a binding",
+    tag="Tags",
+    id=lambda one: one.id,
+    whole=True,
+    tagged=True,
+    attributes=_BOUND,
+    texts={
+        "EffectiveTagBindingResource": "A binding; each is the workspace's own.",
+        "EffectiveTagBindingListDocument": "The keys of a workspace with their values, by key.",
+    },
+)
+
+
+def effective_bindings(view: WorkspaceView) -> list[Binding]:
+    """The bindings that count in a workspace: its own."""
+    return bindings_of(view.workspace.id, view.details.tags)
+
+
+def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the relationships of a workspace say of its tags."""
+    said = {}
+    for name, items in ((_TAGS, _read_names), (_TAG_BINDINGS, _read_bindings)):
+        at = f"/data/relationships/{name}"
+        relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+        listed = read.member(relation, "data", list, at)
+        said[name.replace("-", "_")] = None if listed is None else items(read, listed, f"{at}/data")
+    return said
+
+
+RELATIONS = Relations(GivenWorkspaceRelationships, _related, required=False, changeable=True)
+
+
+def _read_names(read: Reader, items: list[Any], at: str = "/data") -> tuple[SaidName, ...]:
+    said = []
+    for n, item in enumerate(read.at_most(MAX_ITEMS, items, at)):
+        here = f"{at}/{n}"
+        one = _item(read, item, _TAGS, here)
+        id_ = read.member(one, "id", str, here, required=False)
+        if id_:
+            said.append(SaidName(id_, f"{here}/id", is_id=True))
+            continue
+        attributes = read.member(one, "attributes", dict, here)
+        name = read.member(attributes, "name", str, f"{here}/attributes")
+        if name is not None:
+            said.append(SaidName(name, f"{here}/attributes/name"))
+    return tuple(said)
+
+
+def _read_bindings(read: Reader, items: list[Any], at: str = "/data") -> tuple[SaidBinding, ...]:
+    said = []
+    for n, item in enumerate(read.at_most(MAX_ITEMS, items, at)):
+        here = f"{at}/{n}"
+        attributes = read.member(_item(read, item, _TAG_BINDINGS, here), "attributes", dict, here)
+        here = f"{here}/attributes"
+        key = read.member(attributes, "key", str, here)
+        value = read.member(attributes, "value", str, here, required=False)
+        if key is not None:
+            said.append(SaidBinding(key, value or "", here))
+    return tuple(said)
+
+
+def _item(read: Reader, item: object, type_: str, at: str) -> dict[str, Any] | None:
+    if not isinstance(item, dict):
+        read.wrong_type(at, dict)
+        return None
+    read.require_type(item, type_, at)
+    return item
+
+
+def names_draft(document: object) -> TagsDraft:
+    """The tags of a document that names nothing else."""
+    read = Reader(document)
+    names = _read_names(read, read.data(list) or [])
+    return TagsDraft(names=names, faults=read.faults)
+
+
+def bindings_draft(document: object) -> TagsDraft:
+    """The bindings of a document that names nothing else."""
+    read = Reader(document)
+    bindings = _read_bindings(read, read.data(list) or [])
+    return TagsDraft(bindings=bindings, faults=read.faults)
+
+
+def ids_draft(document: object, type_: str) -> IdsDraft:
+    """The ids of a document that names resources of that type alone."""
+    read = Reader(document)
+    return IdsDraft(read.identifiers(read.data(list) or [], type_, MAX_ITEMS), read.faults)
+
+
+TAKES_NAMES = RequestBody(
+    TagsDocument, {"data": [{"type": _TAGS, "attributes": {"name": "production"}}]}
+)
+TAKES_BINDINGS = RequestBody(
+    TagBindingsDocument,
+    {"data": [{"type": _TAG_BINDINGS, "attributes": {"key": "environment", "value": "live"}}]},
+)
+TAKES_IDS = RequestBody(TagIdentifiersDocument, {"data": [{"type": _TAGS, "id": IDS["tag_id"]}]})
+TAKES_WORKSPACES = RequestBody(
+    TaggedWorkspacesDocument, {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
+)

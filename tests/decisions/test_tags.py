@@ -1,0 +1,134 @@
+"""What becomes of requests about tags, of one workspace and of many."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from teamvars.decisions import tags
+from teamvars.decisions.needs import (
+    DetailsOf,
+    TagCalled,
+    TaggedWorkspaces,
+    TagsWithIds,
+    WorkspacesWithIds,
+)
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.workspaces import create, update
+from teamvars.domain.access import Level
+from teamvars.domain.tags import (
+    IdsDraft,
+    SaidBinding,
+    SaidName,
+    TagChange,
+    TagRow,
+    Tags,
+    TagsDraft,
+    rows_of,
+    tag_id_of,
+)
+from teamvars.domain.workspaces import (
+    WorkspaceDetails,
+    WorkspaceDraft,
+    WorkspaceRecord,
+    WorkspaceSettings,
+)
+from tests.decisions.directory import (
+    NETWORK,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_network,
+)
+
+TAGGED = WorkspaceRecord(NETWORK, tags=Tags(("live",), {"env": "eu"}))
+LIVE = tag_id_of("org-1", "live")
+
+
+def seen(level: Level = Level.OWNER) -> dict[Any, Any]:
+    """The workspace with a tag of each kind."""
+    details = WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, TAGGED.tags)
+    return {**to_network(level), DetailsOf("ws-1"): details}
+
+
+def names(*said: str) -> TagsDraft:
+    return TagsDraft(tuple(SaidName(name, f"/data/{n}") for n, name in enumerate(said)))
+
+
+def rows(now: Tags) -> dict[str, TagRow]:
+    return rows_of("ws-1", "org-1", now)
+
+
+def test_only_what_is_new_is_written_and_where_nothing_is_nothing_is_recorded() -> None:
+    known = found(seen())
+    added = tags.change(known, "ws-1", names("live", "web"), TagChange.ADD)
+    assert added.writes == (Insert(rows(Tags(("web",))).popitem()[1]),)
+    assert actions(added) == [("ws-1", "workspace.update")]
+    gone = tags.change(known, "ws-1", names("live"), TagChange.REMOVE)
+    assert gone.writes == (Delete(TagRow, tuple(rows(Tags(("live",))))),)
+    same = tags.change(known, "ws-1", names("live"), TagChange.ADD)
+    assert (same.writes, same.notes) == ((), ())
+    said = TagsDraft(bindings=(SaidBinding("env", "us", ""),))
+    ((was, now),) = (
+        (write.before, write.after)
+        for write in tags.change(known, "ws-1", said, TagChange.ADD).writes
+        if isinstance(write, Update)
+    )
+    assert (was, now) == (was, replace(was, value="us"))
+
+
+def test_who_may_not_manage_a_workspace_changes_no_tags() -> None:
+    for level, code in ((Level.WRITE, "forbidden"), (Level.NONE, "not_found")):
+        known = found(seen(level))
+        assert refused(tags.change, known, "ws-1", names("-"), TagChange.ADD) == [code]
+
+
+def test_faults_and_ids_of_no_tags_are_told_together() -> None:
+    unknown = replace(names("-", "tag-1"), faults=())
+    assert unknown.names is not None
+    first, second = unknown.names
+    draft = TagsDraft((first, replace(second, is_id=True)))
+    known = found(seen(), {TagsWithIds("org-1", ("tag-1",)): {}})
+    both = ["not_found", "invalid_value"]
+    assert refused(tags.change, known, "ws-1", draft, TagChange.ADD) == both
+    assert refused(update, known, "ws-1", WorkspaceDraft(tags=draft)) == both
+    made = found(to_acme(), {TagsWithIds("org-1", ("tag-1",)): {}})
+    assert refused(create, made, "acme", WorkspaceDraft(name="n", tags=draft), "ws-2") == both
+
+
+def test_a_workspace_is_written_before_its_tags() -> None:
+    draft = WorkspaceDraft(name="network", tags=names("live"))
+    first, second = create(found(to_acme()), "acme", draft, "ws-1").writes
+    assert isinstance(first, Insert)
+    assert isinstance(first.row, WorkspaceRecord)
+    assert second == Insert(rows(Tags(("live",))).popitem()[1])
+
+
+def test_a_tag_is_taken_from_each_workspace_that_has_it() -> None:
+    known = found(
+        to_acme(),
+        {TagsWithIds("org-1", (LIVE,)): {LIVE: "live"}},
+        {TaggedWorkspaces("org-1", (LIVE,)): [TAGGED]},
+    )
+    decision = tags.delete(known, "acme", IdsDraft((LIVE, LIVE)))
+    assert decision.writes == (Delete(TagRow, tuple(rows(Tags(("live",))))),)
+    assert actions(decision) == [("ws-1", "workspace.update")]
+    nobody = found(to_acme(), {TagsWithIds("org-1", ("tag-1",)): {}})
+    assert refused(tags.delete, nobody, "acme", IdsDraft(("tag-1",))) == ["not_found"]
+    member = found(to_acme(owner=False))
+    assert refused(tags.delete, member, "acme", IdsDraft(("tag-1",))) == ["forbidden"]
+
+
+def test_a_tag_is_given_to_workspaces_by_owners_alone() -> None:
+    other = replace(TAGGED, tags=Tags())
+    asked = {
+        TagCalled(LIVE): ("org-1", "live"),
+        WorkspacesWithIds("org-1", ("ws-1",)): [other],
+        WorkspacesWithIds("org-1", ("ws-1", "ws-9")): [other],
+    }
+    owner, member = (found(to_acme(owner=owns), asked) for owns in (True, False))
+    decision = tags.add_workspaces(owner, LIVE, IdsDraft(("ws-1",)))
+    assert decision.writes == (Insert(rows(Tags(("live",))).popitem()[1]),)
+    strange = IdsDraft(("ws-1", "ws-9"))
+    assert refused(tags.add_workspaces, owner, LIVE, strange) == ["not_found"]
+    assert refused(tags.add_workspaces, member, LIVE, strange) == ["not_found"]
