@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from teamvars.domain.access import Level
 from teamvars.domain.directory import FILE_ACCESS
 from teamvars.domain.errors import Code
-from teamvars.domain.team_access import GRANT_LEVELS, LEVEL_OF, AccessType, Grant, GrantDraft
+from teamvars.domain.team_access import (
+    GRANT_LEVELS,
+    LEVEL_OF,
+    PERMISSIONS,
+    AccessType,
+    Grant,
+    GrantDraft,
+)
 
 grants = st.builds(
     lambda access, custom: Grant(
@@ -16,10 +23,20 @@ grants = st.builds(
     st.sampled_from(AccessType),
     st.sampled_from(GRANT_LEVELS),
 )
+permissions = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.sampled_from(list(one.words)) if one.words else st.booleans()
+        for name, one in PERMISSIONS.by_name.items()
+    },
+)
 drafts = st.builds(
-    lambda access, variables: GrantDraft(access=access, variables=variables),
+    lambda access, variables, settings: GrantDraft(
+        access=access, variables=variables, settings=settings
+    ),
     st.none() | st.sampled_from(list(map(str, AccessType))),
     st.none() | st.sampled_from([level.word for level in GRANT_LEVELS]),
+    permissions,
 )
 
 
@@ -30,10 +47,15 @@ def test_a_level_is_said_apart_only_where_the_access_is_custom(
     assert draft.all_faults() == []
     after = draft.applied_to(grant)
     assert after.access == (draft.access or grant.access)
+    contradictory = draft.contradictions(grant.access)
+    shown = {name: PERMISSIONS.value(after.permissions, name) for name in draft.settings}
     if after.access is not AccessType.CUSTOM:
-        assert after.level is LEVEL_OF[after.access]
+        assert (after.level, after.custom) == (LEVEL_OF[after.access], {})
+        said = shown == draft.settings and draft.variables in (None, after.level.word)
+        assert said is not bool(contradictory)
     else:
         assert after.level.word == (draft.variables or grant.level.word)
+        assert (shown, contradictory) == (draft.settings, [])
     assert draft.applied_to(after) == after
 
 

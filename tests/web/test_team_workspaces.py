@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults, variable_document
+from tests.web.dialects import terraform
 
 PATH = "/team-workspaces"
 ACCESS = "/data/attributes/access"
@@ -57,7 +59,7 @@ async def rights(tenant: Tenant, who: str = "writer") -> tuple[int, int]:
         ({"access": "custom"}, "none", (404, 404)),
         ({"access": "custom", "variables": "read"}, "read", (200, 403)),
         ({"access": "custom", "variables": "write"}, "write", (200, 201)),
-        ({"access": "read", "variables": "write"}, "read", (200, 403)),
+        ({"access": "read", "variables": "read"}, "read", (200, 403)),
     ],
 )
 async def test_an_access_does_to_variables_what_its_name_says(
@@ -164,9 +166,41 @@ async def test_accesses_are_listed_by_workspace_to_whoever_reads_its_variables(
         document = (await tenant.call(who, "GET", path)).json()
         counts[who] = (len(document["data"]), document["meta"]["pagination"]["total-count"])
     assert counts == {"owner": (3, 3), "hidden": (3, 3), "reader": (2, 2)}
-    answer = await tenant.call("owner", "GET", PATH)
-    assert answer.status_code == 400
-    assert answer.json()["errors"][0]["source"] == {"parameter": "filter[workspace][id]"}
+
+
+async def test_accesses_are_listed_of_all_that_the_caller_sees(tenant: Tenant) -> None:
+    await make(tenant, "writers", access="read")
+    secret = access_document(tenant.teams["secret"], tenant.workspaces["network"], access="read")
+    await tenant.call("owner", "POST", PATH, secret)
+    of_team = f"filter[team][id]={tenant.teams['writers']}"
+    of_both = f"{of_team}&filter[workspace][id]={tenant.workspaces['network']}"
+
+    async def listed(who: str, query: str = "") -> list[tuple[str, str]]:
+        answer = await tenant.call(who, "GET", f"{PATH}?include=team,workspace&{query}")
+        document = answer.json()
+        assert document["meta"]["pagination"]["total-count"] == len(document["data"])
+        names = {one["id"]: one["attributes"]["name"] for one in document["included"]}
+        its = [one["relationships"] for one in document["data"]]
+        return sorted(
+            (names[one["team"]["data"]["id"]], names[one["workspace"]["data"]["id"]]) for one in its
+        )
+
+    visible = [("readers", "network"), ("writers", "network")]
+    everything = sorted([*visible, ("secret", "network"), ("writers", "payments")])
+    for who in ("owner", "owners-token", "organization-token"):
+        assert await listed(who) == everything
+    assert await listed("reader") == visible
+    assert await listed("hidden") == [visible[0], ("secret", "network"), visible[1]]
+    assert await listed("writer") == sorted([*visible, ("writers", "payments")])
+    assert await listed("writers-token") == await listed("writer")
+    for who in ("plain", "outsider", "invited", "admin", "other-organization-token"):
+        assert await listed(who) == []
+    assert await listed("owner", of_team) == [("writers", "network"), ("writers", "payments")]
+    assert await listed("reader", of_team) == [("writers", "network")]
+    assert await listed("owner", of_both) == [("writers", "network")]
+    for who, query in (("outsider", of_team), ("plain", of_both), ("outsider", of_both)):
+        assert (await tenant.call(who, "GET", f"{PATH}?{query}")).status_code == 404
+    assert (await tenant.call(None, "GET", PATH)).status_code == 401
 
 
 async def test_accesses_of_a_team_are_listed_as_far_as_one_reads_the_workspaces(
@@ -215,3 +249,117 @@ async def test_the_access_of_a_secret_team_is_there_for_who_sees_the_team(tenant
     for who, status in {"owner": 200, "hidden": 200, "reader": 404, "writer": 404}.items():
         answer = await tenant.call(who, "GET", f"{PATH}/{made['id']}")
         assert answer.status_code == status, who
+
+
+REPORTED: dict[str, tuple[str, str, str, str, bool, bool]] = {
+    "read": ("read", "read", "read", "none", False, False),
+    "plan": ("plan", "read", "read", "none", False, False),
+    "write": ("apply", "write", "write", "read", True, False),
+    "admin": ("apply", "write", "write", "read", True, True),
+    "custom": ("read", "none", "none", "none", False, False),
+}
+MEMBERS = (
+    "runs",
+    "variables",
+    "state-versions",
+    "sentinel-mocks",
+    "workspace-locking",
+    "run-tasks",
+)
+CUSTOM: dict[str, Any] = {
+    "runs": "plan",
+    "variables": "read",
+    "state-versions": "read-outputs",
+    "sentinel-mocks": "read",
+    "workspace-locking": True,
+    "run-tasks": True,
+    "policy-overrides": True,
+}
+
+
+@pytest.mark.parametrize("access", REPORTED)
+async def test_an_access_reports_the_permissions_that_clients_know_it_by(
+    tenant: Tenant, access: str
+) -> None:
+    reported = {**dict(zip(MEMBERS, REPORTED[access], strict=True)), "policy-overrides": False}
+    made = await make(tenant, access=access)
+    assert reported.items() <= made["attributes"].items()
+    path = f"{PATH}/{made['id']}"
+    repeated = await tenant.call("owner", "PATCH", path, changes(access=access, **reported))
+    assert repeated.status_code == 200, repeated.text
+    # What was changed to custom is so far what it was.
+    custom = await tenant.call("owner", "PATCH", path, changes(access="custom"))
+    assert reported.items() <= custom.json()["data"]["attributes"].items()
+
+
+async def test_permissions_of_a_custom_access_are_kept_and_told_by_name(tenant: Tenant) -> None:
+    made = await make(tenant, access="custom", **CUSTOM)
+    path = f"{PATH}/{made['id']}"
+    read = (await tenant.call("owner", "GET", path)).json()["data"]
+    assert CUSTOM.items() <= made["attributes"].items()
+    assert CUSTOM.items() <= read["attributes"].items()
+    await tenant.call("owner", "PATCH", path, changes(runs="apply"))
+    fixed = await tenant.call("owner", "PATCH", path, changes(access="read"))
+    assert fixed.json()["data"]["attributes"]["policy-overrides"] is False
+    events = f"/teams/{tenant.teams['crew']}/audit-events"
+    told = [
+        one["attributes"]["details"].get("changed")
+        for one in (await tenant.call("owner", "GET", events)).json()["data"]
+        if one["attributes"]["action"] == "grant.put"
+    ]
+    left = sorted(CUSTOM.keys() - {"variables", "state-versions"})
+    assert told == [["access", *sorted({*left, "state-versions"})], ["runs"], None]
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_a_permission_that_contradicts_the_access_is_refused_in_words_that_clients_know(
+    tenant: Tenant,
+) -> None:
+    document = access_document(
+        tenant.teams["crew"], tenant.workspaces["payments"], access="read", **CUSTOM
+    )
+    answer = await tenant.call("owner", "POST", PATH, document)
+    assert sorted(faults(answer)) == sorted(
+        ("422", "read_only", f"/data/attributes/{name}")
+        for name in CUSTOM
+        if name != "variables"  # as a reader's
+    )
+    (runs,) = [one for one in answer.json()["errors"] if one["source"]["pointer"].endswith("runs")]
+    assert runs["title"] == "invalid attribute"
+    assert runs["detail"] == (
+        "Runs is read-only when access level is 'read'; use the 'custom' access level to set this "
+        "attribute."
+    )
+    path = f"{PATH}/{(await make(tenant, access='write'))['id']}"
+    answer = await tenant.call("owner", "PATCH", path, changes(variables="read"))
+    assert faults(answer) == [("422", "read_only", VARIABLES)]
+    answer = await tenant.call("owner", "PATCH", path, changes(access="custom", runs="all"))
+    assert faults(answer) == [("422", "invalid_value", "/data/attributes/runs")]
+
+
+async def test_clients_of_the_terraform_dialect_may_leave_out_the_type(tenant: Tenant) -> None:
+    path = f"{PATH}/{(await make(tenant, access='read'))['id']}"
+    said = {"data": {"attributes": {"access": "write"}}}
+    async with terraform(tenant) as client:
+        answer = await client.patch(path, json=said)
+        assert (answer.status_code, answer.json()["data"]["attributes"]["access"]) == (200, "write")
+        wrong = {"data": {"type": "teams", "attributes": {}}}
+        assert faults(await client.patch(path, json=wrong)) == [
+            ("409", "type_conflict", "/data/type")
+        ]
+    refused = await tenant.call("owner", "PATCH", path, said)
+    assert faults(refused) == [("422", "missing_member", "/data/type")]
+
+
+async def test_stored_permissions_of_an_access_that_is_custom_no_more_do_not_count(
+    tenant: Tenant,
+) -> None:
+    made = await make(tenant, access="custom", **CUSTOM)
+
+    async def by_an_older_node(tx: Transaction) -> None:
+        sql = "UPDATE grants SET access = 'write', level = 2 WHERE id = $1"
+        await tx.execute(sql, made["id"])
+
+    await tenant.deployment.services.database.write(by_an_older_node)
+    read = (await tenant.call("owner", "GET", f"{PATH}/{made['id']}")).json()["data"]
+    assert (read["attributes"]["runs"], read["attributes"]["policy-overrides"]) == ("apply", False)

@@ -19,6 +19,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.team_access import (
+    PERMISSIONS,
     AccessType,
     Grant,
     GrantDraft,
@@ -43,7 +44,8 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
         raise not_found()
     team = _named(found, team_id, workspace_id).team
     found.require_locked([team_id, workspace_id])
-    refuse_all([*draft.all_faults(), *([OWNERS_HAVE_ACCESS] if team.is_owners else ())])
+    owners = [OWNERS_HAVE_ACCESS] if team.is_owners else []
+    refuse_all([*draft.all_faults(), *draft.contradictions(), *owners])
     place = team.organization_id, team_id, workspace_id
     made = draft.applied_to(Grant(id_, *place, AccessType.CUSTOM, Level.NONE))
     return together(made, created(found, made))
@@ -55,7 +57,8 @@ def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
     Refuses: forbidden, every fault of the draft, another id than the path's.
     """
     before = _owned(found, id_)
-    refuse_all([*draft.all_faults(), *draft.conflicts(id_)])
+    contradictions = draft.contradictions(before.access)
+    refuse_all([*draft.all_faults(), *contradictions, *draft.conflicts(id_)])
     after = draft.applied_to(before)
     return together(after, *([] if after == before else [changed(found, before, after)]))
 
@@ -74,7 +77,8 @@ def created(found: Found, grant: Grant) -> Decision[None]:
 
 def changed(found: Found, before: Grant, after: Grant) -> Decision[None]:
     """A grant becomes another."""
-    details = others(_details(before), _details(after))
+    differing = PERMISSIONS.differing(before.permissions, after.permissions)
+    details = others(_details(before), _details(after), differing)
     return Decision(None, (Update(before, after),), (_put(found, after, details),))
 
 

@@ -147,6 +147,18 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
             raise forbidden(_ONLY_OWNERS)
 
 
+class Sight(msgspec.Struct, frozen=True):
+    """What a caller sees wherever they are a member: ids of the organizations in which they are
+    in a team, of those where they see all teams, of those where they read all workspaces, and of
+    their teams.
+    """
+
+    organizations: frozenset[str]
+    all_teams: frozenset[str]
+    all_workspaces: frozenset[str]
+    team_ids: frozenset[str]
+
+
 class TeamAccess(msgspec.Struct, frozen=True):
     """What a caller may do with a team, read in the transaction that acts on it."""
 

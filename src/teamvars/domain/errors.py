@@ -91,6 +91,7 @@ class Code(Enum):
     TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
     HCL_SYNTAX = ("hcl_syntax", Kind.INVALID, "Not an expression of the configuration language")
     TOO_COMPLEX = ("too_complex", Kind.INVALID, "Too complex")
+    READ_ONLY = ("read_only", Kind.INVALID, "invalid attribute")
     NOT_OFFERED = ("not_offered", Kind.INVALID, "Not offered here")
     INVITATION_NOT_ACCEPTED = (
         "invitation_not_accepted",
@@ -398,6 +399,12 @@ COPIED_BY_OWNERS = Fault(
 OTHER_ID = Fault(
     Code.ID_CONFLICT, "This is not the id of the {what} in the path.", pointer="/data/id"
 )
+ONLY_CUSTOM = Fault(
+    Code.READ_ONLY,
+    "{called} is read-only when access level is '{access}'; use the 'custom' access level to set "
+    "this attribute.",
+)
+"""Clients look for the title and these very words."""
 NAME_TAKEN = Fault(
     Code.NAME_TAKEN, "There is {what} with this name.", pointer="/data/attributes/name"
 )

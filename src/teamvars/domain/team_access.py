@@ -1,6 +1,7 @@
 """Grants: a team's access to a workspace, in the words of HCP Terraform.
 
-Of what an access type lets a team do, only the level of the workspace's variables counts here.
+Of what an access type lets a team do, only the level of the workspace's variables counts here. The
+other permissions are what clients show of it: kept where the access is `custom`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Level
-from teamvars.domain.errors import Code, Fault, unknown_word
+from teamvars.domain.client_settings import Setting, Settings, Values
+from teamvars.domain.errors import ONLY_CUSTOM, Code, Fault, unknown_word
 from teamvars.domain.teams import Visibility
 
 
@@ -38,12 +40,53 @@ LEVEL_OF: Mapping[AccessType, GrantLevel] = {
 }
 """The level of each access type but `custom`."""
 
+
+def _words(*words: str) -> Mapping[str, str]:
+    return dict.fromkeys(words, "")
+
+
+PERMISSIONS = Settings(
+    Setting("runs", "read", "What of runs; there are none.", words=_words("read", "plan", "apply")),
+    Setting(
+        "state-versions",
+        "none",
+        "What of states; there are none.",
+        words=_words("none", "read-outputs", "read", "write"),
+    ),
+    Setting(
+        "sentinel-mocks",
+        "none",
+        "What of mocks of policies; there are none.",
+        words=_words("none", "read"),
+    ),
+    Setting("workspace-locking", False, "Whether it locks; who writes variables does."),
+    Setting("run-tasks", False, "Whether it manages tasks of runs; there are none."),
+    Setting("policy-overrides", False, "Whether it overrides policies; there are none."),
+)
+"""What a `custom` access says besides the level of variables."""
+
+_WRITING: Values = {
+    "runs": "apply",
+    "state-versions": "write",
+    "sentinel-mocks": "read",
+    "workspace-locking": True,
+}
+PERMISSIONS_OF: Mapping[AccessType, Values] = {
+    AccessType.READ: {"state-versions": "read"},
+    AccessType.PLAN: {"runs": "plan", "state-versions": "read"},
+    AccessType.WRITE: _WRITING,
+    AccessType.ADMIN: {**_WRITING, "run-tasks": True},
+}
+"""The same of each access type but `custom`, those of them that are no defaults."""
+
 _WORDS = {level.word: level for level in GRANT_LEVELS}
 
 
 class Grant(msgspec.Struct, frozen=True):
     """A team's access to a workspace of the same organization. Its level is that of the access
-    type, where that has one."""
+    type, where that has one. `custom` are those of `PERMISSIONS` that are no defaults; empty where
+    the access type says them.
+    """
 
     id: str
     organization_id: str
@@ -51,6 +94,12 @@ class Grant(msgspec.Struct, frozen=True):
     workspace_id: str
     access: AccessType
     level: GrantLevel
+    custom: Values = {}
+
+    @property
+    def permissions(self) -> Values:
+        """Those of `PERMISSIONS` that are no defaults."""
+        return PERMISSIONS_OF.get(self.access, self.custom)
 
 
 class NamedGrant(msgspec.Struct, frozen=True):
@@ -65,7 +114,8 @@ class NamedGrant(msgspec.Struct, frozen=True):
 class GrantDraft(msgspec.Struct, frozen=True):
     """What a request says of a grant; None where it says nothing usable.
 
-    `variables` counts where the access is `custom`, and nowhere else.
+    `variables` is the level, and `settings` are those of `PERMISSIONS` that it names. Where the
+    access is not `custom` they may say what it says.
     """
 
     id: str | None = None
@@ -73,6 +123,7 @@ class GrantDraft(msgspec.Struct, frozen=True):
     workspace_id: str | None = None
     access: str | None = None
     variables: str | None = None
+    settings: Values = {}
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
@@ -81,7 +132,25 @@ class GrantDraft(msgspec.Struct, frozen=True):
             *self.faults,
             *unknown_word("access", self.access, AccessType, "'access'"),
             *unknown_word("variables", self.variables, _WORDS, "'variables'"),
+            *PERMISSIONS.faults(self.settings),
         ]
+
+    def contradictions(self, former: AccessType | None = None) -> list[Fault]:
+        """A fault for each permission that is not that of the access type, which `former` was.
+
+        Those of a draft with faults of its own are not told.
+        """
+        if (self.access is None and former is None) or self.all_faults():
+            return []
+        access = AccessType(self.access or former or "")
+        if access is AccessType.CUSTOM:
+            return []
+        said, level = dict(self.settings), LEVEL_OF[access]
+        permitted = PERMISSIONS_OF[access]
+        others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
+        if self.variables not in (None, level.word):
+            others.append("variables")
+        return [_only_custom(name, access) for name in sorted(others)]
 
     def conflicts(self, id_: str) -> list[Fault]:
         """A fault when the document is about another grant than the path."""
@@ -92,5 +161,16 @@ class GrantDraft(msgspec.Struct, frozen=True):
     def applied_to(self, grant: Grant) -> Grant:
         """The grant as a draft without faults makes it."""
         access = grant.access if self.access is None else AccessType(self.access)
-        custom = grant.level if self.variables is None else _WORDS[self.variables]
-        return replace(grant, access=access, level=LEVEL_OF.get(access, custom))
+        level = grant.level if self.variables is None else _WORDS[self.variables]
+        custom = PERMISSIONS.changed(grant.permissions, self.settings)
+        return replace(
+            grant,
+            access=access,
+            level=LEVEL_OF.get(access, level),
+            custom={} if access in PERMISSIONS_OF else custom,
+        )
+
+
+def _only_custom(name: str, access: AccessType) -> Fault:
+    called = name.replace("-", " ").capitalize()
+    return ONLY_CUSTOM.filled(called=called, access=access).at(f"/data/attributes/{name}")

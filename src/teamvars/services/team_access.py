@@ -22,26 +22,21 @@ class Grants(UseCases):
 
     @reads
     async def list(
-        self, tx: Transaction, caller: Caller, workspace_id: str, page: Page
+        self,
+        tx: Transaction,
+        caller: Caller,
+        workspace_id: str | None,
+        team_id: str | None,
+        page: Page,
     ) -> Paged[NamedGrant]:
-        """The grants on a workspace."""
+        """The grants on a workspace, of a team, or all there are, by the workspaces' names."""
         now = self._clock()
-        granted = await access.workspace(tx, caller, now, workspace_id)
-        granted.require_visible()
-        whole = await access.organization(tx, caller, now, granted.workspace.organization_id)
-        return await team_access.of_workspace(tx, workspace_id, whole.sees_secret, page)
-
-    @reads
-    async def list_of_team(
-        self, tx: Transaction, caller: Caller, team_id: str, page: Page
-    ) -> Paged[NamedGrant]:
-        """The grants of a team."""
-        now = self._clock()
-        granted = await access.team(tx, caller, now, team_id)
-        granted.require_visible()
-        whole = await access.organization(tx, caller, now, granted.team.organization_id)
-        seen = None if whole.is_owner else whole.team_ids
-        return await team_access.of_team(tx, team_id, seen, page)
+        if workspace_id is not None:
+            (await access.workspace(tx, caller, now, workspace_id)).require_visible()
+        if team_id is not None:
+            (await access.team(tx, caller, now, team_id)).require_visible()
+        seen = await access.sight(tx, caller, now)
+        return await team_access.find_visible(tx, seen, workspace_id, team_id, page)
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """See `decisions.team_access.create`."""

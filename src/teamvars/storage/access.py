@@ -10,6 +10,7 @@ from teamvars.domain.access import (
     Level,
     OrganizationAccess,
     Place,
+    Sight,
     TeamAccess,
     WorkspaceAccess,
     WrappedKey,
@@ -21,6 +22,7 @@ from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.storage.access_statements import (
     AUTHENTICATE,
     FIND_ACTING_TEAMS,
+    FIND_SIGHT,
     READ_ORGANIZATION,
     READ_TEAM,
     READ_WORKSPACE,
@@ -90,6 +92,22 @@ async def organization(
         team_ids=frozenset(team_id for team_id, _ in acting),
         manages_membership=any(manages for _, manages in acting),
         stream=stream,
+    )
+
+
+async def sight(tx: Transaction, caller: Caller, now: int) -> Sight:
+    """What the caller sees wherever they are a member. Refuses: unauthenticated."""
+    rows = await tx.fetch(FIND_SIGHT, caller.token_hash, now)
+    found = [identify(caller, row) for row in rows] or [identify(caller, None)]
+    acting = [row for row in found if row[0] is not None]
+    assert caller.actor is not None
+    own = frozenset([caller.actor.id] if caller.actor.kind == "organization" else [])
+    owned = own.union(organization for _, organization, is_owners in acting if is_owners)
+    return Sight(
+        organizations=own.union(organization for _, organization, _ in acting),
+        all_teams=owned,
+        all_workspaces=owned,
+        team_ids=frozenset(team_id for team_id, _, _ in acting),
     )
 
 

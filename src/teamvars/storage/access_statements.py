@@ -200,6 +200,12 @@ FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
+# A row for each team, or one without a team.
+FIND_SIGHT = f"""{CALLER_WITH_TEAMS}
+SELECT {CALLER_COLUMNS},
+    acting.id, acting.organization_id, acting.is_owners
+FROM caller LEFT JOIN acting ON 1 = 1
+"""
 
 # Teams
 

@@ -119,7 +119,13 @@ TABLES: Mapping[type[Record], Table] = {
         ),
         is_dated=True,
     ),
-    Grant: Table("grants", _columns("id organization_id team_id workspace_id access level")),
+    Grant: Table(
+        "grants",
+        _columns(
+            "id organization_id team_id workspace_id access level",
+            custom=lambda grant: to_column(grant.custom),
+        ),
+    ),
     WorkspaceRecord: Table(
         "workspaces",
         _columns(

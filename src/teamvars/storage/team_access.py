@@ -1,30 +1,46 @@
 """Grants as rows, and everybody with rights to a workspace."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from teamvars.domain.access import Holder, Level, Principal, Standing, Way, WorkspaceHolders
+from teamvars.domain.access import Holder, Level, Principal, Sight, Standing, Way, WorkspaceHolders
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.team_access import GRANT_LEVELS, AccessType, Grant, NamedGrant
+from teamvars.domain.team_access import (
+    GRANT_LEVELS,
+    PERMISSIONS,
+    PERMISSIONS_OF,
+    AccessType,
+    Grant,
+    NamedGrant,
+)
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import Workspace
+from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading, where
+from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
-    "grants.level"
+    "grants.level, grants.custom"
 )
 _NAMES = "teams.name, teams.visibility, workspaces.name"
 _TABLES = (
     "grants JOIN teams ON teams.id = grants.team_id "
     "JOIN workspaces ON workspaces.id = grants.workspace_id"
 )
-# What some of those teams may read, found once: asked of each row, it would be found as often as
+# $1: organizations, $2: those whose teams are all seen, $3: those whose workspaces are all read,
+# $4: teams. What they may read is found once: asked of each row, it would be found as often as
 # there are rows and teams.
-_READABLE = f"""grants.workspace_id IN (
-    SELECT theirs.workspace_id FROM grants AS theirs
-    WHERE theirs.team_id IN {{each $n}} AND theirs.level >= {Level.READ.value})"""
+_SEEN = f"""WHERE teams.organization_id IN {{each $1}}
+    AND (
+        teams.visibility = 'organization' OR grants.organization_id IN {{each $2}}
+        OR grants.team_id IN {{each $4}}
+    )
+    AND grants.workspace_id IN (
+        SELECT id FROM workspaces WHERE organization_id IN {{each $3}}
+        UNION ALL SELECT theirs.workspace_id FROM grants AS theirs
+        WHERE theirs.team_id IN {{each $4}} AND theirs.level >= {Level.READ.value}
+    )"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
 # $1: the organization, $2: the workspace. A team with a grant, or the owners.
 _READING_TEAMS = f"""
@@ -84,15 +100,17 @@ ORDER BY level DESC, team, team_id
 
 
 def _grant(row: Row) -> Grant:
-    id_, organization_id, team_id, workspace_id, access, level = row
-    return Grant(id_, organization_id, team_id, workspace_id, AccessType(access), _LEVELS[level])
+    id_, organization_id, team_id, workspace_id, word, level, stored = row
+    access, custom = AccessType(word), from_column(PERMISSIONS, id_, stored)
+    place = organization_id, team_id, workspace_id
+    return Grant(id_, *place, access, _LEVELS[level], {} if access in PERMISSIONS_OF else custom)
 
 
 _GRANTS = Reading(_COLUMNS, "grants", _grant)
 _NAMED = Reading(
     f"{_COLUMNS}, {_NAMES}",
     _TABLES,
-    lambda row: NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8]),
+    lambda row: NamedGrant(_grant(row[:7]), row[7], Visibility(row[8]), row[9]),
 )
 
 
@@ -101,29 +119,20 @@ async def get(tx: Transaction, grant_id: str) -> Grant:
     return await _GRANTS.get(tx, "WHERE id = $1", grant_id)
 
 
-async def of_workspace(
-    tx: Transaction, workspace_id: str, team_ids: Collection[str] | None, page: Page
+async def find_visible(
+    tx: Transaction, seen: Sight, workspace_id: str | None, team_id: str | None, page: Page
 ) -> Paged[NamedGrant]:
-    """A page of the grants on a workspace, by id.
-
-    Those of secret teams only if they are among `team_ids`; without those everything is seen.
+    """A page of the grants of teams that a caller sees, on workspaces that they may read, by the
+    names of these: of one workspace or team, or of all.
     """
-    conditions, args = where(
-        ("grants.workspace_id = $n", workspace_id),
-        ("(teams.visibility = 'organization' OR teams.id IN {each $n})", each(team_ids)),
-    )
-    return await _NAMED.paged(tx, f"WHERE {conditions}", "grants.id", args, page)
-
-
-async def of_team(
-    tx: Transaction, team_id: str, team_ids: Collection[str] | None, page: Page
-) -> Paged[NamedGrant]:
-    """A page of the grants of a team, by the names of their workspaces.
-
-    Those alone on workspaces that one of `team_ids` may read; without those everything is seen.
-    """
-    conditions, args = where(("grants.team_id = $n", team_id), (_READABLE, each(team_ids)))
-    return await _NAMED.paged(tx, f"WHERE {conditions}", "workspaces.name_folded", args, page)
+    sets = seen.organizations, seen.all_teams, seen.all_workspaces, seen.team_ids
+    args: list[object] = [each(ids) for ids in sets]
+    wanted = _SEEN
+    for column, id_ in (("workspace_id", workspace_id), ("team_id", team_id)):
+        if id_ is not None:
+            args.append(id_)
+            wanted += f" AND grants.{column} = ${len(args)}"
+    return await _NAMED.paged(tx, wanted, "workspaces.name_folded, grants.id", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:

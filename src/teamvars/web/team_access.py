@@ -7,16 +7,24 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from teamvars.domain.access import Level
+from teamvars.domain.client_settings import Value
 from teamvars.domain.pages import Paged
-from teamvars.domain.team_access import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
+from teamvars.domain.team_access import (
+    GRANT_LEVELS,
+    PERMISSIONS,
+    AccessType,
+    Grant,
+    GrantDraft,
+    NamedGrant,
+)
 from teamvars.services.team_access import Grants
+from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, one_of
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, one_of
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import self_link, to_one
 from teamvars.web.http.resources import Found, Relations, Resource
 from teamvars.web.http.routes import Route
@@ -25,10 +33,13 @@ from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
 _ALL, _ONE = "/api/v2/team-workspaces", "/api/v2/team-workspaces/{team_workspace_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
 _TEAM, _WORKSPACE = "team", "workspace"
-_OF = Parameter("filter[workspace][id]", "The workspace whose accesses are listed.", required=True)
+_FILTERS = (
+    Parameter("filter[workspace][id]", "Accesses to that workspace alone."),
+    Parameter("filter[team][id]", "Those of that team alone."),
+)
 _WORDS = tuple(level.word for level in GRANT_LEVELS)
 _SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
-_VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
+_VARIABLES = Meta(description="Where the access is not 'custom', only what it says itself.")
 
 
 class IncludedWorkspaceAttributes(msgspec.Struct):
@@ -42,6 +53,10 @@ class IncludedWorkspace(msgspec.Struct, tag_field="type", tag="workspaces"):
 
     id: str
     attributes: IncludedWorkspaceAttributes
+
+
+def _permission(one: Grant, name: str) -> Value:
+    return PERMISSIONS.value(one.permissions, name)
 
 
 def _path(one: Grant) -> str:
@@ -88,15 +103,7 @@ TEAM_WORKSPACE = Resource[Grant](
             given=one_of(_WORDS, _VARIABLES),
             new=Level.NONE.word,
         ),
-        Attribute("workspace-locking", bool, lambda one: one.level is Level.WRITE),
-        *fixed(
-            {
-                "runs": "read",
-                "state-versions": "none",
-                "sentinel-mocks": "none",
-                "run-tasks": False,
-            }
-        ),
+        *(setting_attribute(one, _permission) for one in PERMISSIONS.by_name.values()),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
     texts={
@@ -105,10 +112,11 @@ TEAM_WORKSPACE = Resource[Grant](
         ),
         "NewTeamWorkspaceDocument": "Gives a team access to a workspace.",
         "TeamWorkspaceAttributes": (
-            "What a team may do. There are no runs and no state; who writes variables may lock."
+            "What a team may do. Only `variables` has an effect: there are no runs and no state, "
+            "and whoever writes variables may lock."
         ),
         "TeamWorkspaceResource": "A team's access to a workspace.",
-        "TeamWorkspaceListDocument": "One page of the accesses to a workspace, or of a team.",
+        "TeamWorkspaceListDocument": "One page of accesses that a caller sees.",
     },
 )
 _NEW = TEAM_WORKSPACE.new_body(
@@ -127,18 +135,19 @@ def routes(grants: Grants, dialect: Dialect) -> list[Route]:
     return [
         do.lists(
             _ALL,
-            "List the teams' accesses to a workspace.",
+            "List teams' accesses to workspaces that the caller sees.",
             grants.list,
             shows=_found,
-            asks=_workspace,
-            reads=(_OF,),
+            asks=lambda request: [text_of(request, one) for one in _FILTERS],
+            reads=_FILTERS,
             refuses=(404,),
         ),
         do.lists(
             _OF_TEAM,
             "List a team's accesses to workspaces that the caller may read, by name.",
-            grants.list_of_team,
+            grants.list,
             shows=_found,
+            asks=lambda request: (None, request.parameters["team_id"]),
             name="listTeamWorkspacesOfTeam",
         ),
         do.creates(_ALL, "Give a team access to a workspace.", grants.create, _NEW, refuses=(404,)),
@@ -152,13 +161,6 @@ def routes(grants: Grants, dialect: Dialect) -> list[Route]:
         ),
         do.deletes(_ONE, "Remove a team's access to a workspace.", grants.delete),
     ]
-
-
-def _workspace(request: Request) -> tuple[str]:
-    workspace_id = text_of(request, _OF)
-    if workspace_id is None:
-        raise invalid(_OF.name, f"{_OF.name} says which workspace.")
-    return (workspace_id,)
 
 
 def _found(page: Paged[NamedGrant], includes: frozenset[str]) -> Found[Grant]:

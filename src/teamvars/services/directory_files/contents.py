@@ -229,7 +229,7 @@ class Contents:
                 grant = Grant(new_id("tws"), *place, access, LEVEL_OF[access])
                 changeset.add(Step.CREATE_GRANT, told, team_access.created, grant)
             elif former.access is not access:
-                changed = replace(former, access=access, level=LEVEL_OF[access])
+                changed = replace(former, access=access, level=LEVEL_OF[access], custom={})
                 changeset.add(Step.CHANGE_GRANT, told, team_access.changed, former, changed)
         if removed := sorted(present.keys() - wanted):
             told = [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]

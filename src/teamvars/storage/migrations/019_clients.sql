@@ -20,3 +20,6 @@ UPDATE organizations SET email_folded =
     , 'U', 'u'), 'V', 'v'), 'W', 'w'), 'X', 'x')
     , 'Y', 'y'), 'Z', 'z')
 WHERE email IS NOT NULL;
+
+-- What a custom access says besides the level of variables, as a JSON object.
+ALTER TABLE grants ADD COLUMN custom {text} NOT NULL DEFAULT '{}';
