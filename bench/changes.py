@@ -1,8 +1,9 @@
-"""What a change costs the process, beside another checkout: `python -m bench.changes CHECKOUT`.
+"""What a change, or a cached list, costs the process, beside another checkout:
+`python -m bench.changes CHECKOUT`.
 
 Both call their application in a process of their own, without the server and with a store of their
 own, and take turns, so that what else the machine does touches both alike; a figure is the median
-of the processor's µs for one change, all threads together. The other checkout is one in which
+of the processor's µs for one request, all threads together. The other checkout is one in which
 `python3 dev.py setup` has run. Only the ratios are good for anything.
 """
 
@@ -34,7 +35,7 @@ AT_ONCE = 32
 Request = tuple[str, str, object]
 """Method, path and document."""
 Work = Callable[[Tenant, int, int], Awaitable[Sequence[Request]]]
-"""The requests of that many changes, of which so many are under way at once."""
+"""So many requests, of which so many are under way at once."""
 
 
 async def send(tenant: Tenant, request: Request) -> Any:
@@ -103,18 +104,29 @@ async def members(tenant: Tenant, number: int, _: int) -> list[Request]:
     return [("POST" if n % 2 == 0 else "DELETE", path, document) for n in range(number)]
 
 
+async def lists(tenant: Tenant, number: int, _: int) -> list[Request]:
+    """Each is a list of 20 variables, which is in memory by then."""
+    path = tenant.vars_path("payments")
+    for n in range(20):
+        if not (await send(tenant, ("GET", path, None)))["data"][n:]:
+            await send(tenant, ("POST", path, variable_document(key=f"key_{n}")))
+    await send(tenant, ("GET", path, None))
+    return [("GET", path, None)] * number
+
+
 WORKS: Mapping[str, tuple[Work, int]] = {
     "create": (creates, 1),
     "update": (updates, 1),
     "delete": (deletes, 1),
     "member": (members, 1),
+    "cached list": (lists, 1),
     f"{AT_ONCE} creates at once": (creates, AT_ONCE),
     f"{AT_ONCE} updates at once": (updates, AT_ONCE),
 }
 
 
 async def measured(tenant: Tenant, name: str, number: int) -> float:
-    """The processor's µs of one change."""
+    """The processor's µs of one request."""
     work, at_once = WORKS[name]
     requests = await work(tenant, number, at_once)
     begun = time.process_time()
@@ -138,38 +150,45 @@ async def obey(url: str) -> None:
 
 
 @contextmanager
-def measuring(checkout: Path, url: str) -> Iterator[Callable[[str, int], float]]:
-    """Measures in a process of that checkout."""
+def obeying(script: Path, checkout: Path, *words: str) -> Iterator[Callable[[str], str]]:
+    """Runs the script in a process of that checkout, whose code it imports: it answers each line
+    that it is told by one, and says `ready` first.
+    """
     python = checkout / ".venv" / "bin" / "python"
-    command = [str(python), __file__, "--obey", url]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, cwd=checkout, env=environment, stdin=pipe, stdout=pipe, text=True
+        [str(python), str(script), *words],
+        cwd=checkout,
+        env=environment,
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
     ) as process:
         tell, told = process.stdin, process.stdout
         assert tell is not None
         assert told is not None
-        assert told.readline() == "ready\n"
+        said = told.readline()
+        assert said == "ready\n", said
 
-        def measure(name: str, number: int) -> float:
-            tell.write(f"{name} {number}\n")
+        def ask(line: str) -> str:
+            tell.write(f"{line}\n")
             tell.flush()
-            return float(told.readline())
+            return told.readline()
 
-        yield measure
+        yield ask
         tell.close()
 
 
 def main() -> None:
-    """Prints a line for each change and engine."""
+    """Prints a line for each request and engine."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))
     parser = argparse.ArgumentParser(prog="bench.changes", description="Compare what changes cost.")
     parser.add_argument("checkout", nargs="?", type=Path, default=ROOT, help="to compare with")
-    parser.add_argument("--only", nargs="+", choices=WORKS, default=list(WORKS), metavar="CHANGE")
+    parser.add_argument("--only", nargs="+", choices=WORKS, default=list(WORKS), metavar="REQUEST")
     parser.add_argument("--engines", nargs="+", default=["SQLite", "PostgreSQL"], metavar="ENGINE")
-    parser.add_argument("--turns", type=int, default=15, help="for each change (15)")
-    parser.add_argument("--changes", type=int, default=320, help="in a turn (320)")
+    parser.add_argument("--turns", type=int, default=15, help="for each request (15)")
+    parser.add_argument("--requests", type=int, default=320, help="in a turn (320)")
     parser.add_argument("--obey", metavar="URL", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.obey:
@@ -186,11 +205,11 @@ def main() -> None:
                 if engine == "PostgreSQL":
                     postgres.create_database(side)
                     url = postgres.url(side)
-                sides.append(stack.enter_context(measuring(checkout, url)))
+                process = obeying(Path(__file__), checkout, "--obey", url)
+                sides.append(stack.enter_context(process))
             for name in options.only:
-                turns = [
-                    [side(name, options.changes) for side in sides] for _ in range(options.turns)
-                ]
+                asked = f"{name} {options.requests}"
+                turns = [[float(side(asked)) for side in sides] for _ in range(options.turns)]
                 there, here = (statistics.median(one) for one in zip(*turns, strict=True))
                 ratio = statistics.median(here / there for there, here in turns)
                 print(f"{engine:12}{name:24}{there:8.0f}{here:8.0f}{ratio:8.2f}", flush=True)
