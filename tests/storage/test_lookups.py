@@ -9,7 +9,7 @@ import pytest
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import BATCH_LIMIT
-from teamvars.storage.engines.combined import Lookups
+from teamvars.storage.engines.postgres import Queries
 from tests.support.tenant import Tenant, variable_document
 
 LOOKUP = Lookup("one", "many")
@@ -53,7 +53,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_everybody_who_waits_shares_the_next_statement() -> None:
     store = Slow()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 7))
     await until(lambda: store.statements == ["one"])
     others = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(20)]
@@ -66,7 +66,7 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
 
 async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() -> None:
     store = Slow()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     early = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
     await until(lambda: store.statements == ["one"])
     late = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
@@ -77,7 +77,7 @@ async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() 
 
 async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
     store = Slow()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     store.failure = ConnectionResetError()
     callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(3)]
     await until(lambda: store.statements != [])
@@ -91,7 +91,7 @@ async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
 
 async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
     store = Slow()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(1, 4)]
     await until(lambda: store.statements != [])
     callers[0].cancel()
@@ -102,7 +102,7 @@ async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
 
 async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
     store = Slow()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
     await until(lambda: store.statements != [])
     gone = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(1000)]
@@ -119,7 +119,7 @@ async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
 async def test_more_callers_than_fit_go_into_several_statements() -> None:
     store = Slow()
     store.go.set()
-    lookups = Lookups(store.fetch, never)
+    lookups = Queries(store.fetch, never)
     many = 2 * BATCH_LIMIT + 1
     answers = await asyncio.gather(*(lookups.look_up_all(LOOKUP, n) for n in range(1, many + 1)))
     assert answers == [found(n) for n in range(1, many + 1)]

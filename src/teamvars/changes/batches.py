@@ -20,7 +20,6 @@ from teamvars.changes.looks import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
 from teamvars.storage.database import Store
-from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
     Coalescer,
@@ -35,6 +34,7 @@ T = TypeVar("T")
 LOCK_WAITERS = 2
 """How many subjects may wait for a row lock at a time: each blocks a connection."""
 
+_SUBJECT = attrgetter("item.change.subject")
 _LATEST = attrgetter("item.deadline.latest")
 _DEADLINE = attrgetter("deadline")
 
@@ -42,15 +42,7 @@ RETRY_SECONDS = 0.05
 """After how long a subject whose lock was taken, and that may not wait for it, is tried again."""
 
 
-class Call(Attempt[Any]):
-    """A change to make, the stream that it locks, and its deadline."""
-
-    def __init__(self, change: Change[Any], known: Known, subject: str, deadline: Deadline) -> None:
-        super().__init__(change, known)
-        self.subject = subject
-        self.deadline = deadline
-
-
+Call = Attempt[Any]
 Waiting = Waiter[Call, Any]
 
 
@@ -62,7 +54,7 @@ class _SubjectQueue(Queue[Call, Any]):
         self._waiters: dict[str, list[Waiting]] = {}
 
     def put(self, waiter: Waiting) -> None:
-        self._waiters.setdefault(waiter.item.subject, []).append(waiter)
+        self._waiters.setdefault(_SUBJECT(waiter), []).append(waiter)
 
     def put_back(self, subject: str, waiters: Sequence[Waiting]) -> None:
         """Puts jobs of a subject ahead of those that came later."""
@@ -106,12 +98,12 @@ class Batches:
         self._queue = _SubjectQueue(self._isolated)
         self._coalescer = Coalescer(self._run_batch, self._queue)
 
-    def make(self, change: Change[T], subject: str, known: Known) -> "asyncio.Future[T]":
+    def make(self, change: Change[T], known: Known) -> "asyncio.Future[T]":
         """Makes a change in a batch and returns its answer after the commit.
 
         It is made also when the caller is cancelled meanwhile. Raises Needs, of a verdict.
         """
-        return self._coalescer.submit(Call(change, known, subject, self._database.deadline()))
+        return self._coalescer.submit(Attempt(change, known, self._database.deadline()))
 
     async def close(self) -> None:
         """Waits until no change is queued or runs."""
@@ -122,7 +114,7 @@ class Batches:
 
     async def _run_batch(self, batch: list[Waiting]) -> None:
         remaining, blocked = await self._run_in_one(batch, waits=False)
-        for subject, group in groupby(remaining, lambda waiter: waiter.item.subject):
+        for subject, group in groupby(remaining, _SUBJECT):
             go_on = self._run_locked if subject in blocked else self._run_isolated
             task = asyncio.create_task(go_on(subject, list(group)))
             # From here on no batch takes the subject: see `_SubjectQueue`.
@@ -154,11 +146,11 @@ class Batches:
         open_ = [waiter for waiter in waiters if not waiter.item.has_ended]
         late = [waiter for waiter in open_ if not waiter.item.is_blocked]
         if not waits:
-            for subject, group in groupby(late, lambda waiter: waiter.item.subject):
+            for subject, group in groupby(late, _SUBJECT):
                 self._queue.put_back(subject, list(group))
         blocked = [waiter for waiter in open_ if waiter.item.is_blocked]
         remaining = blocked if not waits else late
-        return remaining, {waiter.item.subject for waiter in blocked}
+        return remaining, set(map(_SUBJECT, blocked))
 
     async def _run_locked(self, subject: str, waiters: list[Waiting]) -> None:
         """Waits for the lock isolated; with too many waiting, tries in a batch again later."""

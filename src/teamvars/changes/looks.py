@@ -33,13 +33,6 @@ class Look(msgspec.Struct, frozen=True):
     read: Callable[[Found, Any, Sequence[Row]], Any]
     locks: bool = False
 
-    def answer(self, found: Found, need: Need[Any], rows: Sequence[Row]) -> Any:
-        """What the rows say, or the refusal that they come to."""
-        try:
-            return self.read(found, need, rows)
-        except Refusal as refusal:
-            return refusal
-
 
 Ask = Callable[[Transaction, Tools, Found, Any], Awaitable[Any]]
 """Answers a need of one request by itself. Refuses as the look-up does."""
@@ -52,14 +45,14 @@ async def answered(
     look: LookUp, tx: Transaction, tools: Tools, found: Found, need: Need[Any]
 ) -> Any:
     """The answer for one request, with nothing locked, or the refusal that it ends with."""
-    if isinstance(look, Look):
+    try:
+        if not isinstance(look, Look):
+            return await look(tx, tools, found, need)
         lookup, args = look.ask(found, need)
         (rows,) = await tx.look_up_each(lookup, [args])
-        answer = look.answer(found, need, rows)
-        if look.locks and getattr(answer, "may_change", False):
-            found.streams[answer.stream.id] = answer.stream
-        return answer
-    try:
-        return await look(tx, tools, found, need)
+        answer = look.read(found, need, rows)
     except Refusal as refusal:
         return refusal
+    if look.locks and answer.may_change:
+        found.streams[answer.stream.id] = answer.stream
+    return answer

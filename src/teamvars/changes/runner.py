@@ -137,11 +137,11 @@ class Runner:
             if change.in_turns:
                 return await self._database.write_in_turns(alone)
             return await self._database.write(alone)
-        if not self._database.may_share:
+        if caller.has_key:
             alone = partial(run_alone, self._tools, change, known)
             return await self._database.write(alone, subject=subject)
         try:
-            return await self._batches.make(change, subject, known)
+            return await self._batches.make(change, known)
         except Refusal as refusal:
             if refusal.kind in LACKS_RIGHT:
                 self._writers.forget(caller, subject)

@@ -24,7 +24,8 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, CheckedStream
 from teamvars.domain.errors import Fault, Refusal, storage_unavailable
 from teamvars.storage import streams
-from teamvars.storage.database import Lookup, Statement, Taken, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
+from teamvars.storage.deadlines import NONE, Deadline
 
 T = TypeVar("T")
 
@@ -55,18 +56,18 @@ Known = dict[Need[Any], Any]
 
 
 class Attempt(Generic[T]):
-    """A change to make, and what has become of it in a transaction: `has_ended` once there is a
-    `decision` or an `error`. `is_blocked`: somebody else has its stream locked.
+    """A change to make by its deadline, and what has become of it in a transaction: `has_ended`
+    once there is a `decision` or an `error`. `is_blocked`: somebody else has its stream locked.
     """
 
-    def __init__(self, change: Change[T], known: Known) -> None:
+    def __init__(self, change: Change[T], known: Known, deadline: Deadline = NONE) -> None:
         self.change = change
+        self.deadline = deadline
         self._known = known
 
     def begin(self, now: int) -> None:
         """Forgets what was found and decided, and that the streams are locked."""
-        self.found = Found(self.change.caller, now)
-        self.found.answers |= self._known
+        self.found = Found(self.change.caller, now, self._known.copy())
         self.access: Need[Any] | None = None
         self.looks = 0
         self.decision: Decision[T] | None = None
@@ -147,13 +148,12 @@ _Asker = tuple[Attempt[Any], Need[Any]]
 _Args = tuple[object, ...]
 
 
-class _Group:
+class _Group(msgspec.Struct):
     """What is written together of a wave: rows, entries, and the streams of these."""
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[object, ...]] = []
-        self.entries: list[AuditEntry] = []
-        self.after: dict[str, CheckedStream] = {}
+    rows: list[tuple[object, ...]] = []
+    entries: list[AuditEntry] = []
+    after: dict[str, CheckedStream] = {}
 
 
 class _Wave:
@@ -303,23 +303,31 @@ class _Wave:
         for lookup, (some, calls) in _by_lookup(look, askers).items():
             if look.locks:
                 locked = await self._tx.lock_each(lookup, calls)
-                for (attempt, need), (row, is_held) in zip(some, locked, strict=True):
-                    granted = look.answer(attempt.found, need, () if row is None else (row,))
-                    self._note_access(attempt, need, granted, is_held)
+                for asker, (row, is_held) in zip(some, locked, strict=True):
+                    self._note(look, asker, () if row is None else (row,), is_held)
             else:
                 found = await self._tx.look_up_each(lookup, calls)
-                for (attempt, need), rows in zip(some, found, strict=True):
-                    attempt.found.answers[need] = look.answer(attempt.found, need, rows)
+                for asker, rows in zip(some, found, strict=True):
+                    self._note(look, asker, rows)
 
-    def _note_access(
-        self, attempt: Attempt[Any], need: Need[Any], granted: Any, is_held: bool | None
+    def _note(
+        self, look: Look, asker: _Asker, rows: Sequence[Row], is_held: bool | None = True
     ) -> None:
-        """Notes an access as of the lock. Who has not the right needs none, to be refused."""
-        if isinstance(granted, Refusal) or not granted.may_change:
-            attempt.found.answers[need] = granted
+        """Notes what the rows say, or the refusal that they come to; an access as of the lock. Who
+        has not the right needs none, to be refused.
+        """
+        attempt, need = asker
+        found = attempt.found
+        try:
+            answer = look.read(found, need, rows)
+        except Refusal as refusal:
+            found.answers[need] = refusal
+            return
+        if not look.locks or not answer.may_change:
+            found.answers[need] = answer
         elif is_held:
-            attempt.found.answers[need] = granted
-            attempt.found.streams[granted.stream.id] = granted.stream
+            found.answers[need] = answer
+            found.streams[answer.stream.id] = answer.stream
             attempt.access = need
         elif is_held is None and not self._waits:
             self._blocked.add(attempt.change.subject)

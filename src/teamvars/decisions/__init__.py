@@ -73,19 +73,15 @@ class Note(msgspec.Struct, frozen=True):
         return closes
 
 
-class Found:
-    """What a decision knows: who asks, the time of the look-up in µs UTC, the streams that are
-    locked, and what was found so far.
+class Found(msgspec.Struct, eq=False):
+    """What a decision knows: who asks, the time of the look-up in µs UTC, what was found so far,
+    and the streams that are locked. An answer may be the refusal with which the look-up ended.
     """
 
-    __slots__ = ("answers", "caller", "now", "streams")
-
-    def __init__(self, caller: Caller, now: int) -> None:
-        self.caller = caller
-        self.now = now
-        self.answers: dict[Need[Any], Any] = {}
-        """An answer may be the refusal with which the look-up ended."""
-        self.streams: dict[str, Stream] = {}
+    caller: Caller
+    now: int
+    answers: dict[Need[Any], Any] = {}
+    streams: dict[str, Stream] = {}
 
     def of(self, need: Need[T]) -> T:
         """What was found. Raises Needs before the look-up, and refuses as the look-up did."""

@@ -66,7 +66,8 @@ class Caller(msgspec.Struct):
     the last of them has found, whether the caller may see it or not.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
-    the client's, for the audit trail.
+    the client's, for the audit trail. `has_key`: the request has an `Idempotency-Key`, and so its
+    change has a transaction of its own, in which it is kept.
     """
 
     token_hash: bytes
@@ -75,6 +76,7 @@ class Caller(msgspec.Struct):
     address: str | None = None
     organization_id: str | None = None
     place: Place | None = None
+    has_key: bool = False
 
     @property
     def user_id(self) -> str | None:

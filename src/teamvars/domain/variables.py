@@ -17,7 +17,6 @@ from teamvars.domain.errors import (
     Code,
     Fault,
     Refusal,
-    refuse_all,
 )
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
@@ -121,7 +120,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
 
         Refuses with every fault of the draft, and those `more`.
         """
-        refuse_all([*self.faults, *more, *self._attribute_faults()])
+        self._require_faultless(more)
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
             id=ids[0],
@@ -148,7 +147,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         """
         permanent = variable.sensitive and self.sensitive is False
         last = [SENSITIVE_IS_PERMANENT.at(f"{self.at}/sensitive")] if permanent else []
-        refuse_all([*self.faults, *more, *self._attribute_faults(), *last])
+        self._require_faultless(more, last)
         said = {name: value for name in ATTRIBUTES if (value := getattr(self, name)) is not None}
         return replace(variable, version_id=version_id, **said)
 
@@ -191,18 +190,20 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         unclear = {f"{self.at}/{name}" for name in ("value", "category", "hcl")}
         return any(fault.pointer in unclear for fault in self.faults)
 
-    def _attribute_faults(self) -> list[Fault]:
+    def _require_faultless(self, more: Sequence[Fault], last: Sequence[Fault] = ()) -> None:
         is_long = len(self.description or "") > MAX_DESCRIPTION_CHARACTERS
         details = {
             "key": [] if self.key is None else key_faults(self.key),
             "value": value_faults(self.value or ""),
             "description": [_LONG_DESCRIPTION] if is_long else [],
         }
-        return [
+        own = [
             Fault(Code.INVALID_VALUE, detail, pointer=f"{self.at}/{name}")
             for name, found in details.items()
             for detail in found
         ]
+        if faults := (*self.faults, *more, *own, *last):
+            raise Refusal(*faults)
 
 
 ATTRIBUTES = tuple(name for name in VariableDraft.__struct_fields__ if name not in ("faults", "at"))

@@ -59,6 +59,7 @@ async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> 
     are checked in any case; a key that came with another request, one whose first request is still
     under way, more records than a caller may have.
     """
+    asked.caller.has_key = True
     token = _KEYED.set(_Keyed(asked, keep))
     try:
         return await work
@@ -73,7 +74,7 @@ class OnceDatabase:
         self._database = database
         self._keys = keys
         self.in_request = database.in_request
-        self.batch = database.batch  # whose changes have no record: see `may_share`
+        self.batch = database.batch  # where no change of a request with a key is made
         self.deadline = database.deadline
         self.now = database.now
 
@@ -104,11 +105,6 @@ class OnceDatabase:
         if keyed is None:
             return self._database.write_in_turns(body, subject=subject)
         return self._make(keyed, partial(self._database.write_in_turns, subject=subject), body)
-
-    @property
-    def may_share(self) -> bool:
-        # The record of a change is written with it, after it.
-        return _KEYED.get() is None
 
     async def _look(
         self, keyed: _Keyed, read: Callable[[Body[T]], Awaitable[T]], body: Body[T]

@@ -229,11 +229,6 @@ class Store(Protocol):
     def deadline(self) -> Deadline:
         """The deadline of what begins now. Refuses when too little of it remains."""
 
-    @property
-    def may_share(self) -> bool:
-        """Whether what this task changes may share a transaction with what others do."""
-        return True
-
     def now(self) -> int:
         """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
         that all nodes have one, and on SQLite this host's. Refuses while that is not known.

@@ -34,6 +34,8 @@ class Deadline(msgspec.Struct, frozen=True, order=True):
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
         """The deadline so many seconds from now."""
+        if seconds == math.inf:
+            return NONE
         at = time.monotonic() + seconds
         return cls(at, seconds, at - seconds / 10)
 

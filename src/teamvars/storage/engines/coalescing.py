@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from teamvars.domain.errors import Code, Refusal
 
 BATCH_LIMIT = 64
@@ -14,14 +16,11 @@ I = TypeVar("I")  # noqa: E741 - an item, beside R, a result
 R = TypeVar("R")
 
 
-class Waiter(Generic[I, R]):
+class Waiter(msgspec.Struct, Generic[I, R], eq=False):
     """An item that was submitted, and the future of its result, which the caller awaits."""
 
-    __slots__ = ("future", "item")
-
-    def __init__(self, item: I) -> None:
-        self.item = item
-        self.future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+    item: I
+    future: asyncio.Future[R]
 
     def set_result(self, result: R) -> None:
         """Resolves the future, unless the caller has stopped waiting."""
@@ -95,7 +94,7 @@ class Coalescer(Generic[I, R]):
 
     def submit(self, item: I) -> asyncio.Future[R]:
         """The result of the item, once its batch has run. Whoever cancels it waits no longer."""
-        waiter: Waiter[I, R] = Waiter(item)
+        waiter: Waiter[I, R] = Waiter(item, asyncio.get_running_loop().create_future())
         self._queue.put(waiter)
         self.wake()
         return waiter.future

@@ -1,71 +1,12 @@
-"""Several statements as one, and for many calls at once, as PostgreSQL is asked to run them."""
+"""Several statements as one, as PostgreSQL is asked to run them."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
-from typing import NamedTuple
-
-from teamvars.storage.database import Lookup, Row
-from teamvars.storage.deadlines import Deadline
-from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)\s*", re.DOTALL)
 _ARRAYS = {str: "TEXT[]", int: "BIGINT[]", bytes: "BYTEA[]"}
-
-Fetch = Callable[..., Awaitable[Sequence[Row]]]
-
-
-class _Call(NamedTuple):
-    """The parameters of one caller, and the deadline of its request."""
-
-    args: tuple[object, ...]
-    deadline: Deadline
-
-
-class Lookups:
-    """Runs lookups, for each `Lookup` one statement at a time.
-
-    A caller that comes while the statement is in flight goes into the next one. So none gets rows
-    of a snapshot older than its call, and the more callers there are, the fewer statements each
-    costs.
-    """
-
-    def __init__(self, statement: Fetch, deadline: Callable[[], Deadline]) -> None:
-        """`statement` takes a deadline first; `deadline` is that of a call that begins now."""
-        self._statement = statement
-        self._deadline = deadline
-        self._coalescers: dict[Lookup, Coalescer[_Call, Sequence[Row]]] = {}
-
-    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
-        """The rows of the lookup for these parameters."""
-        coalescer = self._coalescers.get(lookup)
-        if coalescer is None:
-            coalescer = Coalescer(partial(self._run, lookup), Fifo(skip_cancelled=True))
-            self._coalescers[lookup] = coalescer
-        return await coalescer.submit(_Call(args, self._deadline()))
-
-    async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
-        if len(batch) == 1:
-            args, deadline = batch[0].item
-            batch[0].set_result(await self._statement(deadline, lookup.single, *args))
-            return
-        calls = [waiter.item for waiter in batch]
-        # The statement may take no longer than the caller that has waited longest can.
-        fetch = partial(self._statement, min(call.deadline for call in calls))
-        found = await find_all(fetch, lookup, [call.args for call in calls])
-        for waiter, rows in zip(batch, found, strict=True):
-            waiter.set_result(rows)
-
-
-async def find_all(
-    fetch: Fetch, lookup: Lookup, calls: Sequence[tuple[object, ...]]
-) -> Sequence[Sequence[Row]]:
-    """The rows of each of many calls, in one statement."""
-    found: list[list[Row]] = [[] for _ in calls]
-    for row in await fetch(lookup.batched, *map(list, zip(*calls, strict=True))):
-        found[row[0] - 1].append(row[1:])  # whose number is from 1
-    return found
 
 
 @cache

@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
+import msgspec
 from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
@@ -38,14 +40,8 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages
-from teamvars.storage.engines.combined import (
-    Lookups,
-    array_type,
-    find_all,
-    for_all,
-    in_one,
-    is_insert,
-)
+from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.engines.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -54,7 +50,7 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
-from teamvars.storage.engines.servers import Servers, require_authority
+from teamvars.storage.engines.servers import Servers, engine, require_authority
 
 FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',
@@ -93,6 +89,9 @@ _IN_EACH_TRANSACTION = "".join(
 )
 
 
+Fetch = Callable[..., Awaitable[Sequence[Row]]]
+
+
 class PostgresTransaction(Transaction):
     """A `Transaction` on one connection."""
 
@@ -112,7 +111,7 @@ class PostgresTransaction(Transaction):
     ) -> Sequence[Sequence[Row]]:
         if not self._is_batch:
             return await super().look_up_each(lookup, calls)
-        return await find_all(self.fetch, lookup, calls)
+        return await _find_all(self.fetch, lookup, calls)
 
     async def lock_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
@@ -174,33 +173,65 @@ class PostgresTransaction(Transaction):
             raise AlreadyThere from error
 
 
-class _Queries(Lookups, Transaction):
-    """Autocommit statements, each on any free connection; lookups are coalesced."""
+class _Call(NamedTuple):
+    """The parameters of one caller, and the deadline of its request."""
 
-    def __init__(self, database: "PostgresDatabase") -> None:
-        super().__init__(database.statement, database.deadline)
+    args: tuple[object, ...]
+    deadline: Deadline
+
+
+class Queries(Transaction):
+    """Autocommit statements, each on any free connection; of each lookup one at a time.
+
+    A caller that comes while that is in flight goes into the next one. So none gets rows of a
+    snapshot older than its call, and the more callers there are, the fewer statements each costs.
+    """
+
+    def __init__(self, statement: Fetch, deadline: Callable[[], Deadline]) -> None:
+        """`statement` takes a deadline first; `deadline` is that of a call that begins now."""
+        self._statement = statement
+        self._deadline = deadline
+        self._coalescers: dict[Lookup, Coalescer[_Call, Sequence[Row]]] = {}
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return await self._statement(self._deadline(), sql, *args)
+
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
+        coalescer = self._coalescers.get(lookup)
+        if coalescer is None:
+            coalescer = Coalescer(partial(self._run, lookup), Fifo(skip_cancelled=True))
+            self._coalescers[lookup] = coalescer
+        return await coalescer.submit(_Call(args, self._deadline()))
+
+    async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
+        if len(batch) == 1:
+            args, deadline = batch[0].item
+            batch[0].set_result(await self._statement(deadline, lookup.single, *args))
+            return
+        calls = [waiter.item for waiter in batch]
+        # The statement may take no longer than the caller that has waited longest can.
+        fetch = partial(self._statement, min(call.deadline for call in calls))
+        found = await _find_all(fetch, lookup, [call.args for call in calls])
+        for waiter, rows in zip(batch, found, strict=True):
+            waiter.set_result(rows)
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
 
 
-class _InRequest:
+class _InRequest(msgspec.Struct):
     """The block has this deadline; a generator would cost every request two microseconds more."""
 
-    __slots__ = ("_deadline", "_token", "_variable")
-
-    def __init__(self, variable: ContextVar[Deadline | None], deadline: Deadline) -> None:
-        self._variable = variable
-        self._deadline = deadline
+    variable: ContextVar[Deadline | None]
+    deadline: Deadline
+    token: Token[Deadline | None] | None = None
 
     def __enter__(self) -> None:
-        self._token = self._variable.set(self._deadline)
+        self.token = self.variable.set(self.deadline)
 
     def __exit__(self, *_: object) -> None:
-        self._variable.reset(self._token)
+        assert self.token is not None  # it was entered
+        self.variable.reset(self.token)
 
 
 class _OneEach:
@@ -260,7 +291,7 @@ class PostgresDatabase(Database):
         self._probing: Connection | None = None
         """On which a probe is under way."""
         self._subjects = _OneEach()
-        self._queries = _Queries(self)
+        self._queries = Queries(self.statement, self.deadline)
 
     async def open(self) -> None:
         require_authority(self._query)
@@ -305,9 +336,13 @@ class PostgresDatabase(Database):
     write_in_turns = write
 
     def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
-        if waits:
-            return self._attempt(Lane.WRITES, body, _WRITE + self._each, deadline)
-        return self._attempt(Lane.BATCH, body, _BATCH + self._each, deadline)
+        lane, begin = (Lane.WRITES, _WRITE) if waits else (Lane.BATCH, _BATCH)
+
+        def run(connection: Connection) -> Coroutine[Any, Any, T]:
+            tx = PostgresTransaction(connection, is_batch=not waits)
+            return _write(tx, body, begin + self._each, deadline)
+
+        return self._connections.attempt(lane, run, deadline)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -343,7 +378,7 @@ class PostgresDatabase(Database):
                     raise
 
     async def engine(self) -> Engine:
-        return await self.read(_engine)
+        return await self.read(engine)
 
     async def close(self) -> None:
         while self._writes:
@@ -374,21 +409,13 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
-    def _attempt(
-        self, lane: Lane, body: Body[T], begin: str, deadline: Deadline
-    ) -> Coroutine[Any, Any, T]:
-        return self._connections.attempt(
-            lane,
-            lambda connection: _write(
-                PostgresTransaction(connection, is_batch=lane is Lane.BATCH), body, begin, deadline
-            ),
-            deadline,
-        )
-
     async def _run(self, body: Body[T], begin: str, deadline: Deadline) -> T:
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
         # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
-        task = asyncio.ensure_future(self._attempt(Lane.WRITES, body, begin, deadline))
+        def run(connection: Connection) -> Coroutine[Any, Any, T]:
+            return _write(PostgresTransaction(connection), body, begin, deadline)
+
+        task = asyncio.ensure_future(self._connections.attempt(Lane.WRITES, run, deadline))
         self._writes.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
@@ -399,30 +426,14 @@ class PostgresDatabase(Database):
             task.exception()  # marks it as retrieved: the caller may have been cancelled
 
 
-async def _engine(tx: Transaction) -> Engine:
-    row = await tx.fetch_one(
-        "SELECT current_setting('server_version_num'), current_setting('fsync'), "
-        "current_setting('full_page_writes'), current_setting('synchronous_commit'), "
-        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), "
-        "current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication "
-        # Who may not see more sees that there is one.
-        "WHERE sync_state IS NULL OR sync_state IN ('sync', 'quorum'))"
-    )
-    assert row is not None
-    number, *settings, clock, wanted, standbys = row
-    names = ("fsync", "full_page_writes", "synchronous_commit")
-    unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
-    is_waiting = settings[-1] not in ("off", "local")
-    missing = max(0, _standbys_wanted(wanted) - standbys) if is_waiting else 0
-    return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock, missing)
-
-
-def _standbys_wanted(names: str) -> int:
-    """How many standbys confirm each COMMIT, by `synchronous_standby_names`."""
-    if not names:
-        return 0
-    several = re.match(r"\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(", names, re.IGNORECASE)
-    return int(several[1]) if several else 1
+async def _find_all(
+    fetch: Fetch, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+) -> Sequence[Sequence[Row]]:
+    """The rows of each of many calls, in one statement."""
+    found: list[list[Row]] = [[] for _ in calls]
+    for row in await fetch(lookup.batched, *map(list, zip(*calls, strict=True))):
+        found[row[0] - 1].append(row[1:])  # whose number is from 1
+    return found
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import asyncpg
 from asyncpg import exceptions as pg
 
-from teamvars.storage.database import StorageMisconfigured
+from teamvars.domain.diagnosis import Engine
+from teamvars.storage.database import StorageMisconfigured, Transaction
 
 CONNECT_SECONDS = 3.0
 """The time-out of connecting to one server."""
@@ -148,3 +150,30 @@ def _home() -> Path:
         return Path.home()
     except RuntimeError:  # of an account that has none
         return Path("~")
+
+
+async def engine(tx: Transaction) -> Engine:
+    """The product, its version and unsafe settings, as the server tells them."""
+    row = await tx.fetch_one(
+        "SELECT current_setting('server_version_num'), current_setting('fsync'), "
+        "current_setting('full_page_writes'), current_setting('synchronous_commit'), "
+        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), "
+        "current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication "
+        # Who may not see more sees that there is one.
+        "WHERE sync_state IS NULL OR sync_state IN ('sync', 'quorum'))"
+    )
+    assert row is not None
+    number, *settings, clock, wanted, standbys = row
+    names = ("fsync", "full_page_writes", "synchronous_commit")
+    unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
+    is_waiting = settings[-1] not in ("off", "local")
+    missing = max(0, _standbys_wanted(wanted) - standbys) if is_waiting else 0
+    return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock, missing)
+
+
+def _standbys_wanted(names: str) -> int:
+    """How many standbys confirm each COMMIT, by `synchronous_standby_names`."""
+    if not names:
+        return 0
+    several = re.match(r"\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(", names, re.IGNORECASE)
+    return int(several[1]) if several else 1
