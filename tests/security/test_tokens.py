@@ -8,8 +8,8 @@ import pytest
 from teamvars.security.tokens import (
     INVITATION,
     PATTERN,
+    TOKEN,
     has_invitation_form,
-    has_token_form,
     hash_token,
     is_token,
     new_token,
@@ -59,9 +59,9 @@ def test_other_text_is_no_token(text: str) -> None:
 def test_the_secret_of_an_invitation_is_no_token_and_no_token_is_one() -> None:
     secret, token = new_token(INVITATION), new_token("user")
     assert has_invitation_form(secret)
-    assert not has_token_form(secret)
+    assert not TOKEN.fullmatch(secret)
     assert not is_token(secret)
-    assert has_token_form(token)
+    assert TOKEN.fullmatch(token)
     assert not has_invitation_form(token)
     assert not has_invitation_form(f"{secret}0")
 

@@ -1,5 +1,6 @@
 """Hot documents are read by their type, or by hand where that finds a fault: alike."""
 
+import json
 from typing import Any, get_type_hints
 
 import pytest
@@ -9,7 +10,13 @@ from hypothesis import strategies as st
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType
 from teamvars.web import members
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.variables.requests import NewVariableAttributes, create_draft, update_draft
+from teamvars.web.http.json_body import parse
+from teamvars.web.variables.requests import (
+    NewVariableAttributes,
+    create_draft,
+    plain,
+    update_draft,
+)
 
 TEXTS = st.sampled_from(["", "a", "a b", "a\0", "x" * 600, "é" * 200_000]) | st.text(max_size=5)
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, 0, True, [], {}, "a"])
@@ -43,6 +50,47 @@ def test_a_document_means_the_same_whichever_way_it_is_read(
     assert create_draft(by_type, "ws-1", dialect) == create_draft(by_hand, "ws-1", dialect)
     ids = "ws-1", "var-1"
     assert update_draft(by_type, *ids, dialect) == update_draft(by_hand, *ids, dialect)
+
+
+@pytest.mark.parametrize("dialect", [STANDARD, TERRAFORM], ids=lambda one: one.name)
+@example({"type": "vars", "attributes": {"key": "a", "category": "env", "description": "é"}}, False)
+@example({"type": "vars", "attributes": {"key": "a", "category": "env", "value": '"'}}, False)
+@settings(max_examples=200, deadline=None)
+@given(DOCUMENTS, st.booleans())
+def test_a_body_means_the_same_whether_it_is_decoded_or_parsed(
+    dialect: Dialect, data: dict[str, Any], has_escapes: bool
+) -> None:
+    body = json.dumps({"data": data}, ensure_ascii=has_escapes).encode(errors="surrogatepass")
+    decoded = plain(body)
+    if decoded is None:
+        return
+    parsed, ids = parse(body), ("ws-1", "var-1")
+    assert create_draft(decoded, "ws-1", dialect) == create_draft(parsed, "ws-1", dialect)
+    assert update_draft(decoded, *ids, dialect) == update_draft(parsed, *ids, dialect)
+
+
+WITHOUT_FAULT = '{"data": {"type": "vars", "id": "var-1", "attributes": {"key": "a", "hcl": true}}}'
+
+
+def test_what_almost_every_request_says_is_decoded() -> None:
+    assert plain(WITHOUT_FAULT.encode()) is not None
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        ('"key": "a"', '"key": "b", "key": "a"'),
+        ('"hcl": true', '"hcl": true, "hcl": true'),
+        ('"id": "var-1"', '"id": "var-1", "id": "var-1"'),
+        ('"type": "vars"', '"type": "vars", "type": "vars"'),
+        ('"attributes": {', '"attributes": {}, "attributes": {'),
+        ('{"data": {', '{"data": {"type": "vars", "attributes": {}}, "data": {'),
+        ('"key": "a"', '"k\\u0065y": "b", "key": "a"'),
+    ],
+    ids=["a text", "a flag", "an id", "a type", "attributes", "data", "an escaped name"],
+)
+def test_a_body_with_a_member_twice_is_parsed(twice: tuple[str, str]) -> None:
+    assert plain(WITHOUT_FAULT.replace(*twice).encode()) is None
 
 
 @pytest.mark.parametrize("name", STRINGS)

@@ -23,9 +23,11 @@ _PREFIXES = {
 }
 _SECRET_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
-_TOKEN = re.compile(PATTERN)
+TOKEN = re.compile(PATTERN)
+"""The form of a token; enough where storage is asked for it in any case."""
+OF_JOB = re.compile("tvr_[0-9A-Za-z]{49}")
+"""That of a job's."""
 _INVITATION = re.compile("tvi_[0-9A-Za-z]{49}")
-_OF_JOB = re.compile("tvr_[0-9A-Za-z]{49}")
 
 
 def new_token(owner_kind: str) -> str:
@@ -34,24 +36,14 @@ def new_token(owner_kind: str) -> str:
     return body + _checksum(body)
 
 
-def has_token_form(text: str) -> bool:
-    """Whether it may be a token; enough where storage is asked for it in any case."""
-    return _TOKEN.fullmatch(text) is not None
-
-
 def has_invitation_form(text: str) -> bool:
     """Whether it may be the secret of an invitation."""
     return _INVITATION.fullmatch(text) is not None
 
 
-def has_job_form(text: str) -> bool:
-    """Whether it may be the token of a job."""
-    return _OF_JOB.fullmatch(text) is not None
-
-
 def is_token(text: str) -> bool:
     """Whether it has the form of a token and its checksum holds; it need not be a known one."""
-    if not has_token_form(text):
+    if TOKEN.fullmatch(text) is None:
         return False
     return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
 

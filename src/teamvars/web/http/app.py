@@ -18,7 +18,7 @@ from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.endpoints import Endpoint, Paths
-from teamvars.web.http.json_body import Parser
+from teamvars.web.http.json_body import Parser, parse
 from teamvars.web.http.request import Bodies, Receive, Request, Scope, Send
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response, Sender
@@ -172,6 +172,8 @@ def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> R
         headers["Allow"] = endpoint.allow
     if endpoint is not None and endpoint.errors is not None:
         return endpoint.errors.response(refusal, status, headers)
+    if request.plain_body is not None:  # in whose order the faults are told
+        request.document = parse(request.plain_body)
     return Response.document(status, errors.document(refusal, request.document), headers)
 
 

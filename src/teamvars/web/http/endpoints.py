@@ -153,6 +153,9 @@ class Endpoint:
                     request.document = await parse_items(body, takes.max_items)
                 elif len(body) > SHORT_BYTES:
                     request.document = await self._parser.parse(body)
+                elif takes.plain is not None and (plain := takes.plain(body)) is not None:
+                    request.document = plain
+                    request.plain_body = body
                 elif body or not takes.optional:
                     request.document = parse(body)
             if request.query_string and not route.public:

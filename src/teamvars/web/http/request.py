@@ -3,8 +3,7 @@
 import hashlib
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -19,7 +18,7 @@ from teamvars.domain.errors import (
     too_many_requests,
 )
 from teamvars.fair_slots import Party, Principal
-from teamvars.security.tokens import has_job_form, has_token_form, hash_token
+from teamvars.security.tokens import OF_JOB, TOKEN, hash_token
 from teamvars.time_limits import TimeLimit, TimeLimits
 
 Scope = MutableMapping[str, Any]
@@ -65,7 +64,9 @@ class Bodies:
 
     def __init__(self) -> None:
         self._unauthenticated = 0
-        self._arriving: dict[TimeLimit, Release] = {}  # the oldest first
+        self.arriving: dict[TimeLimit, Release] = {}
+        """What gives up a body with such a share while it arrives, for another that has no other
+        way: by the limit under which it does, the oldest first."""
         self._callers: dict[Principal, int] = {}
         self._worker = 0
         self._has_large = False
@@ -85,22 +86,11 @@ class Bodies:
 
         return release
 
-    @contextmanager
-    def arriving(self, limit: TimeLimit, give_up: Release) -> Iterator[None]:
-        """While a body with such a share arrives, under that limit; it may be given up for another
-        that has no other way.
-        """
-        self._arriving[limit] = give_up
-        try:
-            yield
-        finally:
-            self._arriving.pop(limit, None)
-
     def make_room(self, size: int) -> None:
         """Gives up what has been arriving for longest, until there is a share of so many bytes."""
-        while self._arriving and self._unauthenticated + size > UNAUTHENTICATED_BODIES_BYTES:
-            limit, give_up = next(iter(self._arriving.items()))
-            del self._arriving[limit]
+        while self.arriving and self._unauthenticated + size > UNAUTHENTICATED_BODIES_BYTES:
+            limit, give_up = next(iter(self.arriving.items()))
+            del self.arriving[limit]
             give_up()
             limit.enforce()
 
@@ -161,6 +151,8 @@ class Request:
         self.parameters: Mapping[str, str] = {}
         self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
+        self.plain_body: bytes | None = None
+        """That of a document which was read by its type."""
         self.error_codes: tuple[str, ...] = ()
         """What was refused, each once."""
         self.why: Mapping[str, object] | None = None
@@ -256,9 +248,9 @@ class Request:
 
     def require_job(self) -> Caller:
         """As `require_caller`, of whoever has the token of a job: it is good for nothing else."""
-        return self.require_caller(has_job_form)
+        return self.require_caller(OF_JOB)
 
-    def require_caller(self, has_form: Callable[[str], bool] = has_token_form) -> Caller:
+    def require_caller(self, form: re.Pattern[str] = TOKEN) -> Caller:
         """The sender, by its bearer token, which storage has still to look up.
 
         Refuses a missing or malformed token at once.
@@ -267,7 +259,7 @@ class Request:
             return self.caller
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
         token = token.strip()
-        if scheme.lower() != "bearer" or not has_form(token):
+        if scheme.lower() != "bearer" or form.fullmatch(token) is None:
             raise Refusal(NO_VALID_TOKEN)
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
@@ -330,8 +322,11 @@ class Request:
         # One that was not announced, which HTTP/2 allows, is not in the budget.
         most = self.max_body_bytes if self.has_body else UNAUTHENTICATED_BODY_BYTES
         chunks: list[bytes] = []
+        limit = TimeLimit(self._time_limits, BODY_SECONDS)
+        if self.release is not None and (self.caller is None or self.caller.actor is None):
+            self._bodies.arriving[limit] = self._give_up
         try:
-            with TimeLimit(self._time_limits, BODY_SECONDS) as limit, self._arriving(limit):
+            with limit:
                 while self.body_pending or not chunks:
                     before = self._received
                     chunks.append(await self._next_chunk())
@@ -344,6 +339,8 @@ class Request:
                 raise Refusal(BUSY) from None
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
             raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
+        finally:
+            self._bodies.arriving.pop(limit, None)
         return b"".join(chunks)
 
     async def drain(self) -> bool:
@@ -364,11 +361,6 @@ class Request:
         except (TimeoutError, Refusal):
             pass
         return False
-
-    def _arriving(self, limit: TimeLimit) -> AbstractContextManager[None]:
-        if self.release is None or self.principal is not UNAUTHENTICATED:
-            return nullcontext()
-        return self._bodies.arriving(limit, self._give_up)
 
     def _give_up(self) -> None:
         self._is_given_up = True

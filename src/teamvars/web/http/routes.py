@@ -21,7 +21,8 @@ class RequestBody(msgspec.Struct, frozen=True):
     """A document that a route takes: its type, an example, and whether it may be left out.
 
     One of `max_items` may be large, and its `data` has at most so many. One that `is_form` is no
-    document but a form. `max_bytes`: the most that a route takes without a token.
+    document but a form. `max_bytes`: the most that a route takes without a token. `plain` reads a
+    short body by its type, if it may; None: it is to be parsed, which finds out what is wrong.
     """
 
     type: type[msgspec.Struct]
@@ -30,6 +31,7 @@ class RequestBody(msgspec.Struct, frozen=True):
     max_items: int | None = None
     is_form: bool = False
     max_bytes: int = STRANGER_BODY_BYTES
+    plain: Callable[[bytes], object | None] | None = None
 
 
 class OwnErrors(msgspec.Struct, frozen=True):
