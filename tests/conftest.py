@@ -1,5 +1,7 @@
 """What every test may ask for."""
 
+import asyncio
+import gc
 import os
 import signal
 import sys
@@ -32,6 +34,7 @@ settings.load_profile("without deadlines")
 
 # An administrator's URL: tests then use that server instead of starting one.
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # Who starts the check in the background has it ignore Ctrl-C, and with it all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # half of the time of collecting tests
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     if "TMPDIR" not in os.environ and (folder := folder_in_memory()):
@@ -53,6 +57,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(server.stop)
         server.start()
         os.environ[POSTGRES_URL] = server.admin_url
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are never garbage: nobody looks for it among them."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_event_loop() -> Iterator[None]:
+    """There is asyncio's alone: httpx would look for another on the disk at every request."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx._transports.asgi.create_event", asyncio.Event)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

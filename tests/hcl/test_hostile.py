@@ -2,11 +2,9 @@
 long, in 100 MiB.
 """
 
-import gc
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -115,15 +113,6 @@ def evaluated(expression: Expression | None) -> None:
     with suppress(HclError):
         if expression is not None:
             expression.evaluate()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_heap() -> Iterator[None]:
-    """A parser's objects make the collector look at the whole heap: not at that of other tests."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
