@@ -62,7 +62,7 @@ class _NoAgentPool(msgspec.Struct):
     data: None
 
 
-class _GivenRelationships(
+class _GivenOrganizationRelationships(
     msgspec.Struct, rename={"default_agent_pool": "default-agent-pool"}, omit_defaults=True
 ):
     """What a request may say of what an organization is related to."""
@@ -130,7 +130,7 @@ ORGANIZATION = Resource[OrganizationView](
         ),
     ),
     members=(self_link(_path),),
-    relations=Relations(_GivenRelationships, _related, required=False, changeable=True),
+    relations=Relations(_GivenOrganizationRelationships, _related, required=False, changeable=True),
     texts={
         "OrganizationResource": "An organization; its id is its name.",
         "OrganizationListDocument": "One page of the organizations a caller is in.",
