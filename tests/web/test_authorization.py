@@ -114,6 +114,7 @@ TAGS = ORGANIZATION + "/tags"
 TAG = "/api/v2/tags/{tag_id}"
 WORKSPACE_TAGS = WORKSPACE + "/relationships/tags"
 BINDINGS = "/tag-bindings"
+CONSUMERS = WORKSPACE + "/relationships/remote-state-consumers"
 LINKED_BINDINGS = WORKSPACE + "/relationships" + BINDINGS
 RUNNERS = ORGANIZATION + "/runners"
 RUNNER = "/api/v2/runners/{runner_id}"
@@ -165,6 +166,10 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", WORKSPACE + "/actions/unlock"): CHANGE_VARIABLES,
     ("POST", WORKSPACE + "/actions/force-unlock"): MANAGE_WORKSPACE,
     ("GET", WORKSPACE + "/all-vars"): READ_VARIABLES,
+    ("GET", CONSUMERS): READ_VARIABLES,
+    ("POST", CONSUMERS): REFUSE_STATE,
+    ("PATCH", CONSUMERS): REFUSE_STATE,
+    ("DELETE", CONSUMERS): REFUSE_STATE,
     ("GET", WORKSPACE + "/current-state-version"): NO_STATE,
     ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,

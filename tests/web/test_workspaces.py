@@ -253,6 +253,16 @@ async def test_terraform_is_told_that_there_are_no_runs_and_starts_nothing_that_
         await tenant.call("owner", "POST", f"{path(tenant)}/actions/force-unlock")
 
 
+async def test_nobody_reads_a_state_that_is_not_kept(tenant: Tenant) -> None:
+    where = f"{path(tenant)}/relationships/remote-state-consumers"
+    answer = await tenant.call("reader", "GET", f"{where}?page[size]=100")
+    assert (answer.json()["data"], answer.json()["meta"]["pagination"]["total-count"]) == ([], 0)
+    some = {"data": [{"type": "workspaces", "id": tenant.workspaces["payments"]}]}
+    for method in ("POST", "PATCH", "DELETE"):
+        refused = await tenant.call("owner", method, where, some)
+        assert faults(refused) == [("422", "not_offered", None)]
+
+
 async def test_what_is_locked_already_can_be_unlocked_where_nothing_can_be_locked(
     tenant: Tenant,
 ) -> None:

@@ -56,6 +56,13 @@ class Workspaces(UseCases):
         views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
         return WorkspacePage(views, found.total, owner, granted.is_owner)
 
+    async def list_consumers(
+        self, caller: Caller, workspace_id: str, _: Page
+    ) -> Paged[WorkspaceView]:
+        """The workspaces that read its state: none, since there is no state."""
+        await self.read(caller, workspace_id)
+        return Paged([], 0)
+
     async def create(
         self, caller: Caller, organization: str, draft: WorkspaceDraft
     ) -> WorkspaceView:

@@ -65,6 +65,7 @@ _VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_inde
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
+_CONSUMERS = "relationships/remote-state-consumers"
 _UNLOCK = "Unlock a workspace; only an owner may force open what another has locked."
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
 _DEFAULTS = WorkspaceSettings()
@@ -370,7 +371,17 @@ def access_routes(accesses: Accesses) -> list[Route]:
 def _states(workspaces: Workspaces) -> list[Route]:
     """Clients ask for states and runs, of which there are none, and are told what to do instead."""
     no_state, no_runs = workspaces.need_state, workspaces.need_runs
+    consumers = "RemoteStateConsumers"
     return [
+        Operations(WORKSPACE).lists(
+            f"{_BY_ID}/{_CONSUMERS}",
+            "List the workspaces that read its state, of which there are none.",
+            workspaces.list_consumers,
+            name=f"list{consumers}",
+        ),
+        _refusal("POST", _CONSUMERS, no_state, f"add{consumers}"),
+        _refusal("PATCH", _CONSUMERS, no_state, f"replace{consumers}"),
+        _refusal("DELETE", _CONSUMERS, no_state, f"remove{consumers}"),
         _refusal(
             "GET", "current-state-version", workspaces.ask_for_state, "readCurrentStateVersion"
         ),
