@@ -163,6 +163,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "generated requests against a real server, for minutes; arguments go to pytest",
         partial(run, "dev", "pytest -m long tests/web/test_fuzz.py"),
     ),
+    "provider": (
+        "let a tfe provider make all it can here, and record it; --binary PATH",
+        partial(run, "dev", "python -m tests.clients.provider"),
+    ),
     "mutants": (
         "take guards out of the code and list what no test notices; PATH…, --since REV",
         partial(run, "dev", "python -m tests.mutants"),

@@ -31,6 +31,7 @@ OTHERS = """
     ru_inblock synchronous_commit
     AddressAllow AddressDeny ProtectKernel ReadWritePaths non_idempotent
     ErrWorkspaceLocked ErrWorkspaceLockedByUser assessments_enabled collaborator_auth_policy
+    remote_state_consumer_ids
     npm_config teamvars_example_com
     terraform_version
 """

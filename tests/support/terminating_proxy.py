@@ -109,7 +109,7 @@ def _handler(proxy: TerminatingProxy) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = _body(self)
             headers = {k: v for k, v in self.headers.items() if k.lower() not in _OF_A_CONNECTION}
             answered = proxy.answer(Asked(self.command, self.path, headers, body))
             if answered is None:
@@ -123,9 +123,21 @@ def _handler(proxy: TerminatingProxy) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(answered.body)
 
-        do_GET = do_POST  # noqa: N815 - as the library has it
+        do_GET = do_PATCH = do_DELETE = do_POST  # noqa: N815 - as the library has it
 
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
     return Handler
+
+
+def _body(handler: BaseHTTPRequestHandler) -> bytes:
+    """The body of a request, in chunks or in one piece."""
+    if handler.headers.get("Transfer-Encoding") != "chunked":
+        return handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+    body = b""
+    while size := int(handler.rfile.readline(), 16):
+        body += handler.rfile.read(size)
+        handler.rfile.readline()
+    handler.rfile.readline()  # no trailers
+    return body
