@@ -279,6 +279,20 @@ def test_a_job_gets_what_it_asks_for(only: tuple[str, ...], expected: set[str]) 
     assert keys(deliver(asking(handed()), "ws-1", draft, TRUST, MACHINE)) == expected
 
 
+@pytest.mark.parametrize(
+    ("only", "codes"),
+    [
+        (("x" * 256,) * 50, []),
+        (("x",) * 51, ["invalid_value"]),
+        (("x", "x" * 257), ["invalid_value"]),
+    ],
+)
+def test_a_job_asks_by_so_many_globs_of_such_a_length(
+    only: tuple[str, ...], codes: list[str]
+) -> None:
+    assert [fault.code.word for fault in DeliveryDraft(PUBLIC, only).all_faults()] == codes
+
+
 @pytest.mark.parametrize("public", [b"", b"x" * PUBLIC_KEY_BYTES, PUBLIC[:-1], PUBLIC + b"k"])
 def test_a_token_delivers_to_its_own_key(public: bytes) -> None:
     draft = DeliveryDraft(public)
@@ -428,7 +442,7 @@ def test_a_key_that_cannot_be_read_is_one_fault() -> None:
 
 
 def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
-    versions = {"var-region": "v-0", "var-gone": "v-1"}
+    versions = {"var-region": "v-0", "var-password": "v-0", "var-gone": "v-1"}
     before = LastDelivery("run-1", "ws-1", "org-1", 1, versions, None)
     for last, kept in ((before, {"var-region"}), (None, set())):
         known = asking(handed())

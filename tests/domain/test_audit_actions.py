@@ -34,7 +34,7 @@ def test_details_are_complete_and_have_nothing_beside() -> None:
     assert not action.admits([*whole, "value"])
 
 
-DETAILS = {"workspace": "ws-1", "workspaces": ["ws-1", "ws-2", 7], "to": 7, "name": "ws-2"}
+DETAILS = {"workspace": "ws-1", "workspaces": ["ws-1", "ws-2", {}], "to": 7, "name": "ws-2"}
 
 
 def test_a_reader_is_shown_no_workspace_that_they_do_not_see() -> None:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_names import AuditNames
 
@@ -77,6 +79,23 @@ def test_the_name_of_a_team_may_have_a_slash() -> None:
     names = AuditNames([*made, *ENTRIES])
     assert names.called("teams", "eu/crew") == names.called("teams", "New/eu/crew") == {"team-1"}
     assert names.called("teams", "New/crew") == {"team-2"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "id_", "details", "name"),
+    [
+        ("workspaces", "ws-1", {"key": "region", "user": "ws-3"}, "New/Backbone"),
+        ("workspaces", "ws-9", {"name": "gone"}, None),
+        ("vars", "var-1", {"key": "ws-1"}, "ws-1"),
+        ("vars", "var-1", {"key": 7}, None),
+        ("organization-memberships", "ou-1", {"user": "ws-1"}, "New/Backbone"),
+        ("organization-memberships", "ou-1", {"user": ["ws-1"]}, None),
+    ],
+)
+def test_what_an_entry_is_about_is_called_as_people_know_it(
+    type_: str, id_: str, details: dict[str, Any], name: str | None
+) -> None:
+    assert NAMES.of_subject(entry("org-1", 9, ("any", type_, id_), **details)) == name
 
 
 def test_a_touched_entry_names_nothing_and_stops_nothing() -> None:

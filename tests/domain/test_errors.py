@@ -6,7 +6,7 @@ from string import Formatter
 
 import teamvars
 from teamvars.domain import errors
-from teamvars.domain.errors import DAMAGED_VALUE, Fault
+from teamvars.domain.errors import DAMAGED_VALUE, Code, Fault, Kind, Refusal
 
 OPEN = {
     name: blanks
@@ -49,3 +49,9 @@ def test_what_meta_says_is_in_the_text_and_apart_and_values_are_not_read_as_text
     assert fault.meta == {"id": "var-1", "key": "{key}"}
     assert fault.pointer == "/data/attributes/value"
     assert (DAMAGED_VALUE.meta, DAMAGED_VALUE.pointer) == (None, None)
+
+
+def test_faults_of_one_kind_are_a_refusal_of_that_kind_and_others_make_it_invalid() -> None:
+    unseen, forbidden = Fault(Code.NOT_FOUND, ""), Fault(Code.FORBIDDEN, "")
+    assert Refusal(forbidden, forbidden).kind is Code.FORBIDDEN.kind
+    assert Refusal(forbidden, unseen).kind is Kind.INVALID

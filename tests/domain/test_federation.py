@@ -51,6 +51,7 @@ def told(issuer: str, conditions: dict[str, str]) -> list[str | None]:
         (GITHUB, ON_GITHUB | {"environment": "x" * 513}, ["/environment"]),
         (GITHUB, ON_GITHUB | {"aud": "x", "iss": "y"}, ["/aud", "/iss"]),
         (GITHUB, ON_GITHUB | {"a/b~c": ""}, ["/a~1b~0c"]),
+        (GITHUB, ON_GITHUB | {f"claim-{n}": "x" for n in range(MAX_CONDITIONS - 3)}, []),
         (GITHUB, ON_GITHUB | {f"claim-{n}": "x" for n in range(MAX_CONDITIONS - 2)}, [""]),
         (GITLAB, ON_GITLAB, []),
         (GITLAB, {}, ["/project_id", "/ref", "/ref_protected"]),
@@ -161,6 +162,7 @@ def test_conditions_are_met_as_a_naive_reader_says(
         ),
         (GITHUB, {"repository": "acme/infra", "run_id": True}, None),
         (GITHUB, {"repository": "acme/infra"}, None),
+        (GITHUB, {"repository": "acme/infra", "run_id": ""}, None),
         (
             GITHUB,
             {"repository": "a?b#c", "run_id": "9"},

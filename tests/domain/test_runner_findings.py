@@ -35,6 +35,8 @@ def unapproved(spec: RunnerSpec = SPEC) -> Examined:
 def test_nothing_is_said_where_all_is_well() -> None:
     assert runner_findings([examined()], WAYS, NOW) == []
     assert runner_findings([examined(PATTERN)], WAYS, NOW) == []
+    elsewhere = replace(IN_ENVIRONMENT, issuer="https://o")
+    assert runner_findings([examined(elsewhere)], replace(WAYS, issuers=["https://o"]), NOW) == []
     assert runner_findings([], replace(WAYS, issuers=[]), NOW) == []
 
 
@@ -63,6 +65,8 @@ def test_nothing_is_said_where_all_is_well() -> None:
             "no workspace matches",
         ),
         (examined(PATTERN, reach="ws-2"), WAYS, Severity.ADVICE, "wait for the next approval"),
+        (examined(PATTERN, reach="ws-2", version=2), WAYS, Severity.ADVICE, "wait for approval"),
+        (examined(holds=False), replace(WAYS, has_url=False), Severity.PROBLEM, "does not hold"),
         (examined(replace(SPEC, allow_unbound=True)), WAYS, Severity.ADVICE, "--bound"),
         (examined(), replace(WAYS, has_url=False), Severity.PROBLEM, "TEAMVARS_PUBLIC_URL"),
         (examined(), replace(WAYS, has_server_key=False), Severity.PROBLEM, "server-key rotate"),
@@ -73,6 +77,14 @@ def test_each_is_one_finding(one: Examined, ways: Ways, severity: Severity, text
     (found,) = runner_findings([one], ways, NOW)
     assert found.severity is severity
     assert text in found.text
+
+
+def test_twenty_are_named_and_the_rest_counted() -> None:
+    ended = replace(SPEC, expires_at=NOW)
+    (all_named,) = runner_findings([examined(ended)] * 20, WAYS, NOW)
+    assert all_named.text.startswith(f"Runners (20: {', '.join(['acme/ci'] * 20)}) have ended")
+    (some_named,) = runner_findings([examined(ended)] * 21, WAYS, NOW)
+    assert f"{', '.join(['acme/ci'] * 20)} and 1 more) have ended" in some_named.text
 
 
 def test_a_runner_that_has_ended_needs_no_address_and_no_approval() -> None:

@@ -22,6 +22,7 @@ from teamvars.security.assertions import (
     claimed,
     keys_of,
     machine_key,
+    public_keys_of,
     require_signed,
 )
 
@@ -249,3 +250,15 @@ def test_a_set_of_keys_may_have_some_that_are_of_no_use() -> None:
     (key,) = keys_of(private)
     assert key.kid == "ed"
     assert not key.is_private
+
+
+def test_a_set_that_somebody_puts_there_has_keys_to_use_and_nothing_secret() -> None:
+    assert len(public_keys_of(DOCUMENT)) == len(PUBLIC)
+    private, symmetric = EC.as_dict(private=True), OctKey.generate_key(256).as_dict(private=True)
+    for keys, why in (
+        ([*PUBLIC, private], "private or secret"),
+        ([*PUBLIC, symmetric], "private or secret"),
+        ([WEAK, ELSEWHERE], "no key to use"),
+    ):
+        with pytest.raises(Unproven, match=why):
+            public_keys_of(json.dumps({"keys": keys}).encode())

@@ -2,14 +2,17 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 
 import pytest
 
 from teamvars.security.tokens import (
     INVITATION,
     PATTERN,
+    RUNNER,
     TOKEN,
     has_invitation_form,
+    has_job_form,
     hash_token,
     is_token,
     new_token,
@@ -56,14 +59,19 @@ def test_other_text_is_no_token(text: str) -> None:
     assert not is_token(text)
 
 
-def test_the_secret_of_an_invitation_is_no_token_and_no_token_is_one() -> None:
-    secret, token = new_token(INVITATION), new_token("user")
-    assert has_invitation_form(secret)
+@pytest.mark.parametrize(
+    ("kind", "has_form"), [(INVITATION, has_invitation_form), (RUNNER, has_job_form)]
+)
+def test_what_is_for_one_purpose_is_no_token_and_no_token_is_for_it(
+    kind: str, has_form: Callable[[str], bool]
+) -> None:
+    secret, token = new_token(kind), new_token("user")
+    assert has_form(secret)
     assert not TOKEN.fullmatch(secret)
     assert not is_token(secret)
     assert TOKEN.fullmatch(token)
-    assert not has_invitation_form(token)
-    assert not has_invitation_form(f"{secret}0")
+    assert not has_form(token)
+    assert not has_form(f"{secret}0")
 
 
 @pytest.mark.parametrize("around", [" {}", "{} ", "{}\n", "x{}", "{}0"])

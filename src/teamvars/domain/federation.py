@@ -179,7 +179,7 @@ def _may_have_any(claim: str, wanted: str) -> bool:
 def _is_met(claim: str, wanted: str, said: object) -> bool:
     if not isinstance(said, str):
         return False
-    if claim != "ref" or "*" not in wanted:
+    if claim != "ref":
         return said == wanted
     found, segments = said.split("/"), wanted.split("/")
     return len(found) == len(segments) and all(

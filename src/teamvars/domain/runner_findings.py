@@ -152,8 +152,7 @@ def _of_ways(approved: Sequence[Examined], ways: Ways) -> Iterator[_Told]:
 
 def _rests_on_environment(runner: Runner) -> bool:
     spec = runner.spec
-    is_github = spec.issuer is not None and kind_of(spec.issuer) is IssuerKind.GITHUB
-    return is_github and "environment" in spec.conditions
+    return kind_of(spec.issuer or "") is IssuerKind.GITHUB and "environment" in spec.conditions
 
 
 def _named(some: Iterable[Examined]) -> str:

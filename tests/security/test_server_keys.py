@@ -1,0 +1,28 @@
+"""The keys that sign what jobs are handed: one more takes the place of another, which stays."""
+
+from msgspec.structs import replace
+
+from teamvars.protocol.server_keys import read
+from teamvars.security.keyring import generate, new_server_key, with_server_key
+from teamvars.security.server_keys import text, thumbprint
+
+
+def test_a_key_more_is_in_use_and_the_former_ones_stay() -> None:
+    before, added = generate(), new_server_key()
+    assert before.server is not None
+    assert with_server_key(replace(before, server=None), added).server == added
+    after = with_server_key(before, added).server
+    assert after is not None
+    assert after.active == added.active
+    assert after.keys == {**before.server.keys, **added.keys}
+    assert thumbprint(after) == thumbprint(added)
+
+
+def test_clients_are_told_the_former_key_only_while_nodes_sign_by_it() -> None:
+    before = generate().server
+    assert before is not None
+    after = with_server_key(replace(generate(), server=before), new_server_key()).server
+    assert after is not None
+    first, second = read(text(after, former=before.active))
+    assert [first] == read(text(after))
+    assert [second] == read(text(before))
