@@ -6,14 +6,6 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.diagnosis import (
-    CLOCK_TOLERANCE,
-    Engine,
-    Severity,
-    address_findings,
-    disk_finding,
-    engine_findings,
-)
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
@@ -196,89 +188,11 @@ def test_it_changes_nothing(served_host: ServedHost) -> None:
     assert served_host.host.succeed("audit", "head").out == before
 
 
-@pytest.mark.parametrize(
-    ("free", "severity", "text"),
-    [
-        (36_864, PROBLEM, "Only 0 MiB are free on the database's disk, and changes fail"),
-        (64 * 1024 * 1024 - 1, PROBLEM, "Only 63 MiB are free"),
-        (64 * 1024 * 1024, OK, "the database's disk has room"),
-    ],
-)
-def test_a_disk_without_room_for_changes_is_a_problem(free: int, severity: str, text: str) -> None:
-    found = disk_finding(free)
-    assert (found.severity, found.subject) == (severity, "disk")
-    assert found.text.startswith(text)
-
-
-VERSIONS = [
-    ("SQLite", (3, 51, 2), PROBLEM, "can corrupt a database with two writers. Update apsw."),
-    ("SQLite", (3, 51, 3), OK, ""),
-    ("SQLite", (3, 54, 0), OK, ""),
-    ("PostgreSQL", (14, 3), PROBLEM, "can corrupt indexes. Update to 14.4 or later, and reindex."),
-    ("PostgreSQL", (14, 4), ADVICE, "no longer gets fixes. Plan an upgrade."),
-    ("PostgreSQL", (13, 22), ADVICE, "no longer gets fixes. Plan an upgrade."),
-    ("PostgreSQL", (15, 0), OK, ""),
-]
-
-
-@pytest.mark.parametrize(("name", "version", "severity", "text"), VERSIONS)
-def test_versions_that_corrupt_data_are_told_apart(
-    name: str, version: tuple[int, ...], severity: str, text: str
-) -> None:
-    (found,) = engine_findings(Engine(name, version), 0)
-    assert found.severity == severity
-    assert found.subject == "engine"
-    assert text in found.text
-
-
-def test_settings_that_lose_acknowledged_changes_are_problems() -> None:
-    engine = Engine("PostgreSQL", (17, 0), ("fsync off", "synchronous_commit off"))
-    found = engine_findings(engine, 0)[1:]
-    assert [one.severity for one in found] == [Severity.PROBLEM] * 2
-    assert all("acknowledged changes may get lost. Turn it on." in one.text for one in found)
-
-
-def test_standbys_that_are_gone_are_a_problem() -> None:
-    (_, found) = engine_findings(Engine("PostgreSQL", (17, 0), missing_standbys=2), 0)
-    assert (found.severity, found.subject) == (Severity.PROBLEM, "standby")
-    assert "not connected: 2. No change can be committed meanwhile." in found.text
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_clocks_that_are_apart_are_a_problem_beyond_the_tolerance(sign: int) -> None:
-    now = 10 * CLOCK_TOLERANCE
-    apart = Engine("PostgreSQL", (17, 0), clock=now + sign * (CLOCK_TOLERANCE + 1))
-    assert [one.subject for one in engine_findings(apart, now)] == ["engine", "clock"]
-    within = Engine("PostgreSQL", (17, 0), clock=now + sign * CLOCK_TOLERANCE)
-    assert [one.subject for one in engine_findings(within, now)] == ["engine"]
-
-
 def test_a_postgres_that_does_not_sync_is_found_out(served_host: ServedHost) -> None:
     """The PostgreSQL of the tests is one: nobody reads its data after a crash."""
     told = served_host.host.run("doctor", "--json").json
     durability = [one for one in told if one["subject"] == "durability"]
     assert bool(durability) == ("DATABASE_URL" in served_host.host.settings)
-
-
-@pytest.mark.parametrize(
-    ("callers", "is_told"),
-    [
-        ({"127.0.0.1": 3}, True),
-        ({"127.0.0.1": 2, "::1": 2}, True),
-        ({"10.1.2.3": 50}, True),
-        ({"127.0.0.1": 2}, False),
-        ({"127.0.0.1": 50, "10.1.2.3": 1}, False),
-        ({"10.1.2.3": 50, "10.1.2.4": 50}, False),
-        ({"8.8.8.8": 50}, False),
-        ({"no address": 50}, False),
-        ({}, False),
-    ],
-)
-def test_many_callers_at_one_address_tell_of_a_proxy(
-    callers: dict[str, int], is_told: bool
-) -> None:
-    told = address_findings(callers)
-    assert [(one.severity, one.subject) for one in told] == [(ADVICE, "addresses")] * is_told
 
 
 def test_a_proxy_that_is_not_trusted_is_pointed_out_by_the_changes_it_passed_on(

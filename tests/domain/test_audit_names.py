@@ -81,6 +81,20 @@ def test_the_name_of_a_team_may_have_a_slash() -> None:
     assert names.called("teams", "New/crew") == {"team-2"}
 
 
+def test_whoever_was_invited_goes_by_the_address_until_they_have_a_name() -> None:
+    invited = [
+        entry("org-1", n, ("invitation.create", "invitations", "ou-1"), user=user, email=email)
+        for n, user, email in ((6, "user-1", "a@x"), (7, "user-2", 7), (8, None, "b@x"))
+    ]
+    named = entry("system", 9, ("user.update", "users", "user-1"), username="alice")
+    assert AuditNames(invited).of("user-1") == "a@x"
+    assert AuditNames(invited).called("users", "B@x") == set()
+    names = AuditNames([*invited, named])
+    assert [names.of(id_) for id_ in ("user-1", "user-2")] == ["alice", None]
+    assert names.called("users", "A@x") == names.called("users", "alice") == {"user-1"}
+    assert AuditNames([named, *invited]).of("user-1") == "alice"
+
+
 @pytest.mark.parametrize(
     ("type_", "id_", "details", "name"),
     [
@@ -104,7 +118,9 @@ def test_a_touched_entry_names_nothing_and_stops_nothing() -> None:
         space("org-1", 7, "ws-5", "x")._replace(details="["),
         space("org-1", 8, "ws-6", "x")._replace(subject_id=b"\xff"),  # type: ignore[arg-type]
     ]
-    names = AuditNames([*touched, *ENTRIES])
+    later = [space("org-1", 9, "ws-1", 7), space("org-1", 10, "ws-3", None)]
+    names = AuditNames([*touched, *ENTRIES, *later])
     assert names.of("ws-1") == "New/Backbone"
+    assert names.of("ws-3") == "New/network"
     assert [names.of(id_) for id_ in ("ws-4", "ws-5", "ws-6")] == [None, None, None]
     assert names.of_subject(touched[2]) is None

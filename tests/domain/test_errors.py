@@ -6,7 +6,15 @@ from string import Formatter
 
 import teamvars
 from teamvars.domain import errors
-from teamvars.domain.errors import DAMAGED_VALUE, Code, Fault, Kind, Refusal
+from teamvars.domain.errors import (
+    DAMAGED_VALUE,
+    Code,
+    Fault,
+    Kind,
+    Refusal,
+    not_found,
+    there_is_no,
+)
 
 OPEN = {
     name: blanks
@@ -55,3 +63,13 @@ def test_faults_of_one_kind_are_a_refusal_of_that_kind_and_others_make_it_invali
     unseen, forbidden = Fault(Code.NOT_FOUND, ""), Fault(Code.FORBIDDEN, "")
     assert Refusal(forbidden, forbidden).kind is Code.FORBIDDEN.kind
     assert Refusal(forbidden, unseen).kind is Kind.INVALID
+
+
+def test_who_asks_for_a_former_name_is_told_the_present_one() -> None:
+    for refusal, told in (
+        (there_is_no("team x"), "There is no team x."),
+        (there_is_no("team x", "y"), "There is no team x. It was renamed to y."),
+    ):
+        assert [fault.detail for fault in refusal.faults] == [told]
+    (hinted,), (plain,) = not_found("It is y now.").faults, not_found().faults
+    assert hinted.detail == f"{plain.detail} It is y now."
