@@ -8,11 +8,11 @@ import pytest
 
 from teamvars.security.tokens import (
     INVITATION,
+    OF_JOB,
     PATTERN,
     RUNNER,
     TOKEN,
     has_invitation_form,
-    has_job_form,
     hash_token,
     is_token,
     new_token,
@@ -60,10 +60,10 @@ def test_other_text_is_no_token(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "has_form"), [(INVITATION, has_invitation_form), (RUNNER, has_job_form)]
+    ("kind", "has_form"), [(INVITATION, has_invitation_form), (RUNNER, OF_JOB.fullmatch)]
 )
 def test_what_is_for_one_purpose_is_no_token_and_no_token_is_for_it(
-    kind: str, has_form: Callable[[str], bool]
+    kind: str, has_form: Callable[[str], object]
 ) -> None:
     secret, token = new_token(kind), new_token("user")
     assert has_form(secret)
