@@ -77,7 +77,7 @@ def created(found: Found, grant: Grant) -> Decision[None]:
 
 def changed(found: Found, before: Grant, after: Grant) -> Decision[None]:
     """A grant becomes another."""
-    differing = PERMISSIONS.differing(before.permissions, after.permissions)
+    differing = PERMISSIONS.differing(before.custom, after.custom)
     details = others(_details(before), _details(after), differing)
     return Decision(None, (Update(before, after),), (_put(found, after, details),))
 
