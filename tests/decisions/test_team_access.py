@@ -81,6 +81,7 @@ def test_a_grant_changes_where_the_draft_says_something_new(
 ) -> None:
     known = found(to_team(), to_workspace(), THERE)
     assert actions(update(known, "tws-1", draft)) == recorded
+    assert refused(update, known, "tws-1", replace(draft, id="tws-2")) == ["id_conflict"]
 
 
 def test_access_is_taken_away_by_one_entry() -> None:

@@ -72,6 +72,9 @@ def test_only_what_a_draft_names_becomes_another() -> None:
 def test_the_owners_team_keeps_its_name_and_stays() -> None:
     known = found(to_team(OWNERS), USERS)
     assert refused(update, known, "team-0", RENAMED) == ["owners_is_permanent"]
+    same = TeamDraft(id="team-0", name="owners")
+    assert actions(update(known, "team-0", same)) == []
+    assert refused(update, known, "team-0", TeamDraft(id="team-1")) == ["id_conflict"]
     assert refused(delete, known, "team-0") == ["owners_is_permanent"]
 
 

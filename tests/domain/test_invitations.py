@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.domain.invitations import Delivery, Invitation, Invited
-from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.domain.users import User
 
 NEW = User("user-1", "carol", "carol@example.com", site_admin=False, placeholder=True)
@@ -70,3 +70,9 @@ def test_only_who_waits_and_has_an_address_lacks_a_link(
     membership: Membership, lacks: bool
 ) -> None:
     assert membership.lacks_link(6) is lacks
+
+
+def test_each_team_is_looked_up_once_and_none_whose_item_is_at_fault() -> None:
+    assert InvitationDraft(team_ids=["team-1", None, "team-0", "team-1"]).wanted() == [
+        *("team-1", "team-0")
+    ]

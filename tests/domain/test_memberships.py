@@ -35,3 +35,9 @@ def test_an_owner_has_accepted_and_is_not_disabled() -> None:
 def test_every_address_makes_names_that_a_user_can_have(email: str) -> None:
     assert is_username(username_for(email))
     assert is_username(other_username_for(email))
+
+
+def test_an_address_that_may_be_a_name_is_the_name() -> None:
+    longest = f"{'a' * 60}@{'b' * 29}"
+    assert is_username(longest)
+    assert username_for(longest) == longest

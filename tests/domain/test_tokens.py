@@ -76,6 +76,7 @@ def test_a_time_is_stored_to_the_microsecond(at: datetime) -> None:
         (TokenDraft("d" * (MAX_DESCRIPTION_CHARACTERS + 1)), None, ["description"]),
         (TokenDraft(expired_at="1970-01-01T00:00:02Z"), None, []),
         (TokenDraft(expired_at="1970-01-01T00:00:02Z"), 2_000_000, []),
+        (TokenDraft(expired_at="1970-01-01T00:00:02"), 2_000_000, []),
         (TokenDraft(expired_at="1970-01-01T00:00:02Z"), 1_999_999, ["expired-at"]),
     ],
 )

@@ -133,6 +133,8 @@ def test_every_fault_is_told_at_once_those_of_the_document_first() -> None:
     )
     with pytest.raises(Refusal) as refusal:
         draft.applied_to(replace(MADE, value=None, sensitive=True), "v-1", [more])
+    longest = VariableDraft(description="x" * MAX_DESCRIPTION_CHARACTERS)
+    assert longest.applied_to(MADE, "v-1").description == longest.description
     assert [(fault.code, fault.pointer) for fault in refusal.value.faults] == [
         (Code.WRONG_TYPE, "/data/attributes/hcl"),
         (Code.WORKSPACE_FULL, "/data"),
@@ -175,6 +177,31 @@ def test_code_is_a_value_that_the_request_makes_code_and_that_can_be_read(
     if code is not None:
         assert code.text == after.value
         assert code.pointer.removeprefix("/data/attributes/") in bears_on_it
+
+
+AT = "/data/attributes"
+
+
+@pytest.mark.parametrize(
+    ("draft", "pointer"),
+    [
+        (VariableDraft(value="1", hcl=True), None),
+        (VariableDraft(value="1", hcl=True, category=Category.ENV), None),
+        (VariableDraft(value="1", hcl=True, category=Category.TOOL), f"{AT}/value"),
+        (VariableDraft(hcl=True, category=Category.TOOL), f"{AT}/hcl"),
+        (VariableDraft(category=Category.TOOL), None),
+        (VariableDraft(value="1", category=Category.TOOL), None),
+    ],
+)
+def test_a_new_variable_is_code_if_the_request_says_so_and_can_be_read(
+    draft: VariableDraft, pointer: str | None
+) -> None:
+    code = draft.code(None)
+    assert (code and code.pointer) == pointer
+    elsewhere = replace(draft, faults=(Fault(Code.INVALID_VALUE, "", pointer=f"{AT}/key"),))
+    assert elsewhere.code(None) == code
+    unread = replace(draft, faults=(Fault(Code.INVALID_VALUE, "", pointer=f"{AT}/value"),))
+    assert unread.code(None) is None
 
 
 def test_no_value_is_shown_by_a_repr() -> None:

@@ -84,4 +84,4 @@ def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str
     An organization that has no active owner already loses none, so nothing is in its way.
     """
     owners = set(active_owners)
-    return owners if owners and owners <= set(removed) else set()
+    return owners if owners <= set(removed) else set()
