@@ -31,9 +31,8 @@ OF_KEY = replace(SPEC, issuer=None, conditions={}, public_key=KEY)
 
 def runner(spec: RunnerSpec = SPEC, approved: RunnerSpec | None = None, version: int = 1) -> Runner:
     """Of whose first version that was approved, or nothing."""
-    approval = approved and Approval(
-        1, approved, frozenset(), "", ApprovalMode.OPERATOR, 0, "root", "ak-1", b""
-    )
+    made = ApprovalMode.OPERATOR, 0, "root", "ak-1", b""
+    approval = None if approved is None else Approval(1, approved, frozenset(), "", *made)
     return Runner("run-1", "org-1", version, spec, 0, approval=approval)
 
 
