@@ -251,7 +251,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *service.discovery_routes(),
         *organizations.routes(all_services.organizations, dialect),
         *workspaces.directory_routes(all_services.workspaces),
-        *VariableRoutes(all_services.variables, dialect).directory_routes(),
+        *VariableRoutes(all_services.variables, dialect).directory_routes(all_services.workspaces),
         *users.routes(all_services.users),
         *teams.routes(all_services.teams, dialect),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),

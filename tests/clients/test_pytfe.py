@@ -23,10 +23,12 @@ from pytfe.models import (
     TeamWorkspaceAccessUpdateOptions,
     VariableCreateOptions,
     VariableUpdateOptions,
+    WorkspaceAddTagsOptions,
     WorkspaceCreateOptions,
     WorkspaceListOptions,
     WorkspaceLockOptions,
 )
+from pytfe.models.common import Tag
 from pytfe.models.team import OrganizationAccessOptions, TeamIncludeOpt
 from pytfe.models.team_workspace_access import TeamWorkspaceAccessType
 
@@ -170,8 +172,12 @@ def test_it_looks_for_workspaces_and_sees_who_has_locked_one(
     for wildcard, names in (("net*", ["network"]), ("*pay*", [])):
         found = client.workspaces.list(organization, WorkspaceListOptions(wildcard_name=wildcard))
         assert [one.name for one in found] == names
-    with pytest.raises(TFEError, match="search"):
-        list(client.workspaces.list(organization, WorkspaceListOptions(tags="prod")))
+    assert list(client.workspaces.list(organization, WorkspaceListOptions(tags="prod"))) == []
+    client.workspaces.add_tags(workspace, WorkspaceAddTagsOptions(tags=[Tag(name="prod")]))
+    (tagged,) = client.workspaces.list(organization, WorkspaceListOptions(tags="prod"))
+    assert (tagged.name, tagged.tag_names) == ("network", ["prod"])
+    with pytest.raises(TFEError, match="filter"):
+        list(client.workspaces.list(organization, WorkspaceListOptions(project_id="prj-1")))
     client.workspaces.lock(workspace, WorkspaceLockOptions(reason="mine"))
     locked = client.workspaces.read_by_id(workspace)
     assert locked.locked_by is not None

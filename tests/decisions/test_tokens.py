@@ -12,6 +12,7 @@ from teamvars.decisions.needs import (
     OwnedAlone,
     OwnerStreams,
     TeamCalled,
+    TeamTokensPage,
     TokensIssued,
     TokensOf,
     TokenWithId,
@@ -21,7 +22,7 @@ from teamvars.decisions.needs import (
     UserWithId,
 )
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, revoke
+from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, of_teams, revoke
 from teamvars.decisions.users import (
     Disabling,
     changed,
@@ -31,15 +32,19 @@ from teamvars.decisions.users import (
     rename,
 )
 from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
+    DESCRIPTION_TAKEN,
     LIFETIME,
     MAX_LIVE_TOKENS,
+    DescribedOfTeam,
     HashedToken,
     IssuedToken,
     OfOrganization,
     OfTeam,
     OfUser,
     OwnerName,
+    TeamTokenSearch,
     Token,
     TokenDraft,
     TokenOwner,
@@ -86,6 +91,32 @@ def test_a_teams_new_token_takes_the_place_of_all_there_were() -> None:
     assert decision.answer.token.expires_at == NOW + LIFETIME
 
 
+def test_tokens_of_a_team_with_a_description_stay_and_are_made_beside_it() -> None:
+    described = replace(OLD, id="at-3", description="ci")
+    known = found(to_team(), {TokensOf(OF_TEAM): (OLD, described), LiveTokensOf(OF_TEAM): 2})
+    single = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
+    assert single.writes[0] == Delete(HashedToken, ("at-2",))
+    assert [action for _, action in actions(single)] == ["token.revoke", "token.create"]
+    assert newest(known, OfTeam("team-1")) == OLD
+    assert end_all(known, OfTeam("team-1")).writes == (Delete(HashedToken, ("at-2",)),)
+
+    beside = make(known, DescribedOfTeam("team-1"), TokenDraft(description="night"), FRESH)
+    assert beside.writes == (Insert(HashedToken(beside.answer.token, b"hash")),)
+    assert beside.taken is DESCRIPTION_TAKEN
+    full = found(to_team(), {LiveTokensOf(OF_TEAM): MAX_LIVE_TOKENS})
+    codes = ["missing_member", "too_many_items"]
+    assert refused(make, full, DescribedOfTeam("team-1"), TokenDraft(), FRESH) == codes
+
+
+def test_owners_alone_list_the_tokens_of_all_teams() -> None:
+    wanted, page = TeamTokenSearch(), Page()
+    there = {TeamTokensPage("org-1", wanted, page): Paged([OLD], 1)}
+    assert of_teams(found(to_acme(), there), "acme", wanted, page).items == [OLD]
+    assert refused(of_teams, found(to_acme(owner=False), there), "acme", wanted, page) == [
+        "forbidden"
+    ]
+
+
 def test_there_are_only_so_many_live_tokens() -> None:
     full = MINE | {LiveTokensOf(OWN): MAX_LIVE_TOKENS}
     assert refused(make, found(full), OfUser("user-1"), TokenDraft(), FRESH) == ["too_many_items"]
@@ -99,6 +130,7 @@ def test_there_are_only_so_many_live_tokens() -> None:
     [
         (OfUser("user-2"), {}, "not_found"),
         (OfTeam("team-1"), to_team(owner=False), "forbidden"),
+        (DescribedOfTeam("team-1"), to_team(owner=False), "forbidden"),
         (OfTeam("team-1"), to_team(owner=False, inside=False), "not_found"),
         (OfOrganization("acme"), to_acme(owner=False), "forbidden"),
     ],

@@ -74,6 +74,7 @@ NO_STATE = table([(EVERYONE, 404), (NOBODY, 401)])
 REFUSE_STATE = table(
     [(NOBODY, 401), ((*OUTSIDE, *PLAIN), 404), (("reader", *WRITERS, *OWNERS), 422)]
 )
+FORBIDDEN = table([(EVERYONE, 403), (NOBODY, 401)])
 WHATEVER_IS_VISIBLE = table([(EVERYONE, 200), (NOBODY, 401)])
 MEMBERS_ALONE = (*PLAIN, "reader", *WRITERS)
 OWN_INVITATION = table(
@@ -93,6 +94,7 @@ SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
 # The statuses of §6; 200 stands for whichever success the route has.
 VARS = "/api/v2/workspaces/{workspace_id}/vars"
+NAMED_VARS = "/api/v2/vars"
 VARIABLE = VARS + "/{variable_id}"
 MEMBERS = "/api/v2/teams/{team_id}/relationships/"
 ORGANIZATIONS = "/api/v2/organizations"
@@ -170,6 +172,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", CONSUMERS): REFUSE_STATE,
     ("PATCH", CONSUMERS): REFUSE_STATE,
     ("DELETE", CONSUMERS): REFUSE_STATE,
+    ("GET", NAMED_VARS): READ_VARIABLES,
     ("GET", WORKSPACE + "/current-state-version"): NO_STATE,
     ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
@@ -187,6 +190,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", LINKED_BINDINGS): MANAGE_WORKSPACE,
     ("PATCH", LINKED_BINDINGS): MANAGE_WORKSPACE,
     ("GET", "/api/v2/account/details"): WHATEVER_IS_VISIBLE,
+    ("PATCH", "/api/v2/account/update"): FORBIDDEN,
     ("GET", USER): SEE_MEMBERS,
     ("GET", TEAMS): SEE_MEMBERS,
     ("POST", TEAMS): OWN_ORGANIZATION,
@@ -216,6 +220,9 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", TEAM + TOKEN_OF): OWN_ORGANIZATION,
     ("POST", TEAM + TOKEN_OF): OWN_ORGANIZATION,
     ("DELETE", TEAM + TOKEN_OF): OWN_ORGANIZATION,
+    ("GET", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
+    ("POST", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
+    ("GET", ORGANIZATION + "/team-tokens"): OWN_ORGANIZATION,
     ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
@@ -422,6 +429,14 @@ def directory_document(method: str, template: str, target: Ids) -> object:
         return access_document(target["team_id"], target["workspace_id"])
     if method == "PATCH" and template == ACCESS:
         return {"data": {"type": "team-workspaces"}}
+    return document_of_tags(method, template, target)
+
+
+def document_of_tags(method: str, template: str, target: Ids) -> object:
+    """As `document`, for tags, and tokens with a description."""
+    if method == "POST" and template == TEAM + TOKEN_OF + "s":
+        described = {"description": uuid4().hex}
+        return {"data": {"type": "authentication-tokens", "attributes": described}}
     if method != "GET" and template.startswith((TAG, TAGS)):
         type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
         return {"data": [{"type": type_, "id": target[id_]}]}
@@ -486,6 +501,9 @@ async def ask(
     path = filled(template, target)
     if route == ("GET", ACCESSES):
         path += f"?filter[workspace][id]={target['workspace_id']}"
+    if route == ("GET", NAMED_VARS):
+        path += f"?filter[organization][name]={target['organization']}"
+        path += f"&filter[workspace][name]={target['workspace']}"
     if route == ("DELETE", ORGANIZATION):
         path += "?force=true"
     body = document(method, template, target, member)

@@ -188,7 +188,10 @@ def test_what_a_request_cannot_lack_is_marked_and_nothing_else(document: Any) ->
         for parameter in operation.parameters
         if parameter["required"] and parameter["in"] != "path"
     }
-    assert marked == set()
+    assert marked == {
+        ("GET /api/v2/vars", "filter[organization][name]"),
+        ("GET /api/v2/vars", "filter[workspace][name]"),
+    }
     of_paths = [
         parameter
         for operation in operations(document)
@@ -463,8 +466,13 @@ def needed(operation: Operation, ids: Mapping[str, str]) -> str:
     """The query without which the operation has nothing to show, or is refused."""
     if operation.has("force"):
         return "?force=true"
-    name = "filter[workspace][id]"
-    return f"?{name}={ids['workspace_id']}" if operation.has(name) else ""
+    named = {
+        "filter[workspace][id]": ids["workspace_id"],
+        "filter[workspace][name]": ids["workspace"],
+        "filter[organization][name]": ids["organization"],
+    }
+    said = [f"{name}={text}" for name, text in named.items() if operation.has(name)]
+    return f"?{'&'.join(said)}" if said else ""
 
 
 def of_tenant(text: str, ids: Mapping[str, str]) -> str:

@@ -55,7 +55,16 @@ def reading(method: str = "GET") -> list[Route]:
     return [route for route in routes() if route.method == method]
 
 
-ALWAYS = {"/api/v2/team-workspaces": "filter[workspace][id]"}
+def always(tenant: Tenant, template: str) -> dict[str, str]:
+    """The parameters that a route cannot do without."""
+    named = {
+        "filter[organization][name]": tenant.organization,
+        "filter[workspace][name]": "network",
+    }
+    return {
+        "/api/v2/team-workspaces": {"filter[workspace][id]": tenant.workspaces["network"]},
+        "/api/v2/vars": named,
+    }.get(template, {})
 
 
 def parameters(route: Route) -> list[str]:
@@ -80,10 +89,9 @@ def path_to(tenant: Tenant, template: str) -> str:
 
 def search(tenant: Tenant, template: str, *pairs: tuple[str, str]) -> str:
     """As `path_to`, with a query, and what the route cannot do without."""
-    needed = ALWAYS.get(template)
-    if needed is not None and needed not in dict(pairs):
-        pairs = (*pairs, (needed, tenant.workspaces["network"]))
-    return f"{path_to(tenant, template)}?{urlencode(pairs)}"
+    said = dict(pairs)
+    needed = ((name, text) for name, text in always(tenant, template).items() if name not in said)
+    return f"{path_to(tenant, template)}?{urlencode((*pairs, *needed))}"
 
 
 async def status(tenant: Tenant, path: str, caller: str = "owner") -> int:

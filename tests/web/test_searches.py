@@ -8,7 +8,7 @@ from teamvars.web.http.routes import Route
 from tests.support.deployment import Deployment
 from tests.support.exchanging import caller_of
 from tests.support.tenant import Tenant, build_tenant
-from tests.web.test_parameters import path_to, reading, search
+from tests.web.test_parameters import always, path_to, reading, search
 
 # What narrows lists at HCP Terraform, as its documentation and today's clients have it.
 NARROWING = (
@@ -63,7 +63,7 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
         document = answer.json()
         if answer.status_code == 400:
             assert [one["source"]["parameter"] for one in document["errors"]] == [name]
-        elif name == "filter[workspace][id]":
+        elif name in always(shared, route.template):
             assert answer.status_code == 404
         elif name in EXCLUDING:
             plain = await shared.call(caller, "GET", search(shared, route.template))
@@ -78,7 +78,8 @@ async def test_an_empty_search_looks_for_nothing_and_is_let_be(
 ) -> None:
     shared, caller = await caller_of(shared, route)
     plain = await shared.call(caller, "GET", search(shared, route.template))
-    empty = "&".join(f"{quote(name)}=" for name in NARROWING if name != "filter[workspace][id]")
+    needed = always(shared, route.template)
+    empty = "&".join(f"{quote(name)}=" for name in NARROWING if name not in needed)
     path = search(shared, route.template)
     answer = await shared.call(caller, "GET", f"{path}{'' if path.endswith('?') else '&'}{empty}")
     assert answer.status_code == plain.status_code

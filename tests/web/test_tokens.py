@@ -206,10 +206,9 @@ async def test_an_empty_type_counts_as_absent_as_clients_send_it(tenant: Tenant)
     document = {"data": {"type": "", "attributes": {"description": "robot"}}}
     for who, path in (
         ("owner", organization_path(tenant)),
-        ("owner", team_path(tenant)),
+        ("owner", f"{team_path(tenant)}s"),
         ("plain", user_path(tenant)),
     ):
-        assert await made(tenant, who, path, {"data": {"type": ""}})
         assert (await made(tenant, who, path, document))["attributes"]["description"] == "robot"
 
 
@@ -238,7 +237,6 @@ async def test_every_fault_of_a_new_token_is_named_at_once(
     tenant: Tenant, document: object, expected: list[object]
 ) -> None:
     for who, path in (
-        ("owner", team_path(tenant)),
         ("owner", organization_path(tenant)),
         ("plain", user_path(tenant)),
     ):
@@ -259,6 +257,101 @@ async def test_a_token_says_who_made_it_and_of_a_team_whose_it_is(tenant: Tenant
     headers = {"Authorization": f"Bearer {secret}"}
     by_robot = await tenant.call(None, "POST", team_path(tenant), headers=headers)
     assert by_robot.json()["data"]["relationships"]["created-by"] == {"data": None}
+
+
+def described(what: str, **attributes: object) -> dict[str, Any]:
+    return token_document("", description=what, **attributes)
+
+
+async def tokens_of_teams(tenant: Tenant, query: str = "") -> list[str | None]:
+    """The descriptions of all tokens of teams that there are."""
+    path = f"/organizations/{tenant.organization}/team-tokens{query}"
+    answer = await tenant.call("owner", "GET", path)
+    assert answer.status_code == 200, answer.text
+    return [one["attributes"]["description"] for one in answer.json()["data"]]
+
+
+async def test_a_team_has_tokens_with_descriptions_beside_the_one_without(tenant: Tenant) -> None:
+    many, target = f"{team_path(tenant)}s", f"/organizations/{tenant.organization}"
+    first = await made(tenant, "owner", many, described("ci"))
+    await made(tenant, "owner", many, described("night"))
+    single = await made(tenant, "owner", team_path(tenant))
+    assert await status(tenant, first["attributes"]["token"], target) == 200
+    assert (await tenant.call("owner", "GET", team_path(tenant))).json()["data"]["id"] == (
+        single["id"]
+    )
+    listed = (await tenant.call("owner", "GET", many)).json()
+    assert [one["attributes"]["description"] for one in listed["data"]] == ["ci", "night", None]
+    assert listed["meta"]["pagination"]["total-count"] == 3
+    team = {"data": {"id": tenant.teams["crew"], "type": "teams"}}
+    assert all(one["relationships"]["team"] == team for one in listed["data"])
+
+    await made(tenant, "owner", team_path(tenant))
+    assert await status(tenant, single["attributes"]["token"], target) == 401
+    assert (await tenant.call("owner", "DELETE", team_path(tenant))).status_code == 204
+    assert (await tenant.call("owner", "GET", team_path(tenant))).status_code == 404
+    assert await status(tenant, first["attributes"]["token"], target) == 200
+    one = f"/authentication-tokens/{first['id']}"
+    assert (await tenant.call("owner", "DELETE", one)).status_code == 204
+    assert await status(tenant, first["attributes"]["token"], target) == 401
+    await made(tenant, "owner", many, described("ci"))
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_a_description_is_a_teams_once_and_tells_its_tokens_apart(tenant: Tenant) -> None:
+    many, at = f"{team_path(tenant)}s", "/data/attributes/description"
+    await made(tenant, "owner", many, described("ci"))
+    again = await tenant.call("owner", "POST", many, described("ci"))
+    assert faults(again) == [("422", "name_taken", at)]
+    await made(tenant, "owner", f"{team_path(tenant, 'readers')}s", described("ci"))
+    for document, code in (
+        (None, "missing_member"),
+        (described(""), "invalid_value"),
+        (token_document(description=1), "wrong_type"),
+    ):
+        assert faults(await tenant.call("owner", "POST", many, document)) == [("422", code, at)]
+    single = await tenant.call("owner", "POST", team_path(tenant), described("ci"))
+    assert faults(single) == [("422", "invalid_value", at)]
+    assert f"{many}" in single.json()["errors"][0]["detail"]
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_tokens_with_a_description_race_for_it_and_one_is_made(tenant: Tenant) -> None:
+    many = f"{team_path(tenant)}s"
+    racing = [tenant.call("owner", "POST", many, described("ci")) for _ in range(4)]
+    statuses = [answer.status_code for answer in await asyncio.gather(*racing)]
+    assert sorted(statuses) == [201, 422, 422, 422]
+
+
+async def test_owners_list_the_tokens_of_all_teams_in_the_order_they_ask_for(
+    tenant: Tenant,
+) -> None:
+    await let_members(tenant, "writers", may=True)
+    for who, team, what, end in (
+        ("owner", "readers", "b", "2040-01-01T00:00:00Z"),
+        ("writer", "writers", "a", "2041-01-01T00:00:00Z"),
+        ("owner", "crew", "c", "2039-01-01T00:00:00Z"),
+    ):
+        document = described(what, **{"expired-at": end})
+        await made(tenant, who, f"{team_path(tenant, team)}s", document)
+    # Those of the tenant have none.
+    for query, expected in {
+        "": ["b", "a", "c"],
+        "sort=team-name": ["c", "b", "a"],
+        "sort=-team-name": ["a", "b", "c"],
+        "sort=expired-at": ["c", "b", "a"],
+        "sort=-expired-at": ["a", "b", "c"],
+        "sort=created-by": ["b", "c", "a"],
+        "sort=-created-by": ["a", "c", "b"],
+        "q=CR": ["c"],
+        "q=ers&sort=team-name": ["b", "a"],
+    }.items():
+        found = await tokens_of_teams(tenant, f"?{query}")
+        assert [one for one in found if one] == expected, query
+    assert (await tokens_of_teams(tenant, "?q=nobody")) == []
+    for query in ("sort=name", "filter[expiry_status]=expired"):
+        path = f"/organizations/{tenant.organization}/team-tokens?{query}"
+        assert (await tenant.call("owner", "GET", path)).status_code == 400
 
 
 async def let_members(tenant: Tenant, team: str, may: bool) -> None:

@@ -147,6 +147,7 @@ LOOK_UPS: LookUps = {
     needs.TokenWithId: _by_fields(tokens.get),
     needs.TokensOf: _by_fields(tokens.of_owner),
     needs.TokensPage: _by_fields(tokens.page_of_owner),
+    needs.TeamTokensPage: _by_fields(tokens.page_of_teams),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
     needs.TokensIssued: _by_fields(tokens.meant),
 }

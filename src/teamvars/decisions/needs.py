@@ -14,7 +14,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
-from teamvars.domain.tokens import IssuedToken, Token, TokenOwner
+from teamvars.domain.tokens import IssuedToken, TeamTokenSearch, Token, TokenOwner
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, WorkspaceRecord
 
@@ -238,6 +238,14 @@ class TokensPage(Need[Paged[Token]], frozen=True):
     """A page of the tokens of one owner, as `TokensOf`."""
 
     owner: TokenOwner
+    page: Page
+
+
+class TeamTokensPage(Need[Paged[Token]], frozen=True):
+    """A page of the tokens of an organization's teams."""
+
+    organization_id: str
+    wanted: TeamTokenSearch
     page: Page
 
 

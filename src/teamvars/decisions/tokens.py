@@ -12,6 +12,7 @@ from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
     TeamCalled,
+    TeamTokensPage,
     TokensIssued,
     TokensOf,
     TokensPage,
@@ -38,8 +39,10 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
+    DESCRIPTION_TAKEN,
     EXPIRY_RULE,
     MAX_LIVE_TOKENS,
+    DescribedOfTeam,
     HashedToken,
     IssuedToken,
     NewToken,
@@ -47,6 +50,7 @@ from teamvars.domain.tokens import (
     OfTeam,
     OfUser,
     OwnerName,
+    TeamTokenSearch,
     Token,
     TokenDraft,
     TokenOwner,
@@ -82,16 +86,18 @@ def create(
 
 
 def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decision[NewToken]:
-    """A new token; of a team or organization it takes the place of all there were.
+    """A new token; it takes the place of the one that an organization has, and of that of a team
+    without a description.
 
     A user's ends no later than the one it is made with. Refuses: forbidden, every fault of the
-    draft, and too many live tokens.
+    draft, a description that another of the team's has, and too many live tokens.
     """
     owner = managed(found, whose)
-    is_user = owner.kind == "user"
-    latest = _own_end(found) if is_user else None
-    surplus = _surplus(found, owner) if is_user else []
-    refuse_all([*draft.all_faults(found.now, latest), *surplus])
+    is_one = isinstance(whose, OfOrganization | OfTeam)
+    latest = _own_end(found) if owner.kind == "user" else None
+    surplus = [] if is_one else _surplus(found, owner)
+    faults = [*draft.all_faults(found.now, latest), *draft.description_faults(whose)]
+    refuse_all([*faults, *surplus])
     token = Token(
         id=fresh.id,
         owner_kind=owner.kind,
@@ -102,14 +108,14 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
         description=draft.description or "",
         created_by=found.caller.user_id,
     )
-    former = [] if is_user else found.of(TokensOf(owner))
-    made = created(found, token, fresh)
+    former = _only(found, whose, owner) if is_one else []
+    made = replace(created(found, token, fresh), taken=None if is_one else DESCRIPTION_TAKEN)
     return together(made.answer, *(revoked(found, one) for one in former), made)
 
 
 def end_all(found: Found, whose: Whose) -> Decision[None]:
-    """Revokes the token of a team or organization. Refuses: forbidden, there is none."""
-    tokens = found.of(TokensOf(managed(found, whose)))
+    """Revokes the one token of a team or organization. Refuses: forbidden, there is none."""
+    tokens = _only(found, whose, managed(found, whose))
     if not tokens:
         raise not_found()
     return together(None, *(revoked(found, token) for token in tokens))
@@ -164,7 +170,7 @@ def managed(found: Found, whose: Whose) -> TokenOwner:
             granted.require_owner()
             id_ = granted.organization.id
             return TokenOwner("organization", id_, id_)
-        case OfTeam(id_):
+        case OfTeam(id_) | DescribedOfTeam(id_):
             found.of(ToTeam(id_)).require_manage_token()
             return TokenOwner("team", id_, id_)
         case OfUser(id_):
@@ -180,8 +186,8 @@ def page(found: Found, whose: Whose, wanted: Page) -> Paged[Token]:
 
 
 def newest(found: Found, whose: Whose) -> Token:
-    """The token of a team or organization. Refuses: forbidden, there is none."""
-    tokens = found.of(TokensOf(managed(found, whose)))
+    """The one token of a team or organization. Refuses: forbidden, there is none."""
+    tokens = _only(found, whose, managed(found, whose))
     if not tokens:
         raise not_found()
     return tokens[-1]
@@ -199,6 +205,19 @@ def own(found: Found, token_id: str) -> Token:
     elif not found.of(ToOrganizationWithId(token.owner_id)).is_owner:
         raise not_found()
     return token
+
+
+def of_teams(found: Found, organization: str, wanted: TeamTokenSearch, some: Page) -> Paged[Token]:
+    """A page of the tokens of an organization's teams, expired ones too. Refuses: forbidden."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    return found.of(TeamTokensPage(granted.organization.id, wanted, some))
+
+
+def _only(found: Found, whose: Whose, owner: TokenOwner) -> Sequence[Token]:
+    """What a new one takes the place of, oldest first; operators may have made several."""
+    tokens = found.of(TokensOf(owner))
+    return [one for one in tokens if not (isinstance(whose, OfTeam) and one.description)]
 
 
 def _called(found: Found, named: OwnerName) -> TokenOwner:

@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeGuard
 
 import msgspec
 
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Fault, invalid
+from teamvars.domain.errors import Code, Fault, invalid
 from teamvars.domain.times import LATEST, microseconds, moment
 from teamvars.kernel import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
 EXPIRY_RULE = "at the latest 9999-12-31T23:59:59Z"
+DESCRIPTION_TAKEN = Fault(
+    Code.NAME_TAKEN,
+    "The team has a token with this description.",
+    pointer="/data/attributes/description",
+)
 MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
 
@@ -79,7 +85,14 @@ class OfOrganization(msgspec.Struct, frozen=True):
 
 
 class OfTeam(msgspec.Struct, frozen=True):
-    """The token of a team."""
+    """The token of a team that has no description."""
+
+    id: str
+    kind = "team"
+
+
+class DescribedOfTeam(msgspec.Struct, frozen=True):
+    """The tokens of a team, of which it has any number with a description."""
 
     id: str
     kind = "team"
@@ -92,8 +105,27 @@ class OfUser(msgspec.Struct, frozen=True):
     kind = "user"
 
 
-Whose = OfOrganization | OfTeam | OfUser
-"""Whose tokens a caller speaks of. A user has any number, a team and an organization one."""
+Whose = OfOrganization | OfTeam | DescribedOfTeam | OfUser
+"""Whose tokens a caller speaks of: one of an organization or a team, or any number of them."""
+
+
+class TokenOrder(StrEnum):
+    """What a list of tokens of several teams is ordered by."""
+
+    TEAM = "team-name"
+    MAKER = "created-by"
+    END = "expired-at"
+    USE = "last-used-at"
+
+
+class TeamTokenSearch(msgspec.Struct, frozen=True):
+    """Which tokens of teams are wanted, by a part of a team's name, and in which order; without one
+    the oldest comes first.
+    """
+
+    part: str = ""
+    order: TokenOrder | None = None
+    is_reversed: bool = False
 
 
 class IssuedToken(msgspec.Struct, frozen=True):
@@ -173,6 +205,24 @@ class TokenDraft(msgspec.Struct, frozen=True):
             )
             faults.append(invalid("expired-at", detail))
         return faults
+
+    def description_faults(self, whose: Whose) -> list[Fault]:
+        """A fault of a team's token that has a description and should have none, or the reverse."""
+        if isinstance(whose, OfTeam) and self.description:
+            detail = f"This token has none: POST to {described_path(whose.id)} makes others."
+            return [invalid("description", detail)]
+        if not isinstance(whose, DescribedOfTeam) or self.description:
+            return []
+        if any(fault.pointer == DESCRIPTION_TAKEN.pointer for fault in self.faults):
+            return []
+        code = Code.MISSING_MEMBER if self.description is None else Code.INVALID_VALUE
+        detail = "A token beside others needs a description, which none of them has."
+        return [Fault(code, detail, pointer=DESCRIPTION_TAKEN.pointer)]
+
+
+def described_path(team_id: str) -> str:
+    """Where a team's tokens with descriptions are made."""
+    return f"/api/v2/teams/{team_id}/authentication-tokens"
 
 
 def stream_of(token: Token) -> str:

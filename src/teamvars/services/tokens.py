@@ -28,6 +28,7 @@ class Tokens(UseCases):
     """
 
     list_of = looks(decisions.page)
+    list_of_teams = looks(decisions.of_teams)
     show_newest = looks(decisions.newest)
     show = looks(decisions.own)
     end_all = makes(decisions.end_all)

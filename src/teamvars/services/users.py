@@ -1,16 +1,17 @@
 """Users: who calls and who is beside them, and how the operator keeps all of them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Never
 
 import msgspec
 
 from teamvars.decisions import users as decisions
 from teamvars.domain.access import Caller, WorkspaceHolders
-from teamvars.domain.errors import not_found
+from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
-from teamvars.services.house import UseCases, makes, reads
+from teamvars.services.house import UseCases, glances, makes, reads
 from teamvars.storage import access_by_name, memberships, team_access, teams, tokens, users
 from teamvars.storage.database import Transaction
 
@@ -30,6 +31,12 @@ class UserView(msgspec.Struct, frozen=True):
 
 class Users(UseCases):
     """What callers learn of users. All methods refuse unauthenticated."""
+
+    @glances
+    async def refuse_change(self, tx: Transaction, caller: Caller) -> Never:
+        """Nobody changes a user by the API. Refuses: forbidden."""
+        await self._actor(tx, caller)
+        raise forbidden("Only the operator changes a user, with 'teamvars user'.")
 
     @reads
     async def read_caller(self, tx: Transaction, caller: Caller) -> UserView:

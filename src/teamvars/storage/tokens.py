@@ -4,9 +4,18 @@ from collections.abc import Mapping
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects, Token, TokenOwner
+from teamvars.domain.times import LATEST
+from teamvars.domain.tokens import (
+    UNUSED_AFTER,
+    IssuedToken,
+    Suspects,
+    TeamTokenSearch,
+    Token,
+    TokenOrder,
+    TokenOwner,
+)
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.pages import Reading
+from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
@@ -42,6 +51,19 @@ def _token(row: Row) -> Token:
 
 
 _TOKENS = Reading(_COLUMNS, "tokens", _token)
+_TEAM_TOKENS = Reading(
+    _COLUMNS,
+    "tokens JOIN teams ON teams.id = tokens.team_id "
+    "LEFT JOIN users ON users.id = tokens.created_by",
+    _token,
+)
+# What is not there comes first, but an end, which then comes last.
+_ORDERS = {
+    TokenOrder.TEAM: "teams.name_folded",
+    TokenOrder.MAKER: "coalesce(users.username_folded, '')",
+    TokenOrder.END: f"coalesce(tokens.expires_at, {LATEST} + 1)",
+    TokenOrder.USE: "coalesce(tokens.last_used_at, 0)",
+}
 
 
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
@@ -54,6 +76,18 @@ async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged
     """A page of the tokens of one owner, as `of_owner`."""
     rest = f"WHERE {owner.kind}_id = $1"
     return await _TOKENS.paged(tx, rest, "created_at, id", [owner.id], page)
+
+
+async def page_of_teams(
+    tx: Transaction, organization_id: str, wanted: TeamTokenSearch, page: Page
+) -> Paged[Token]:
+    """A page of the tokens of an organization's teams."""
+    rest = "WHERE teams.organization_id = $1 AND teams.name_folded LIKE $2 ESCAPE '!'"
+    keys = () if wanted.order is None else (_ORDERS[wanted.order],)
+    direction = "DESC" if wanted.is_reversed else "ASC"
+    order = ", ".join(f"{key} {direction}" for key in (*keys, "tokens.created_at", "tokens.id"))
+    args = organization_id, containing(wanted.part)
+    return await _TEAM_TOKENS.paged(tx, rest, order, args, page)
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:

@@ -4,29 +4,36 @@ from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
+from teamvars.domain.pages import Paged
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
     MAX_DESCRIPTION_CHARACTERS,
+    DescribedOfTeam,
     NewToken,
     OfOrganization,
     OfTeam,
     OfUser,
+    TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenOrder,
     Whose,
 )
 from teamvars.services.tokens import Tokens
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.parameters import Parameter, choice_of, invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
-from teamvars.web.http.routes import Route
+from teamvars.web.http.routes import RequestBody, Route
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
+_OF_TEAM_DESCRIBED = "/api/v2/teams/{team_id}/authentication-tokens"
+_OF_TEAMS = "/api/v2/organizations/{organization}/team-tokens"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
 _KIND = Parameter(
@@ -45,6 +52,9 @@ _EXPIRY = Meta(
     )
 )
 _CREATE = "Create a token, shown only once; a team's or organization's replaces the old one."
+_PART = Parameter("q", "A part of the team's name.")
+_WAYS = [way for word in TokenOrder for way in (word.value, f"-{word.value}")]
+_SORT = Parameter("sort", "Oldest first unless given.", schema={"type": "string", "enum": _WAYS})
 
 Asks = Callable[[Request], tuple[Whose]]
 
@@ -115,25 +125,54 @@ TOKEN = Resource[NewToken](
     },
 )
 NEW = TOKEN.new_body(attributes={"description": "for a robot"})
+_WITHOUT_DESCRIPTION = replace(NEW, example={"data": {"type": TOKEN.type}})
 
 
 def routes(tokens: Tokens) -> list[Route]:
     """One row an operation; organizations and teams have one token, users any number."""
     do = Operations(TOKEN)
     return [
-        *_single(tokens, _OF_ORGANIZATION, _organization, "OrganizationToken", (_KIND,)),
+        *_single(tokens, _OF_ORGANIZATION, _organization, "OrganizationToken", NEW),
         *_single(
             tokens,
             _OF_TEAM,
             lambda request: (OfTeam(request.parameters["team_id"]),),
             "TeamToken",
-            (),
+            _WITHOUT_DESCRIPTION,
+        ),
+        do.lists(
+            _OF_TEAM_DESCRIBED,
+            "List the tokens of a team, oldest first; the tokens themselves are not shown.",
+            tokens.list_of,
+            shows=_listed,
+            asks=_team,
+            name="listTeamTokens",
+            may_forbid=True,
+        ),
+        do.creates(
+            _OF_TEAM_DESCRIBED,
+            "Create a token of a team with a description, shown only once; others stay.",
+            tokens.make,
+            NEW,
+            asks=_team,
+            made=_id,
+            name="createDescribedTeamToken",
+        ),
+        do.lists(
+            _OF_TEAMS,
+            "List the tokens of an organization's teams; the tokens themselves are not shown.",
+            tokens.list_of_teams,
+            shows=_listed,
+            asks=_search,
+            reads=(_PART, _SORT),
+            name="listOrganizationTeamTokens",
+            may_forbid=True,
         ),
         do.lists(
             _OF_USER,
             "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
             tokens.list_of,
-            shows=lambda page: Found([_known(one) for one in page.items], page.total),
+            shows=_listed,
             asks=_user,
             name="listUserTokens",
         ),
@@ -157,13 +196,19 @@ def routes(tokens: Tokens) -> list[Route]:
     ]
 
 
-def _single(
-    tokens: Tokens, path: str, asks: Asks, noun: str, reads: tuple[Parameter, ...]
-) -> list[Route]:
+def _single(tokens: Tokens, path: str, asks: Asks, noun: str, takes: RequestBody) -> list[Route]:
     do = Operations(TOKEN)
+    reads = (_KIND,) if path == _OF_ORGANIZATION else ()
     return [
         do.creates(
-            path, _CREATE, tokens.make, NEW, asks=asks, reads=reads, made=_id, name=f"create{noun}"
+            path,
+            _CREATE,
+            tokens.make,
+            takes,
+            asks=asks,
+            reads=reads,
+            made=_id,
+            name=f"create{noun}",
         ),
         do.reads(
             path,
@@ -191,6 +236,10 @@ def _known(token: Token) -> NewToken:
     return NewToken(token, "")
 
 
+def _listed(page: Paged[Token]) -> Found[NewToken]:
+    return Found([_known(one) for one in page.items], page.total)
+
+
 def _id(made: NewToken) -> str:
     return made.token.id
 
@@ -203,6 +252,18 @@ def _organization(request: Request) -> tuple[Whose]:
     if text_of(request, _KIND) is not None:
         raise invalid(_KIND.name, "An organization has one token, and none of another kind.")
     return (OfOrganization(request.parameters["organization"]),)
+
+
+def _team(request: Request) -> tuple[Whose]:
+    return (DescribedOfTeam(request.parameters["team_id"]),)
+
+
+def _search(request: Request) -> tuple[str, TeamTokenSearch]:
+    way = choice_of(request, _SORT)
+    order = None if way is None else TokenOrder(way.removeprefix("-"))
+    is_reversed = way is not None and way.startswith("-")
+    wanted = TeamTokenSearch(text_of(request, _PART) or "", order, is_reversed)
+    return request.parameters["organization"], wanted
 
 
 def _user(request: Request) -> tuple[Whose]:

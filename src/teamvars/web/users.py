@@ -3,9 +3,11 @@
 from teamvars.services.users import Users, UserView
 from teamvars.web.http.attributes import Attribute, Group, fixed
 from teamvars.web.http.operations import Operations
+from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Email
 from teamvars.web.http.resources import Resource
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 
 # Clients want one. It is the same for all and leads nowhere: no other server learns whom they show.
 _AVATAR = (
@@ -63,10 +65,25 @@ USER = Resource[UserView](
 
 def routes(users: Users) -> list[Route]:
     """One row an operation."""
+
+    async def update(request: Request) -> Response:
+        """Clients try to change who calls, and are told who does."""
+        await users.refuse_change(request.require_caller())
+        raise AssertionError
+
     do = Operations(USER)
     account = "/api/v2/account/details"
     return [
         do.reads(account, "Read who the token belongs to.", users.read_caller, name="readAccount"),
+        Route(
+            "PATCH",
+            "/api/v2/account/update",
+            update,
+            {},
+            may_forbid=True,
+            name="updateAccount",
+            tag=USER.tag,
+        ),
         do.reads(
             "/api/v2/users/{user_id}",
             "Read a user of an organization that the caller is in.",

@@ -14,6 +14,7 @@ import (
 var kept = map[string]reflect.Type{
 	"Organizations":           reflect.TypeFor[tfe.Organizations](),
 	"OrganizationMemberships": reflect.TypeFor[tfe.OrganizationMemberships](),
+	"OrganizationTags":        reflect.TypeFor[tfe.OrganizationTags](),
 	"OrganizationTokens":      reflect.TypeFor[tfe.OrganizationTokens](),
 	"Teams":                   reflect.TypeFor[tfe.Teams](),
 	"TeamMembers":             reflect.TypeFor[tfe.TeamMembers](),
@@ -26,10 +27,10 @@ var kept = map[string]reflect.Type{
 }
 
 // Of those, the ones that have nothing to be about: runs, states, repositories, keys of machines,
-// several tokens of a team, tokens of a restricted kind, tags.
+// tokens of a restricted kind.
 var withoutSubject = regexp.MustCompile(
 	`Capacity|RunQueue|DataRetentionPolicy|VCSConnection|SSHKey|Readme|RemoteStateConsumers` +
-		`|TeamTokens\.(List|DeleteByID)|OrganizationTokens\.(Read|Delete)WithOptions|Tag`)
+		`|OrganizationTokens\.(Read|Delete)WithOptions`)
 
 func TestEveryCallThatHasASubjectIsUsed(t *testing.T) {
 	var written []byte

@@ -1,6 +1,7 @@
 package go_tfe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,28 @@ func TestATeamHasATokenUntilItIsDeleted(t *testing.T) {
 	same(t, worksFor(t, second.Token, org), false)
 }
 
+func TestATeamHasTokensWithDescriptionsBesideTheOneWithout(t *testing.T) {
+	client := connect(t, "")
+	org := organization(t, client)
+	crew := team(t, client, org, "crew")
+	described := must(client.TeamTokens.CreateWithOptions(ctx, crew.ID, tfe.TeamTokenCreateOptions{
+		Description: tfe.String("for the night"),
+	}))(t)
+	same(t, *described.Description, "for the night")
+	must(client.TeamTokens.Create(ctx, crew.ID))(t)
+	must(client.TeamTokens.Create(ctx, crew.ID))(t)
+	same(t, worksFor(t, described.Token, org), true)
+
+	listed := must(client.TeamTokens.List(ctx, org, &tfe.TeamTokenListOptions{
+		Query: "crew", Sort: "-created-by",
+	}))(t)
+	same(t, len(listed.Items), 2)
+	same(t, listed.Items[0].Team.ID, crew.ID)
+	same(t, listed.Items[0].CreatedBy.User != nil, true)
+	done(t, client.TeamTokens.DeleteByID(ctx, described.ID))
+	same(t, worksFor(t, described.Token, org), false)
+}
+
 func TestAUserHasManyTokens(t *testing.T) {
 	client := connect(t, "")
 	me := must(client.Users.ReadCurrent(ctx))(t)
@@ -70,9 +93,7 @@ func TestAUserHasManyTokens(t *testing.T) {
 func TestOnlyTheOperatorChangesAnAccount(t *testing.T) {
 	client := connect(t, "")
 	_, err := client.Users.UpdateCurrent(ctx, tfe.UserUpdateOptions{Username: tfe.String("x")})
-	if err == nil {
-		t.Error("The username was accepted.")
-	}
+	same(t, strings.Contains(err.Error(), "Only the operator changes a user"), true)
 }
 
 // worksFor tells whether the organization can be read with a token.

@@ -237,7 +237,7 @@ def _query(parameter: Parameter) -> dict[str, Any]:
     if parameter.is_list:
         items = {"type": "array", "items": parameter.schema, "maxItems": MAX_WORDS}
         said |= {"schema": items, "style": "form", "explode": False}
-    return said
+    return {**said, "required": parameter.required}
 
 
 def _parameter(

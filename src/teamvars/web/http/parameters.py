@@ -31,6 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
     schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: _TEXT)
     is_list: bool = False
     is_indexed: bool = False
+    required: bool = False
 
 
 FLAG = {"type": "string", "enum": ["true", "false"]}

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
 from teamvars.domain.variables import VariableInWorkspace
+from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
+from teamvars.services.workspaces import Workspaces
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.idempotency import Withheld, changed
 from teamvars.web.http.negotiation import (
@@ -17,8 +20,9 @@ from teamvars.web.http.negotiation import (
     MEDIA_TYPE,
     is_known,
 )
+from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Route
+from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import NO_HEADERS, Response
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.documents import (
@@ -36,6 +40,11 @@ _DEPRECATED_FILTER = {
     "Link": f'<{DEPRECATIONS}>; rel="deprecation"; type="text/markdown"',
 }
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_VARS = "/api/v2/vars"
+_NAMED = tuple(
+    Parameter(f"filter[{noun}][name]", f"The name of the {noun}.", required=True)
+    for noun in ("organization", "workspace")
+)
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
 _WITHHELD = VariableInWorkspace.without_value
 """Whoever repeats a request is shown the value as it is now."""
@@ -100,26 +109,40 @@ class VariableRoutes:
             ),
         ]
 
-    def directory_routes(self) -> list[Route]:
-        """The same list where clients ask for variable sets as well; there are none."""
-        return [self._list(_ALL_VARS, "listAllVariables")]
+    def directory_routes(self, workspaces: Workspaces) -> list[Route]:
+        """The same list where clients ask for variable sets as well, of which there are none, and
+        where they name its workspace.
+        """
 
-    def _list(self, template: str, name: str) -> Route:
+        async def list_named(request: Request) -> Response:
+            """List all variables of a workspace that is named, as older clients do."""
+            named = ByNames(*(_name(request, one) for one in _NAMED))
+            view = await workspaces.read(request.require_caller(), named)
+            return await self._listed(request, view.workspace.id)
+
+        by_names = self._list(
+            _VARS, "listVariablesOfNamedWorkspace", list_named, reads=_NAMED, refuses=(404,)
+        )
+        return [self._list(_ALL_VARS, "listAllVariables"), by_names]
+
+    def _list(self, template: str, name: str, handler: Handler | None = None, **more: Any) -> Route:
         return Route(
             "GET",
             template,
-            self.list,
+            handler or self.list,
             {200: VariableListDocument},
             precondition=IF_NONE_MATCH,
             has_entity_tag=True,
             name=name,
+            **more,
         )
 
     async def list(self, request: Request) -> Response:
         """List all variables of a workspace, by key and category."""
-        found = await self._variables.list(
-            request.require_caller(), request.parameters["workspace_id"], self._render
-        )
+        return await self._listed(request, request.parameters["workspace_id"])
+
+    async def _listed(self, request: Request, workspace_id: str) -> Response:
+        found = await self._variables.list(request.require_caller(), workspace_id, self._render)
         known = request.header("if-none-match")
         if known is not None and is_known(known, found.entity_tag):
             return Response(304, headers={"ETag": found.entity_tag})
@@ -192,3 +215,10 @@ class VariableRoutes:
         workspace = found.workspace
         batches = (documents.variables(one, workspace, self._dialect) for one in found.batches)
         return await rendered(entity_tag(found.version, workspace, self._dialect), batches)
+
+
+def _name(request: Request, parameter: Parameter) -> str:
+    name = text_of(request, parameter)
+    if name is None:
+        raise invalid(parameter.name, f"{parameter.name} says which.")
+    return name

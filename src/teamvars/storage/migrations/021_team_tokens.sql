@@ -1,0 +1,5 @@
+-- expand, admits 1: a node that does not know of descriptions that are a team's once has one token of a
+-- team take the place of all others.
+
+-- A team has any number of tokens with a description, each once, and one without.
+CREATE UNIQUE INDEX tokens_described ON tokens (team_id, description) WHERE description <> '';
