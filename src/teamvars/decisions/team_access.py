@@ -77,8 +77,9 @@ def created(found: Found, grant: Grant) -> Decision[None]:
 
 def changed(found: Found, before: Grant, after: Grant) -> Decision[None]:
     """A grant becomes another."""
-    differing = PERMISSIONS.differing(before.custom, after.custom)
-    details = others(_details(before), _details(after), differing)
+    is_custom = after.access is AccessType.CUSTOM  # else the access says it
+    differing = PERMISSIONS.differing(before.permissions, after.permissions)
+    details = others(_details(before), _details(after), differing if is_custom else ())
     return Decision(None, (Update(before, after),), (_put(found, after, details),))
 
 
