@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Found, Need, Needs
+from teamvars.decisions.needs import ToTeam
 from teamvars.decisions.team_members import (
     ActiveOwners,
     Direction,
     LinkedBy,
     MembersChange,
     Put,
-    ToTeam,
     UserIds,
     change,
 )

@@ -1,11 +1,8 @@
 """The directory: how decisions about it are fed and carried out."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec.structs import astuple
-
-from teamvars.changes.looks import Ask, LookUps, Tools
+from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.rows import Delete, Insert, Update
@@ -36,11 +33,6 @@ from teamvars.storage import (
 from teamvars.storage.database import Statement, Transaction
 
 UNCLAIMED_AT_ONCE = 100
-
-
-def _by_fields(look: Callable[..., Awaitable[Any]]) -> Ask:
-    """Answers by what is given the fields of the need."""
-    return lambda tx, _, __, need: look(tx, *astuple(need))
 
 
 async def _who_calls(tx: Transaction, _: Tools, found: Found, __: needs.WhoCalls) -> Actor:
@@ -115,41 +107,40 @@ LOOK_UPS: LookUps = {
     needs.ToOrganizationWithId: lambda tx, _, f, n: access.organization(
         tx, f.caller, f.now, n.organization_id
     ),
-    needs.ToTeam: lambda tx, _, f, n: access.team(tx, f.caller, f.now, n.team_id),
     needs.ToWorkspaceAt: _to_workspace,
-    needs.OrganizationCalled: _by_fields(access_by_name.organization_meant),
-    needs.OrganizationWithId: _by_fields(organizations.get),
-    needs.DataKeyOf: _by_fields(organizations.data_key),
-    needs.TeamCalled: _by_fields(access_by_name.team_meant),
+    needs.OrganizationCalled: by_fields(access_by_name.organization_meant),
+    needs.OrganizationWithId: by_fields(organizations.get),
+    needs.DataKeyOf: by_fields(organizations.data_key),
+    needs.TeamCalled: by_fields(access_by_name.team_meant),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
-    needs.TeamsWithIds: _by_fields(teams.find_by_ids),
+    needs.TeamsWithIds: by_fields(teams.find_by_ids),
     needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
-    needs.GrantWithId: _by_fields(team_access.get),
+    needs.GrantWithId: by_fields(team_access.get),
     needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
     needs.DetailsOf: _details,
-    needs.TagsWithIds: _by_fields(tags.names_of),
-    needs.TagCalled: _by_fields(tags.find),
-    needs.TaggedWorkspaces: _by_fields(workspaces.tagged),
-    needs.WorkspacesWithIds: _by_fields(workspaces.find_records),
+    needs.TagsWithIds: by_fields(tags.names_of),
+    needs.TagCalled: by_fields(tags.find),
+    needs.TaggedWorkspaces: by_fields(workspaces.tagged),
+    needs.WorkspacesWithIds: by_fields(workspaces.find_records),
     needs.MembershipWithId: _membership,
-    needs.MembershipOf: _by_fields(memberships.find_of_user),
-    needs.TeamIdsOf: _by_fields(memberships.team_ids_of),
-    needs.UserWithId: _by_fields(users.find),
-    needs.UserMeant: _by_fields(users.find_one),
+    needs.MembershipOf: by_fields(memberships.find_of_user),
+    needs.TeamIdsOf: by_fields(memberships.team_ids_of),
+    needs.UserWithId: by_fields(users.find),
+    needs.UserMeant: by_fields(users.find_one),
     needs.UserCalled: _user_called,
     needs.UserAt: _user_at,
-    needs.OwnedAlone: _by_fields(users.owned_alone),
-    needs.OwnerStreams: _by_fields(users.owner_streams),
+    needs.OwnedAlone: by_fields(users.owned_alone),
+    needs.OwnerStreams: by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
     needs.LinksOfDay: _links,
-    needs.TokenWithId: _by_fields(tokens.get),
-    needs.TokensOf: _by_fields(tokens.of_owner),
-    needs.TokensPage: _by_fields(tokens.page_of_owner),
-    needs.TeamTokensPage: _by_fields(tokens.page_of_teams),
+    needs.TokenWithId: by_fields(tokens.get),
+    needs.TokensOf: by_fields(tokens.of_owner),
+    needs.TokensPage: by_fields(tokens.page_of_owner),
+    needs.TeamTokensPage: by_fields(tokens.page_of_teams),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
-    needs.TokensIssued: _by_fields(tokens.meant),
+    needs.TokensIssued: by_fields(tokens.meant),
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from teamvars.decisions import Found, Need
 from teamvars.domain.errors import Refusal
@@ -50,9 +51,11 @@ async def answered(
             return await look(tx, tools, found, need)
         lookup, args = look.ask(found, need)
         (rows,) = await tx.look_up_each(lookup, [args])
-        answer = look.read(found, need, rows)
+        return look.read(found, need, rows)
     except Refusal as refusal:
         return refusal
-    if look.locks and answer.may_change:
-        found.streams[answer.stream.id] = answer.stream
-    return answer
+
+
+def by_fields(look: Callable[..., Awaitable[Any]]) -> Ask:
+    """Answers by what is given the fields of the need."""
+    return lambda tx, _, __, need: look(tx, *astuple(need))

@@ -116,16 +116,19 @@ class Runner:
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""
 
-        async def look(tx: Transaction) -> None:
-            found = self._found(change.caller)
-            while not found.streams:
+        async def see(tx: Transaction) -> None:
+            found, has_right = self._found(change.caller), False
+            while not has_right:
                 try:
                     change.decide(found)
                     return
                 except Needs as needs:
-                    await self._look_up(tx, found, needs.need)
+                    need = needs.need
+                await self._look_up(tx, found, need)
+                locks = getattr(LOOK_UPS[type(need)], "locks", False)
+                has_right = locks and getattr(found.answers[need], "may_change", False)
 
-        await self._database.query(look)
+        await self._database.query(see)
 
     async def _make(self, change: Change[T], known: Known) -> T:
         caller, subject = change.caller, change.subject

@@ -1,10 +1,10 @@
 """Runners and what jobs are handed: how decisions about them are fed and carried out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from teamvars.changes.looks import LookUps, Tools
+from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write
 from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (
@@ -32,25 +32,9 @@ from teamvars.decisions.runners import (
 from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.errors import TRAIL_ALTERED, Refusal, not_found
-from teamvars.domain.runners import Runner
-from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage import organizations, runners, streams, variables, workspaces
 from teamvars.storage.database import Statement, Transaction
-
-
-async def _reaching(
-    tx: Transaction, _: Tools, __: Found, need: Reaching
-) -> tuple[Workspace, Sequence[Runner]] | None:
-    return await runners.reaching(tx, need.workspace_id)
-
-
-async def _to_delivery(tx: Transaction, _: Tools, found: Found, need: ToDelivery) -> Handed | None:
-    return await _handed(tx, found, need.workspace_id, lock=True)
-
-
-async def _holding(tx: Transaction, _: Tools, found: Found, need: Holding) -> Handed | None:
-    return await _handed(tx, found, need.workspace_id, lock=False)
 
 
 async def _handed(tx: Transaction, found: Found, workspace_id: str, *, lock: bool) -> Handed | None:
@@ -66,12 +50,6 @@ async def _handed(tx: Transaction, found: Found, workspace_id: str, *, lock: boo
         workspace.organization_id, workspace.organization_name, workspace.id, workspace.name
     )
     return Handed(token, runner, workspace, key)
-
-
-async def _values(
-    tx: Transaction, _: Tools, __: Found, need: ValuesOf
-) -> tuple[bytes, Sequence[StoredVariable]]:
-    return await variables.sealed_of_workspace(tx, need.workspace_id)
 
 
 async def _called(tx: Transaction, _: Tools, __: Found, need: WorkspaceCalled) -> Workspace:
@@ -94,18 +72,18 @@ async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> 
 
 LOOK_UPS: LookUps = {
     Recorded: _recorded,
-    RunnerWithId: lambda tx, _, __, n: runners.get(tx, n.runner_id),
-    RunnersOf: lambda tx, _, __, n: runners.of_organization(tx, n.organization_id),
-    RunnersPage: lambda tx, _, __, n: runners.page_of_organization(tx, n.organization_id, n.page),
-    AllRunners: lambda tx, _, __, ___: runners.every(tx),
+    RunnerWithId: by_fields(runners.get),
+    RunnersOf: by_fields(runners.of_organization),
+    RunnersPage: by_fields(runners.page_of_organization),
+    AllRunners: by_fields(runners.every),
     OrganizationOf: _name,
-    Reaching: _reaching,
-    ToDelivery: _to_delivery,
-    ReceiptsPage: lambda tx, _, __, n: runners.page_of_deliveries(tx, n.owner_id, n.search, n.page),
-    LastTo: lambda tx, _, __, n: runners.last_delivery(tx, n.runner_id, n.workspace_id),
-    SensitiveIn: lambda tx, _, __, n: runners.sensitive_in(tx, n.workspace_ids),
-    Holding: _holding,
-    ValuesOf: _values,
+    Reaching: by_fields(runners.reaching),
+    ToDelivery: lambda tx, _, found, n: _handed(tx, found, n.workspace_id, lock=True),
+    ReceiptsPage: by_fields(runners.page_of_deliveries),
+    LastTo: by_fields(runners.last_delivery),
+    SensitiveIn: by_fields(runners.sensitive_in),
+    Holding: lambda tx, _, found, n: _handed(tx, found, n.workspace_id, lock=False),
+    ValuesOf: by_fields(variables.sealed_of_workspace),
     WorkspaceCalled: _called,
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {

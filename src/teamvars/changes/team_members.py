@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
-from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, ToTeam, UserIds
+from teamvars.decisions.needs import ToTeam
+from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, UserIds
 from teamvars.storage import access, memberships
 from teamvars.storage.access_statements import READ_TEAM
 from teamvars.storage.database import Lookup, Statement, Transaction

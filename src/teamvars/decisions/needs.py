@@ -41,7 +41,9 @@ class ToOrganizationWithId(Need[OrganizationAccess], frozen=True):
 
 
 class ToTeam(Need[TeamAccess], frozen=True):
-    """What the caller may do with a team."""
+    """What the caller may do with a team. Where a change shares a transaction, whoever may change
+    its members has its stream locked.
+    """
 
     team_id: str
 

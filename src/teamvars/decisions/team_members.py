@@ -6,18 +6,12 @@ from typing import Literal
 import msgspec
 
 from teamvars.decisions import Decision, Found, Need, Note, Write
-from teamvars.domain.access import TeamAccess
+from teamvars.decisions.needs import ToTeam
 from teamvars.domain.errors import Fault, refuse_all
 from teamvars.domain.memberships import Status
 from teamvars.domain.team_members import LinkageType, Linked, MembersDraft, owners_lost
 
 Direction = Literal["add", "remove"]
-
-
-class ToTeam(Need[TeamAccess], frozen=True):
-    """What the caller may do with a team; whoever may change its members has its stream locked."""
-
-    team_id: str
 
 
 class LinkedBy(Need[Sequence[Linked]], frozen=True):

@@ -5,7 +5,7 @@ a file may make of one that something had before.
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -109,23 +109,23 @@ def is_email(text: str) -> bool:
 
 def name_faults(name: str | None) -> list[Fault]:
     """What is wrong with a name as a request gives it; nothing when it gives none."""
-    if name is None or is_name(name):
-        return []
-    return [invalid("name", f"A name is {NAME_RULE}.")]
+    return _unless(is_name, "name", name, f"A name is {NAME_RULE}.")
 
 
 def team_name_faults(name: str | None) -> list[Fault]:
     """What is wrong with the name of a team as a request gives it; nothing when it gives none."""
-    if name is None or is_team_name(name):
-        return []
-    return [invalid("name", f"The name of a team is {TEAM_NAME_RULE}.")]
+    return _unless(is_team_name, "name", name, f"The name of a team is {TEAM_NAME_RULE}.")
 
 
 def email_faults(email: str | None) -> list[Fault]:
     """What is wrong with an e-mail address as a request gives it."""
-    if email is None or is_email(email):
-        return []
-    return [invalid("email", f"This must be {EMAIL_RULE}.")]
+    return _unless(is_email, "email", email, f"This must be {EMAIL_RULE}.")
+
+
+def _unless(
+    is_good: Callable[[str], bool], attribute: str, text: str | None, rule: str
+) -> list[Fault]:
+    return [] if text is None or is_good(text) else [invalid(attribute, rule)]
 
 
 class FormerName(NamedTuple):

@@ -81,30 +81,22 @@ class OnceDatabase:
     # No coroutine of their own: each would cost every request a frame.
 
     def read(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        keyed = _KEYED.get()
-        if keyed is None:
-            return self._database.read(body)
-        return self._look(keyed, self._database.read, body)
+        keyed, read = _KEYED.get(), self._database.read
+        return read(body) if keyed is None else self._look(keyed, read, body)
 
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        keyed = _KEYED.get()
-        if keyed is None:
-            return self._database.query(body)
-        return self._look(keyed, self._database.query, body)
+        keyed, read = _KEYED.get(), self._database.query
+        return read(body) if keyed is None else self._look(keyed, read, body)
 
     def write(self, body: Body[T], *, subject: str | None = None) -> Coroutine[Any, Any, T]:
-        keyed = _KEYED.get()
-        if keyed is None:
-            return self._database.write(body, subject=subject)
-        return self._make(keyed, partial(self._database.write, subject=subject), body)
+        keyed, write = _KEYED.get(), partial(self._database.write, subject=subject)
+        return write(body) if keyed is None else self._make(keyed, write, body)
 
     def write_in_turns(
         self, body: Body[T], *, subject: str | None = None
     ) -> Coroutine[Any, Any, T]:
-        keyed = _KEYED.get()
-        if keyed is None:
-            return self._database.write_in_turns(body, subject=subject)
-        return self._make(keyed, partial(self._database.write_in_turns, subject=subject), body)
+        keyed, write = _KEYED.get(), partial(self._database.write_in_turns, subject=subject)
+        return write(body) if keyed is None else self._make(keyed, write, body)
 
     async def _look(
         self, keyed: _Keyed, read: Callable[[Body[T]], Awaitable[T]], body: Body[T]

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from teamvars.changes.waves import Change
 from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
-from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange, ToTeam
+from teamvars.decisions.needs import ToTeam
+from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange
 from teamvars.decisions.teams import TeamView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id

@@ -1,6 +1,6 @@
 """Audit events: the changes of a workspace, team or organization, newest first."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -118,24 +118,6 @@ class OrganizationAuditEventListDocument(msgspec.Struct):
 def routes(audit: Audit) -> list[Route]:
     """One row an operation."""
 
-    async def of_workspace(request: Request) -> Response:
-        """List the changes of a workspace, newest first."""
-        page, key = paging.requested_page(request), text_of(request, _KEY)
-        caller, id_ = request.require_caller(), request.parameters["workspace_id"]
-        return _page(await audit.of_workspace(caller, id_, page, key), page)
-
-    async def of_team(request: Request) -> Response:
-        """List the changes of a team, newest first."""
-        page = paging.requested_page(request)
-        caller, id_ = request.require_caller(), request.parameters["team_id"]
-        return _page(await audit.of_team(caller, id_, page), page)
-
-    async def of_runner(request: Request) -> Response:
-        """List what a runner was handed, newest first."""
-        page = paging.requested_page(request)
-        caller, id_ = request.require_caller(), request.parameters["runner_id"]
-        return _page(await audit.of_runner(caller, id_, page), page)
-
     async def of_organization(request: Request) -> Response:
         """List the changes of an organization and of all that is or was in it, newest first."""
         cursor, size = paging.requested_cursor(request)
@@ -152,31 +134,25 @@ def routes(audit: Audit) -> list[Route]:
         links = paging.cursor_links(request, size, cursor, found.further)
         return Response.document(200, OrganizationAuditEventListDocument(events, links))
 
-    page = {200: AuditEventListDocument}
     return [
-        Route(
-            "GET",
-            "/api/v2/workspaces/{workspace_id}/audit-events",
-            of_workspace,
-            page,
-            reads=(*paging.PARAMETERS, _KEY),
+        _lists(
+            "/workspaces/{workspace_id}",
+            "List the changes of a workspace, newest first.",
+            audit.of_workspace,
+            _KEY,
             name="listWorkspaceAuditEvents",
         ),
-        Route(
-            "GET",
-            "/api/v2/teams/{team_id}/audit-events",
-            of_team,
-            page,
-            reads=paging.PARAMETERS,
+        _lists(
+            "/teams/{team_id}",
+            "List the changes of a team, newest first.",
+            audit.of_team,
             may_forbid=True,
             name="listTeamAuditEvents",
         ),
-        Route(
-            "GET",
-            "/api/v2/runners/{runner_id}/audit-events",
-            of_runner,
-            page,
-            reads=paging.PARAMETERS,
+        _lists(
+            "/runners/{runner_id}",
+            "List what a runner was handed, newest first.",
+            audit.of_runner,
             name="listRunnerAuditEvents",
         ),
         Route(
@@ -189,6 +165,23 @@ def routes(audit: Audit) -> list[Route]:
             name="listOrganizationAuditEvents",
         ),
     ]
+
+
+def _lists(
+    path: str, text: str, work: Callable[..., Awaitable[AuditPage]], *by: Parameter, **more: Any
+) -> Route:
+    """Lists a page of what the work finds, which takes what `by` says as well."""
+
+    async def handle(request: Request) -> Response:
+        page, said = paging.requested_page(request), [text_of(request, one) for one in by]
+        found = await work(request.require_caller(), *request.parameters.values(), page, *said)
+        return _page(found, page)
+
+    reads = (*paging.PARAMETERS, *by)
+    shown = {200: AuditEventListDocument}
+    return Route(
+        "GET", f"/api/v2{path}/audit-events", handle, shown, text=text, reads=reads, **more
+    )
 
 
 def _page(found: AuditPage, page: Page) -> Response:

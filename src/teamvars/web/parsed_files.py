@@ -162,14 +162,19 @@ _VALUE_CHECK = RequestBody(
 def _file_draft(document: object) -> FileDraft:
     """What file somebody wants to have read."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "parsed-files")
-    attributes = read.member(data, "attributes", dict, "/data")
-    read.refuse_unknown(attributes, known={"format", "content"})
+    attributes = _attributes(read, "parsed-files", {"format", "content"})
     word = read.member(attributes, "format", str, "/data/attributes")
     file_format = read.choice(word, _FORMATS, "A format is {}.", "/data/attributes/format")
     content = read.member(attributes, "content", str, "/data/attributes")
     return FileDraft(file_format, content, read.faults)
+
+
+def _attributes(read: Reader, type_: str, known: set[str]) -> dict[str, Any] | None:
+    data = read.data(dict)
+    read.require_type(data, type_)
+    attributes = read.member(data, "attributes", dict, "/data")
+    read.refuse_unknown(attributes, known)
+    return attributes
 
 
 def _parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
@@ -184,10 +189,7 @@ def _parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
 def _value_draft(document: object) -> ValueDraft:
     """What value somebody wants to try."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "value-checks")
-    attributes = read.member(data, "attributes", dict, "/data")
-    read.refuse_unknown(attributes, known={"value", "hcl"})
+    attributes = _attributes(read, "value-checks", {"value", "hcl"})
     value = read.member(attributes, "value", str, "/data/attributes")
     hcl = read.member(attributes, "hcl", bool, "/data/attributes", required=False)
     return ValueDraft(value, hcl or False, read.faults)
