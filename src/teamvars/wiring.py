@@ -165,11 +165,10 @@ def services(
 ) -> Services:
     """The services, each with what it needs."""
     code = CodeChecker()
-    once, clock = OnceDatabase(database, RecordKeys(keys)), database.now
-    tools = Tools(Sealer(keys), Chain(keys), clock)
-    changes = Runner(once, tools, code.verdicts)
-    house = House(once, tools, changes, Cursors(keys), code, quota)
-    own_house = replace(house, database=database, runner=Runner(database, tools, code.verdicts))
+    tools = Tools(Sealer(keys), Chain(keys), database.now)
+    changes = Runner(OnceDatabase(database, RecordKeys(keys)), tools, code.verdicts)
+    house = House(database, tools, changes, Cursors(keys), code, quota)
+    own_house = replace(house, runner=Runner(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
@@ -179,7 +178,7 @@ def services(
         database=database,
         changes=changes,
         repeats=Repeats(own_house),
-        installation=Installation(database, clock),
+        installation=Installation(database, database.now),
         sessions=Sessions(house),
         variables=Variables(house, setup.cache_mib * 1024 * 1024),
         searches=Searches(house),

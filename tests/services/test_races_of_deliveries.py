@@ -225,7 +225,7 @@ async def test_without_a_receipt_no_value_is_opened(
     opened: list[str] = []
     monkeypatch.setattr("teamvars.services.deliveries._sealed", lambda *_: opened.append("a value"))
     service = tenant.deployment.services.deliveries
-    database = service._house.runner._database
+    database = service._house.runner.database
 
     class Full(Exception):
         pass

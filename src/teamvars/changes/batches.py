@@ -69,10 +69,13 @@ class _SubjectQueue(Queue[Call, Any]):
         goes to the end of the queue.
         """
         batch: list[Waiting] = []
+        now = time.monotonic()
         for subject in tuple(self._waiters):
             if subject in self._isolated:
                 continue
-            waiters = _in_time(self._waiters.pop(subject))
+            waiters = self._waiters.pop(subject)
+            if min(map(_LATEST, waiters), default=now) < now:
+                waiters = _in_time(waiters, now)
             room = BATCH_LIMIT - len(batch)
             batch += waiters[:room]
             if waiters[room:]:
@@ -200,11 +203,8 @@ class Batches:
         self._coalescer.wake()
 
 
-def _in_time(waiters: list[Waiting]) -> list[Waiting]:
+def _in_time(waiters: list[Waiting], now: float) -> list[Waiting]:
     """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
-    now = time.monotonic()
-    if min(map(_LATEST, waiters), default=now) >= now:
-        return waiters
     late = [waiter for waiter in waiters if waiter.item.deadline.latest < now]
     fail(late, storage_unavailable())
     return [waiter for waiter in waiters if waiter not in late]

@@ -66,7 +66,8 @@ class Runner:
     """Makes changes. Refuses as they decide; and unauthenticated, trail_altered."""
 
     def __init__(self, database: Store, tools: Tools, parse: Parse) -> None:
-        self._database = database
+        self.database = database
+        """What changes are made in, and looked at before."""
         self._tools = tools
         self._parse = parse
         self._writers = KnownCallers()
@@ -94,11 +95,11 @@ class Runner:
 
     async def look(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """What is seen on one snapshot. Refuses as `see` does."""
-        return await self._database.read(lambda tx: self._seen(tx, self._found(caller), see))
+        return await self.database.read(lambda tx: self._seen(tx, self._found(caller), see))
 
     async def glance(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """As `look`, with a snapshot for each look-up, which others that wait may share."""
-        return await self._database.query(lambda tx: self._seen(tx, self._found(caller), see))
+        return await self.database.query(lambda tx: self._seen(tx, self._found(caller), see))
 
     def _found(self, caller: Caller) -> Found:
         return Found(caller, self._tools.clock())
@@ -128,7 +129,7 @@ class Runner:
                 locks = getattr(LOOK_UPS[type(need)], "locks", False)
                 has_right = locks and getattr(found.answers[need], "may_change", False)
 
-        await self._database.query(see)
+        await self.database.query(see)
 
     async def _make(self, change: Change[T], known: Known) -> T:
         caller, subject = change.caller, change.subject
@@ -138,11 +139,11 @@ class Runner:
         if subject is None:
             alone = partial(self._stored, change, known)
             if change.in_turns:
-                return await self._database.write_in_turns(alone)
-            return await self._database.write(alone)
+                return await self.database.write_in_turns(alone)
+            return await self.database.write(alone)
         if caller.has_key:
             alone = partial(run_alone, self._tools, change, known)
-            return await self._database.write(alone, subject=subject)
+            return await self.database.write(alone, subject=subject)
         try:
             return await self._batches.make(change, known)
         except Refusal as refusal:

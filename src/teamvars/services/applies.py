@@ -60,13 +60,13 @@ class Request(Generic[Asked]):
         A workspace that never rests is planned under its lock. Refuses: busy, where a dry run has
         no plan. Raises Needs, of verdicts.
         """
+        database = self._house.runner.database
         for _ in range(_MAX_LOOKS):
             with suppress(Moved):
-                await self._house.database.query(self._look)
+                await database.query(self._look)
                 break
         if not dry_run:
-            write = self._house.database.write_in_turns
-            return await write(self._carry_out, subject=self._workspace_id)
+            return await database.write_in_turns(self._carry_out, subject=self._workspace_id)
         if self._seen is None:
             raise Refusal(BUSY)
         (target, *_), plan = self._seen

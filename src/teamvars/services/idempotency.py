@@ -2,7 +2,7 @@
 
 The record of a change is written in the transaction of the change (decision 013), so that both are
 there or neither is. Services know nothing of it: `once` says for the task which change is under
-way, and the `OnceDatabase` they write to does the rest.
+way, and the `OnceDatabase` in which the runner makes it does the rest.
 """
 
 import asyncio
