@@ -269,7 +269,7 @@ def test_a_file_that_is_not_there_or_no_yaml_is_invalid(served_host: ServedHost)
         ("organizations:\n  - name: a\n    teams:\n    - {name: t, workspaces: {w: admin}}\n", [4]),
         ("organizations:\n  - name: a\n    teams:\n    - {name: t, visibility: open}\n", [4]),
         (
-            "organizations:\n  - name: a\n    teams:\n    - {name: 'Süd 2.0'}\n    - {name: 't,t'}\n",
+            "organizations:\n- name: a\n  teams:\n  - {name: 'Süd 2.0'}\n  - {name: 't,t'}\n",
             [5],
         ),
         ("organizations:\n  - name: a\n    teams:\n    - {name: t, members: {a: b}}\n", [4]),
