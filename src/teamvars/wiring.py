@@ -50,7 +50,7 @@ from teamvars.services.runners import Approvals, Runners
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
-from teamvars.services.tokens import IssuedTokens, Sessions, Tokens
+from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
 from teamvars.services.trust import Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
@@ -76,6 +76,7 @@ from teamvars.web import (
     tags,
     team_access,
     teams,
+    token_limits,
     tokens,
     users,
     workspaces,
@@ -126,6 +127,7 @@ class Services(msgspec.Struct, frozen=True):
     parsed_files: ParsedFiles
     code: CodeChecker
     tokens: Tokens
+    token_limits: TokenLimits
     issued_tokens: IssuedTokens
     accounts: Accounts
     directory: DirectoryFiles
@@ -201,6 +203,7 @@ def services(
         parsed_files=ParsedFiles(house),
         code=code,
         tokens=Tokens(house),
+        token_limits=TokenLimits(house),
         issued_tokens=IssuedTokens(house),
         accounts=Accounts(house),
         directory=DirectoryFiles(house, trust),
@@ -259,6 +262,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens),
+        *token_limits.routes(all_services.token_limits),
         *runners.routes(all_services.runners),
     ]
 

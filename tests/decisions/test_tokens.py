@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Found, Locks, Needs
 from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
+    OrganizationWithId,
     OwnedAlone,
     OwnerStreams,
     TeamCalled,
     TeamTokensPage,
+    TokenLimitsOf,
     TokensIssued,
     TokensOf,
     TokenWithId,
@@ -32,7 +34,9 @@ from teamvars.decisions.users import (
     rename,
 )
 from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.token_limits import ENABLED, TokenLimit, limit_of
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     LIFETIME,
@@ -84,8 +88,55 @@ def test_a_users_token_ends_no_later_than_the_one_it_is_made_with() -> None:
     assert "secret" not in repr(decision)
 
 
+def limited(
+    *answers: Any, by: Organization = ACME, limits: tuple[TokenLimit, ...] = (), **more: Any
+) -> Found:
+    """As `found`, with the organization's limits, and its streams locked."""
+    asked = {OrganizationWithId("org-1"): by, TokenLimitsOf("org-1"): limits}
+    return found(*answers, asked, locked=("org-1", "team-1"), **more)
+
+
+LIMITS = replace(ACME, settings={ENABLED: True})
+HOUR = limit_of("org-1", "team", 3_600_000, NOW)
+
+
+def test_a_limit_counts_where_the_organization_says_so_and_else_the_default_does() -> None:
+    answers = to_team(), {TokensOf(OF_TEAM): (OLD,)}
+    for by, limits, lasts in (
+        (ACME, (HOUR,), LIFETIME),
+        (LIMITS, (HOUR,), 3_600_000_000),
+        (LIMITS, (replace(HOUR, kind="organization"),), LIFETIME),
+        (LIMITS, (), LIFETIME),
+    ):
+        made = make(limited(*answers, by=by, limits=limits), OfTeam("team-1"), TokenDraft(), FRESH)
+        assert made.answer.token.expires_at == NOW + lasts
+    later = TokenDraft(expired_at="2999-01-01T00:00:00Z")
+    for limits in ((HOUR,), ()):
+        known = limited(*answers, by=LIMITS, limits=limits)
+        assert refused(make, known, OfTeam("team-1"), later, FRESH) == ["invalid_value"]
+
+
+def test_an_operator_makes_no_token_that_outlives_the_limit() -> None:
+    named = OwnerName(organization="acme", team="crew")
+    answers = {
+        TeamCalled("acme", "crew"): CREW,
+        OrganizationCalled("acme"): LIMITS,
+        LiveTokensOf(OF_TEAM): 0,
+    }
+    known = limited(answers, by=LIMITS, limits=(HOUR,), actor=OPERATOR)
+    assert create(known, named, 3_600_000_000, FRESH).answer.token.expires_at
+    for lifetime in (3_600_000_001, None):
+        assert refused(create, known, named, lifetime, FRESH) == ["invalid_value"]
+
+
+def test_a_limit_is_looked_at_with_the_organizations_stream_locked() -> None:
+    with pytest.raises(Needs) as needs:
+        make(found(to_team()), OfTeam("team-1"), TokenDraft(), FRESH)
+    assert needs.value.need == Locks(frozenset({"org-1", "team-1"}))
+
+
 def test_a_teams_new_token_takes_the_place_of_all_there_were() -> None:
-    known = found(to_team(), {TokensOf(OF_TEAM): (OLD,)})
+    known = limited(to_team(), {TokensOf(OF_TEAM): (OLD,)})
     decision = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
     assert actions(decision) == [("team-1", "token.revoke"), ("team-1", "token.create")]
     assert decision.answer.token.expires_at == NOW + LIFETIME
@@ -93,7 +144,7 @@ def test_a_teams_new_token_takes_the_place_of_all_there_were() -> None:
 
 def test_tokens_of_a_team_with_a_description_stay_and_are_made_beside_it() -> None:
     described = replace(OLD, id="at-3", description="ci")
-    known = found(to_team(), {TokensOf(OF_TEAM): (OLD, described), LiveTokensOf(OF_TEAM): 2})
+    known = limited(to_team(), {TokensOf(OF_TEAM): (OLD, described), LiveTokensOf(OF_TEAM): 2})
     single = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
     assert single.writes[0] == Delete(HashedToken, ("at-2",))
     assert [action for _, action in actions(single)] == ["token.revoke", "token.create"]
@@ -103,7 +154,7 @@ def test_tokens_of_a_team_with_a_description_stay_and_are_made_beside_it() -> No
     beside = make(known, DescribedOfTeam("team-1"), TokenDraft(description="night"), FRESH)
     assert beside.writes == (Insert(HashedToken(beside.answer.token, b"hash")),)
     assert beside.taken is DESCRIPTION_TAKEN
-    full = found(to_team(), {LiveTokensOf(OF_TEAM): MAX_LIVE_TOKENS})
+    full = limited(to_team(), {LiveTokensOf(OF_TEAM): MAX_LIVE_TOKENS})
     codes = ["missing_member", "too_many_items"]
     assert refused(make, full, DescribedOfTeam("team-1"), TokenDraft(), FRESH) == codes
 
@@ -213,13 +264,13 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
         LiveTokensOf(OF_TEAM): 0,
         LiveTokensOf(TokenOwner("organization", "org-1", "org-1")): 0,
     }
-    known = found(MINE, answers, actor=OPERATOR)
+    known = limited(MINE, answers, actor=OPERATOR)
     for lifetime, end_ in ((5, NOW + 5), (None, None)):
         decision = create(known, named, lifetime, FRESH)
         assert actions(decision) == [(stream, "token.create")]
         assert decision.answer.token.expires_at == end_
         assert len(decision.writes) == 1
-    full = found(MINE, {key: MAX_LIVE_TOKENS for key in answers if isinstance(key, LiveTokensOf)})
+    full = limited(MINE, {key: MAX_LIVE_TOKENS for key in answers if isinstance(key, LiveTokensOf)})
     if named.user is None:
         full.answers = known.answers | full.answers
         assert refused(create, full, named, None, FRESH) == ["too_many_items"]

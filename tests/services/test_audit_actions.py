@@ -14,6 +14,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
+from teamvars.domain.token_limits import LimitsDraft, SaidLimit
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
@@ -103,6 +104,8 @@ async def use_organizations(calls: Calls) -> None:
     admin = caller(calls.tenant, "admin")
     name = f"made-{calls.tenant.organization}"
     await calls.services.organizations.create(admin, OrganizationDraft(name=name))
+    limits = LimitsDraft((SaidLimit("team", 86_400_000, ""),))
+    await calls.services.token_limits.put(admin, name, limits)
     renamed = OrganizationDraft(name=f"new-{name}")
     await calls.services.organizations.update(admin, name, renamed)
     await calls.services.organizations.delete(admin, f"new-{name}", force=True)

@@ -111,6 +111,7 @@ ACCESS = ACCESSES + "/{team_workspace_id}"
 INVITATIONS = "/api/v2/invitations"
 USER = "/api/v2/users/{user_id}"
 TOKEN_OF = "/authentication-token"
+TOKEN_LIMITS = ORGANIZATION + "/token-ttl-policies"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
 TAGS = ORGANIZATION + "/tags"
 TAG = "/api/v2/tags/{tag_id}"
@@ -223,6 +224,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
     ("POST", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
     ("GET", ORGANIZATION + "/team-tokens"): OWN_ORGANIZATION,
+    ("GET", TOKEN_LIMITS): OWN_ORGANIZATION,
+    ("PATCH", TOKEN_LIMITS): OWN_ORGANIZATION,
     ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
@@ -437,6 +440,9 @@ def document_of_tags(method: str, template: str, target: Ids) -> object:
     if method == "POST" and template == TEAM + TOKEN_OF + "s":
         described = {"description": uuid4().hex}
         return {"data": {"type": "authentication-tokens", "attributes": described}}
+    if method == "PATCH" and template == TOKEN_LIMITS:
+        attributes: dict[str, object] = {"token-ttl-policies": []}
+        return {"data": {"type": "organization-token-ttl-policies", "attributes": attributes}}
     if method != "GET" and template.startswith((TAG, TAGS)):
         type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
         return {"data": [{"type": type_, "id": target[id_]}]}

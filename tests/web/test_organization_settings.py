@@ -21,6 +21,7 @@ KEPT: dict[str, Any] = {
     "allow-force-delete-workspaces": True,
     "owners-team-saml-role-id": "größer",
     "stacks-enabled": True,
+    "max-ttl-enabled": True,
     "registry-monorepo-support-enabled": True,
 }
 """Of every setting that is kept another value than its default."""
@@ -30,7 +31,6 @@ NOT_OFFERED: dict[str, Any] = {
     "session-timeout": 3600,
     "session-remember": 0,
     "user-tokens-enabled": False,
-    "max-ttl-enabled": True,
     "enforce-hyok": True,
     "recoverable-items-enabled": True,
 }

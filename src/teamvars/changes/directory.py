@@ -6,6 +6,7 @@ from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.token_limits import Shorten
 from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
@@ -139,6 +140,7 @@ LOOK_UPS: LookUps = {
     needs.TokensOf: by_fields(tokens.of_owner),
     needs.TokensPage: by_fields(tokens.page_of_owner),
     needs.TeamTokensPage: by_fields(tokens.page_of_teams),
+    needs.TokenLimitsOf: by_fields(tokens.limits_of),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
     needs.TokensIssued: by_fields(tokens.meant),
 }
@@ -161,6 +163,9 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Update: lambda _, __, write: tables.updating(write.before, write.after),
     Delete: lambda _, __, write: tables.deleting(write.kind, write.keys),
     Invite: _inviting,
+    Shorten: lambda _, __, write: tokens.shortening(
+        write.organization_id, write.kind, write.lifetime
+    ),
     CountLink: lambda _, found, write: invitations.counting(
         write.organization_id, counted_as(write.email), found.now
     ),

@@ -14,6 +14,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
+from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import IssuedToken, TeamTokenSearch, Token, TokenOwner
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, WorkspaceRecord
@@ -249,6 +250,12 @@ class TeamTokensPage(Need[Paged[Token]], frozen=True):
     organization_id: str
     wanted: TeamTokenSearch
     page: Page
+
+
+class TokenLimitsOf(Need[Sequence[TokenLimit]], frozen=True):
+    """The limits that an organization has set, by kind."""
+
+    organization_id: str
 
 
 class LiveTokensOf(Need[int], frozen=True):

@@ -6,6 +6,7 @@ from teamvars.decisions import Decision, Found, memberships, teams
 from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCalls, WorkspacesOf
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
+from teamvars.decisions.token_limits import shortened
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
@@ -13,6 +14,7 @@ from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.teams import owners_of
+from teamvars.domain.token_limits import counts
 from teamvars.domain.users import User
 
 
@@ -116,7 +118,9 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)
-    return Decision(None, (Update(before, after),), (note,), taken=_TAKEN)
+    begins = counts(after) and not counts(before)
+    shorter = shortened(found, after) if begins else []
+    return Decision(None, (Update(before, after), *shorter), (note,), taken=_TAKEN)
 
 
 _TAKEN = NAME_TAKEN.filled(what="an organization")

@@ -11,8 +11,10 @@ from teamvars.decisions import Decision, Found, Note
 from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
+    OrganizationWithId,
     TeamCalled,
     TeamTokensPage,
+    TokenLimitsOf,
     TokensIssued,
     TokensOf,
     TokensPage,
@@ -38,10 +40,13 @@ from teamvars.domain.errors import (
     there_is_no,
 )
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.token_limits import latest_end
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
+    LIMITED,
     MAX_LIVE_TOKENS,
+    OWN_END,
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
@@ -56,6 +61,7 @@ from teamvars.domain.tokens import (
     TokenOwner,
     Whose,
     can_expire,
+    ends_by,
     stream_of,
 )
 from teamvars.kernel import Discreet
@@ -74,12 +80,16 @@ def create(
 ) -> Decision[NewToken]:
     """A token that lives `lifetime` µs, or until it is revoked.
 
-    Refuses: not found, an end that cannot be written, too many live tokens.
+    Refuses: not found, an end that cannot be written or is later than the organization allows, too
+    many live tokens.
     """
     owner = _called(found, named)
     expires_at = None if lifetime is None else found.now + lifetime
     if lifetime is not None and not can_expire(expires_at, found.now):
         raise Refusal(NO_SUCH_EXPIRY.filled(rule=EXPIRY_RULE))
+    latest = _limited_end(found, owner, _organization_named(found, named))
+    if latest is not None and (expires_at is None or expires_at > latest):
+        raise Refusal(Fault(Code.INVALID_VALUE, ends_by(LIMITED, latest)))
     refuse_all(_surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
     return created(found, token, fresh)
@@ -94,9 +104,11 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
     """
     owner = managed(found, whose)
     is_one = isinstance(whose, OfOrganization | OfTeam)
-    latest = _own_end(found) if owner.kind == "user" else None
+    latest, why = _limited_end(found, owner, _organization_of(found, whose)), LIMITED
+    if owner.kind == "user":
+        latest, why = _own_end(found), OWN_END
     surplus = [] if is_one else _surplus(found, owner)
-    faults = [*draft.all_faults(found.now, latest), *draft.description_faults(whose)]
+    faults = [*draft.all_faults(found.now, latest, why), *draft.description_faults(whose)]
     refuse_all([*faults, *surplus])
     token = Token(
         id=fresh.id,
@@ -239,6 +251,37 @@ def _called(found: Found, named: OwnerName) -> TokenOwner:
         return TokenOwner("team", team_id, team_id)
     organization_id = found.of(OrganizationCalled(name)).id
     return TokenOwner("organization", organization_id, organization_id)
+
+
+def _organization_of(found: Found, whose: Whose) -> str | None:
+    """The organization whose limits concern them; None: none's do."""
+    match whose:
+        case OfOrganization(name):
+            return found.of(ToOrganization(name)).organization.id
+        case OfTeam(id_) | DescribedOfTeam(id_):
+            return found.of(ToTeam(id_)).team.organization_id
+        case OfUser():
+            return None
+
+
+def _organization_named(found: Found, named: OwnerName) -> str | None:
+    """The same of those that an operator names."""
+    if named.organization is None:
+        return None
+    return found.of(OrganizationCalled(named.organization)).id
+
+
+def _limited_end(found: Found, owner: TokenOwner, organization_id: str | None) -> int | None:
+    """When a new token ends at the latest, as its organization limits it.
+
+    The organization's stream is locked, or a limit that is set meanwhile would miss the token.
+    """
+    if organization_id is None:
+        return None
+    found.require_locked({organization_id, owner.stream_id})
+    organization = found.of(OrganizationWithId(organization_id))
+    limits = found.of(TokenLimitsOf(organization_id))
+    return latest_end(organization, owner.kind, limits, found.now)
 
 
 def _own_end(found: Found) -> int | None:

@@ -69,6 +69,7 @@ ACTIONS: Mapping[str, Action] = {
     "organization.update": _about("organizations", "name email changed", "from"),
     "organization.empty": _about("organizations", "name variables closes"),
     "organization.delete": _about("organizations", "name variables closes"),
+    "organization.limit-tokens": _about("organizations", "token-type max-ttl-ms"),
     "membership.create": _about("organization-memberships", _MEMBERSHIP),
     "membership.update": _about("organization-memberships", f"{_MEMBERSHIP} changed"),
     "membership.delete": _about("organization-memberships", _MEMBERSHIP, takes_away=""),

@@ -22,6 +22,8 @@ DESCRIPTION_TAKEN = Fault(
 MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
 
+OWN_END = "Your token expires at {}, and tokens that you make with it expire no later."
+LIMITED = "The organization limits how long such a token lives: now it ends at {} at the latest."
 DAY = 86_400_000_000
 LIFETIME = 730 * DAY
 """24 months, of a token that is made over HTTP without an end, and of a team's or organization's
@@ -188,8 +190,8 @@ class TokenDraft(msgspec.Struct, frozen=True):
         except ValueError:
             return None
 
-    def all_faults(self, now: int, latest: int | None) -> list[Fault]:
-        """Those of the document, and every rule it breaks."""
+    def all_faults(self, now: int, latest: int | None, why: str = "") -> list[Fault]:
+        """Those of the document, and every rule it breaks; `why` there is a latest end."""
         faults = list(self.faults)
         if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
             detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
@@ -199,10 +201,7 @@ class TokenDraft(msgspec.Struct, frozen=True):
             detail = f"This must be a future time as in RFC 3339, {EXPIRY_RULE}."
             faults.append(invalid("expired-at", detail))
         elif latest is not None and expires_at > latest:
-            detail = (
-                f"Your token expires at {moment(latest):%Y-%m-%dT%H:%M:%SZ}, and tokens that you "
-                "make with it expire no later. Leave expired-at out to make it expire then."
-            )
+            detail = f"{ends_by(why, latest)} Leave expired-at out to make it expire then."
             faults.append(invalid("expired-at", detail))
         return faults
 
@@ -228,6 +227,11 @@ def described_path(team_id: str) -> str:
 def stream_of(token: Token) -> str:
     """The stream in which a token's birth and revocation are recorded."""
     return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
+
+
+def ends_by(why: str, latest: int) -> str:
+    """A sentence on why a token ends then at the latest."""
+    return why.format(f"{moment(latest):%Y-%m-%dT%H:%M:%SZ}")
 
 
 def can_expire(at: int | None, now: int) -> TypeGuard[int]:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from teamvars.decisions import token_limits
 from teamvars.decisions import tokens as decisions
 from teamvars.decisions.needs import TokensIssued
 from teamvars.domain.access import Caller
@@ -42,6 +43,13 @@ class Tokens(UseCases):
     async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """See `decisions.tokens.make`."""
         return await self._make(caller, decisions.make, whose, draft, fresh_token(whose.kind))
+
+
+class TokenLimits(UseCases):
+    """How long tokens of an organization and its teams may live. Refuses as `Tokens` does."""
+
+    page = looks(token_limits.page)
+    put = makes(token_limits.put, in_turns=True)
 
 
 def fresh_token(owner_kind: str) -> decisions.Fresh:

@@ -17,6 +17,7 @@ from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.tags import TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
+from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import WorkspaceRecord
@@ -146,6 +147,9 @@ TABLES: Mapping[type[Record], Table] = {
             **{name: partial(_approved, name) for name in _OF_APPROVAL},
         ),
         later=tuple(_OF_APPROVAL),
+    ),
+    TokenLimit: Table(
+        "token_limits", _columns("id organization_id kind max_ttl_ms created_at updated_at")
     ),
     HashedToken: Table(
         "tokens",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import LATEST
+from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import (
     UNUSED_AFTER,
     IssuedToken,
@@ -14,7 +15,7 @@ from teamvars.domain.tokens import (
     TokenOrder,
     TokenOwner,
 )
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Statement, Transaction
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
@@ -57,6 +58,19 @@ _TEAM_TOKENS = Reading(
     "LEFT JOIN users ON users.id = tokens.created_by",
     _token,
 )
+_LIMITS = Reading(
+    "id, organization_id, kind, max_ttl_ms, created_at, updated_at",
+    "token_limits",
+    lambda row: TokenLimit(*row),
+)
+_SHORTEN = {
+    kind: f"""UPDATE tokens SET expires_at = created_at + $2
+WHERE {whose} AND (expires_at IS NULL OR expires_at > created_at + $2)"""
+    for kind, whose in {
+        "organization": "organization_id = $1",
+        "team": "team_id IN (SELECT id FROM teams WHERE organization_id = $1)",
+    }.items()
+}
 # What is not there comes first, but an end, which then comes last.
 _ORDERS = {
     TokenOrder.TEAM: "teams.name_folded",
@@ -103,6 +117,16 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
     return await _TOKENS.get(tx, "WHERE id = $1", token_id)
+
+
+async def limits_of(tx: Transaction, organization_id: str) -> list[TokenLimit]:
+    """The limits that an organization has set, by kind."""
+    return await _LIMITS.every(tx, "WHERE organization_id = $1 ORDER BY kind", organization_id)
+
+
+def shortening(organization_id: str, kind: str, lifetime: int) -> Statement:
+    """The statement by which tokens of that kind live no longer than so many µs."""
+    return Statement(_SHORTEN[kind], (organization_id, lifetime), is_long=True)
 
 
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:

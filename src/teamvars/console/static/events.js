@@ -18,6 +18,7 @@ const VERBS = {
 /** What reads better as a whole than as a verb and a noun. */
 const PHRASES = {
   "grant.put": "gave access to a workspace", "grant.remove": "took away access to a workspace",
+  "organization.limit-tokens": "limited how long tokens live",
   "runner.create": "proposed the runner", "runner.revoke": "revoked the approval of the runner",
   "variable.deliver": "was handed the values of a workspace",
 };
