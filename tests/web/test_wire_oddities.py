@@ -122,6 +122,7 @@ async def test_the_ping_says_which_version_of_the_api_this_is_and_needs_no_token
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["TFP-API-Version"] == "2.6"
     assert answer.headers["TFP-AppName"] == "teamvars"
+    assert answer.headers["X-TFE-Current-Version"] == "2.0.1"
 
 
 async def test_discovery_needs_no_token_and_every_path_ends_in_a_slash(tenant: Tenant) -> None:

@@ -30,7 +30,12 @@ _SERVICES = {
     "tfe.v2.2": _API,
     "modules.v1": "/api/registry/v1/modules/",
 }
-_VERSION = {"TFP-API-Version": "2.6", "TFP-AppName": "teamvars"}
+# The last is what clients go by before they ask for limits of tokens.
+_VERSION = {
+    "TFP-API-Version": "2.6",
+    "TFP-AppName": "teamvars",
+    "X-TFE-Current-Version": "2.0.1",
+}
 _FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
 
