@@ -71,14 +71,20 @@ class Group:
 
 
 class Party:
-    """A principal, or the strangers at an address, and the slots it holds."""
+    """A principal, or the strangers at an address, and the slots it holds.
 
-    __slots__ = ("__weakref__", "group", "held", "is_address", "principal", "waiters")
+    Beside jobs, everybody else is as alone as without them; a job itself is never alone.
+    """
 
-    def __init__(self, principal: Principal, group: Group, *, is_address: bool = False) -> None:
+    __slots__ = ("__weakref__", "group", "held", "is_address", "is_job", "principal", "waiters")
+
+    def __init__(
+        self, principal: Principal, group: Group, *, is_address: bool = False, is_job: bool = False
+    ) -> None:
         self.principal = principal
         self.group = group
         self.is_address = is_address
+        self.is_job = is_job
         self.held = 0
         self.waiters: list[asyncio.Future[None]] = []  # not a deque, which takes 600 bytes
 
@@ -114,7 +120,7 @@ class FairSlots:
 
     def enter(self, party: Party) -> bool:
         """Takes a slot, if there is one for the party now. Else it has to wait."""
-        if party is not self._latest:
+        if party is not self._latest and not party.is_job:
             self._note_company(party)
         if (
             self._held < self._shares.organization
@@ -186,6 +192,8 @@ class FairSlots:
 
     def _has_spare(self, party: Party) -> bool:
         """Whether there is a slot beyond the shares, the party or its organization being alone."""
+        if party.is_job:
+            return False
         is_within_share = party.held < self._shares.principal
         alone_from = self._group_alone_from if is_within_share else self._alone_from
         return self._held < self._shares.lone and self._clock() >= alone_from

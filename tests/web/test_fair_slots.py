@@ -97,6 +97,27 @@ async def test_who_is_alone_has_all_slots_and_others_find_one_at_once() -> None:
     await worker.close()
 
 
+async def test_beside_jobs_one_is_as_alone_as_without_them_until_they_wait() -> None:
+    worker, (writer, other), group = Worker(), parties(2, 1), Group()
+    jobs = [Party(("job", str(n)), group, is_job=True) for n in range(2)]
+    await filled(worker, writer, LONE_SLOTS // 2)
+    for job in jobs:
+        await worker.ask(job)
+    while len(worker.working) < LONE_SLOTS:
+        await worker.ask(writer)
+    assert worker.held()[writer] == LONE_SLOTS - 2
+    for _ in range(PRINCIPAL_SHARE):
+        await worker.ask(jobs[0])
+    assert worker.held()[jobs[0]] == PRINCIPAL_SHARE  # a job is never alone itself
+    await worker.ask(writer)
+    assert {party for party, _ in worker.waiting} == {jobs[0], writer}
+    for _ in range(LONE_SLOTS):
+        await worker.end(0)
+    await worker.ask(other)
+    assert not worker.waiting
+    await worker.close()
+
+
 async def test_who_comes_to_a_flood_pushes_it_back_to_its_share() -> None:
     worker, (flood, other) = Worker(), parties(2, 1)
     await filled(worker, flood, 5 * SLOTS)
@@ -233,6 +254,7 @@ def test_the_law_holds_whoever_comes_and_goes(steps: list[tuple[str, int]]) -> N
 
 async def live(steps: list[tuple[str, int]]) -> None:
     worker, crowd = Worker(), parties(3, 3)
+    crowd[-1].is_job = True
     for step, number in steps:
         given_to: list[Party] = []
         if step == "ask":

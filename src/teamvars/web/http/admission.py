@@ -18,6 +18,7 @@ from teamvars.fair_slots import (
     Party,
     Principal,
 )
+from teamvars.security.tokens import RUNNER
 from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http.addresses import counted_address
@@ -66,12 +67,15 @@ class Principals:
             self._by_token.move_to_end(caller.token_hash)
         return party
 
-    def stranger(self, address: str) -> Party:
-        """Whoever is not known at an address as it is counted."""
-        principal = "address", address
+    def stranger(self, address: str, *, is_job: bool = False) -> Party:
+        """Whoever is not known at an address as it is counted; also such a one with what may be a
+        token of a job.
+        """
+        principal = "job's address" if is_job else "address", address
         party = self._parties.get(principal)
         if party is None:
-            party = self._parties[principal] = Party(principal, self._strangers, is_address=True)
+            party = Party(principal, self._strangers, is_address=True, is_job=is_job)
+            self._parties[principal] = party
         return party
 
     def job(self, name: str) -> Party:
@@ -79,7 +83,7 @@ class Principals:
         principal = "job", name
         party = self._parties.get(principal)
         if party is None:
-            party = self._parties[principal] = Party(principal, self._jobs)
+            party = self._parties[principal] = Party(principal, self._jobs, is_job=True)
         return party
 
     def note(self, caller: Caller) -> Party:
@@ -103,7 +107,9 @@ class Principals:
     def _party(self, principal: Principal) -> Party:
         party = self._parties.get(principal)
         if party is None:
-            party = self._parties[principal] = Party(principal, self._shown_nothing)
+            is_job = principal[0] == RUNNER
+            party = Party(principal, self._shown_nothing, is_job=is_job)
+            self._parties[principal] = party
         return party
 
     def _group(self, organization_id: str) -> Group:
@@ -151,6 +157,9 @@ class Admission:
             if request.party is None:
                 await self.work(request, lambda: admit(request))
             self._take(request.party or self._stranger(request))
+        elif request.party is None:
+            address = counted_address(request.client)
+            request.party = self._principals.stranger(address, is_job=True)
 
     @asynccontextmanager
     async def unproven(self, request: Request) -> AsyncIterator[Check]:
