@@ -36,17 +36,17 @@
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #24; #22; #23; COMMIT
 -- POST /oauth/token
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #25; #26; #27; COMMIT
+--     #25; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #26; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #28; #29; #30; COMMIT
+--     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #28; #29; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #31; #2
+--     #30; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #31; #10
+--     #30; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #31; #32
+--     #30; #31
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #33; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #32; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
 
@@ -687,9 +687,11 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #25: runners.py, _REACHING
+-- #25: runners.py, REACHING.single
 -- POST /oauth/token
-SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, runners.id, runners.organization_id,
+SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = $2) AS uses, runners.id, runners.organization_id,
     CAST(runners.version AS BIGINT), runners.body, CAST(runners.created_at AS BIGINT),
     runners.proposed_by, CAST(runners.approved_version AS BIGINT),
     runners.approved_body, runners.approved_reach,
@@ -706,17 +708,29 @@ ORDER BY runners.id;
 
 -- #26
 -- POST /oauth/token
-INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2);
+WITH part_0 AS (
+INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
+)
+INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 
--- #27
--- POST /oauth/token
-INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
-
-
--- #28
+-- #27: variables.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
-SELECT CAST(token.hash AS BYTEA), token.runner_id,
+SELECT streams.head, variables.id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    variables.value_bytes, sealed_value
+FROM streams
+LEFT JOIN variables ON workspace_id = streams.id
+WHERE streams.id = (
+    SELECT workspace_id FROM runner_tokens
+    WHERE hash = $2 AND workspace_id = $1 AND expires_at > $3
+)
+ORDER BY key, category;
+
+
+-- #28: runners.py, HANDED.locking.batched
+-- POST /workspaces/{id}/actions/deliver
+SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
     CAST(token.is_bound AS BIGINT), token.claims, token.run_link,
     CAST(token.expires_at AS BIGINT), token.key_id, CAST(token.mac AS BYTEA), runners.id, runners.organization_id,
@@ -727,34 +741,29 @@ SELECT CAST(token.hash AS BYTEA), token.runner_id,
     CAST(runners.approved_at AS BIGINT),
     runners.approved_by, runners.approval_key_id,
     CAST(runners.approval_mac AS BYTEA),
-    workspaces.id, workspaces.name, organizations.id, organizations.name,
-    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
+    workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
     CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes
-FROM runner_tokens AS token
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes, held.sequence = streams.sequence AS is_held
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
+    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
+CROSS JOIN runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-WHERE token.hash = $1 AND token.expires_at > $2 AND workspaces.id = $3
-FOR UPDATE OF streams;
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
+    FOR UPDATE OF held SKIP LOCKED
+) AS held ON TRUE
+WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id = lookup.workspace_id;
 
 
--- #29: variables.py, _ALL_SEALED
--- POST /workspaces/{id}/actions/deliver
-SELECT streams.head, variables.id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    variables.value_bytes, sealed_value
-FROM streams
-LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = $1
-ORDER BY key, category;
-
-
--- #30
+-- #29
 -- POST /workspaces/{id}/actions/deliver
 WITH part_0 AS (
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES ($1, $2, $3, $4, $5, $6)
@@ -771,7 +780,7 @@ SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
 WHERE id = $24;
 
 
--- #31: access_statements.py, READ_WORKSPACE.batched
+-- #30: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -814,7 +823,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #32: variables.py, _LIST.batched
+-- #31: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -826,7 +835,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #33
+-- #32
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]))

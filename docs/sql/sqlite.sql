@@ -36,9 +36,9 @@
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN IMMEDIATE; #3; #17; #22; #20; #21; #5; #6; COMMIT
 -- POST /oauth/token
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #23; #24; #25; RELEASE member; COMMIT
+--     #23; BEGIN IMMEDIATE; #3; #24; #25; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #26; #27; #28; #5; #6; RELEASE member; COMMIT
+--     #26; BEGIN IMMEDIATE; #3; #27; #28; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -484,9 +484,11 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
 
 
--- #23: runners.py, _REACHING
+-- #23: runners.py, REACHING.single
 -- POST /oauth/token
-SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
+SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = ?2) AS uses, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
     CAST(runners.version AS BIGINT), CAST(runners.body AS BLOB), CAST(runners.created_at AS BIGINT),
     CAST(runners.proposed_by AS BLOB), CAST(runners.approved_version AS BIGINT),
     CAST(runners.approved_body AS BLOB), CAST(runners.approved_reach AS BLOB),
@@ -511,7 +513,21 @@ INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #26: runners.py, _HANDED
+-- #26: variables.py, _SEALED_FOR_JOB
+-- POST /workspaces/{id}/actions/deliver
+SELECT streams.head, variables.id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    variables.value_bytes, sealed_value
+FROM streams
+LEFT JOIN variables ON workspace_id = streams.id
+WHERE streams.id = (
+    SELECT workspace_id FROM runner_tokens
+    WHERE hash = ?2 AND workspace_id = ?1 AND expires_at > ?3
+)
+ORDER BY key, category;
+
+
+-- #27: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -524,8 +540,9 @@ SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(runners.approved_at AS BIGINT),
     CAST(runners.approved_by AS BLOB), CAST(runners.approval_key_id AS BLOB),
     CAST(runners.approval_mac AS BLOB),
-    workspaces.id, workspaces.name, organizations.id, organizations.name,
-    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
+    workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
     CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
     CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes
@@ -536,18 +553,7 @@ JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-WHERE token.hash = ?1 AND token.expires_at > ?2 AND workspaces.id = ?3;
-
-
--- #27: variables.py, _ALL_SEALED
--- POST /workspaces/{id}/actions/deliver
-SELECT streams.head, variables.id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    variables.value_bytes, sealed_value
-FROM streams
-LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = ?1
-ORDER BY key, category;
+WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id = ?3;
 
 
 -- #28: runners.py, DELIVERED

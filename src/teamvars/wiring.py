@@ -210,7 +210,7 @@ def services(
         audit=Audit(house),
         runners=Runners(house, trust),
         approvals=Approvals(own_house, trust),
-        deliveries=Deliveries(own_house, trust, keys, setup.service),
+        deliveries=Deliveries(house, trust, keys, setup.service),
         host_deliveries=HostDeliveries(own_house),
     )
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found
+from teamvars.decisions import Decision, Found
 from teamvars.decisions.deliveries import (
     Asked,
     Handed,
-    Holding,
     Issue,
+    Issued,
     LastTo,
     NoTarget,
     NoteDelivery,
@@ -22,15 +22,17 @@ from teamvars.decisions.deliveries import (
     SensitiveIn,
     ToDelivery,
     Use,
-    ValuesOf,
+    ValuesForJob,
     admit,
     deliver,
     exchange,
+    meant,
     names,
     receipts,
     receipts_of_workspace,
 )
 from teamvars.domain.access import Level, WrappedKey
+from teamvars.domain.audit import Stream
 from teamvars.domain.deliveries import (
     ENDED,
     DeliveryDraft,
@@ -41,16 +43,17 @@ from teamvars.domain.deliveries import (
     ReceiptSearch,
     Since,
 )
-from teamvars.domain.errors import invalid
+from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, invalid
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.domain.workspaces import Usage
 from teamvars.kernel.variables import Category
+from teamvars.protocol import MACHINE
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
 from tests.decisions.directory import NETWORK, NOW, actions, found, refused, to_acme, to_network
 
 SECOND = 1_000_000
-MACHINE = "urn:machine:"
 KEY = "K" * 43
 PUBLIC = b"k" * PUBLIC_KEY_BYTES
 ISSUER = "https://ci.example.org"
@@ -153,11 +156,14 @@ def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
 STORED = [variable("password", sensitive=True), variable("region")]
 
 
-def asking(handed: Handed | None) -> Found:
+HAS = (b"head", STORED)
+
+
+def asking(handed: Handed | Refusal) -> Found:
     """A job that asks for values with that."""
     answers = {
         ToDelivery("ws-1"): handed,
-        ValuesOf("ws-1"): (b"head", STORED),
+        ValuesForJob("ws-1"): HAS,
         LastTo("run-1", "ws-1"): None,
     }
     return found(answers, locked=("run-1",))
@@ -166,12 +172,22 @@ def asking(handed: Handed | None) -> Found:
 def handed(runner: Runner = FEDERATED, **token: Any) -> Handed:
     """A token and its runner."""
     key = WrappedKey("org-1", 1, "mk-1", b"wrapped")
-    return Handed(replace(TOKEN, **token), runner, NETWORK, key)
+    stream = Stream(runner.id, runner.organization_id, 1, b"", b"", Usage(0, 0))
+    return Handed(replace(TOKEN, **token), runner, NETWORK, key, stream)
 
 
-def reaching(*runners: Runner) -> Found:
+NONE = Refusal(NO_VALID_TOKEN)
+REACHING = Reaching("ws-1", b"once")
+
+
+def reaching(*runners: Runner, was_used: bool = False) -> Found:
     """What there is to be found of a workspace."""
-    return found({Reaching("ws-1"): (NETWORK, runners)})
+    return found({REACHING: (NETWORK, runners, was_used)})
+
+
+def exchanged(known: Found, asked: Asked) -> Decision[Issued]:
+    """A token for a job that some runner means."""
+    return exchange(known, asked, meant(known, asked, TRUST), HASH, TRUST)
 
 
 def keys(decided: Any) -> set[str]:
@@ -182,7 +198,7 @@ DRAFT = DeliveryDraft(PUBLIC)
 
 
 def test_a_delivery_is_noted_before_anything_is_opened() -> None:
-    decided = deliver(asking(handed()), "ws-1", DRAFT, TRUST, MACHINE)
+    decided = deliver(asking(handed()), "ws-1", HAS, DRAFT, TRUST)
     assert keys(decided) == {"password", "region"}
     assert decided.answer.withheld == ()
     assert actions(decided) == [("run-1", "variable.deliver")]
@@ -190,11 +206,12 @@ def test_a_delivery_is_noted_before_anything_is_opened() -> None:
     (write,) = decided.writes
     assert isinstance(write, NoteDelivery)
     assert write.delivery.versions == {"var-password": "v-password", "var-region": "v-region"}
+    assert write.says_all
     assert {each.sealed for each in decided.answer.variables} == {b"sealed"}
 
 
-NOT_HANDED: dict[str, Handed | None] = {
-    "no such token": None,
+NOT_HANDED: dict[str, Handed | Refusal] = {
+    "no such token": NONE,
     "another runner": handed(runner_id="run-2"),
     "another workspace": handed(workspace_id="ws-2"),
     "another organization": handed(replace(FEDERATED, organization_id="org-2")),
@@ -224,7 +241,7 @@ NOT_HANDED: dict[str, Handed | None] = {
 @pytest.mark.parametrize("guard", NOT_HANDED)
 def test_every_other_token_is_no_token(guard: str) -> None:
     asked = asking(NOT_HANDED[guard])
-    assert refused(deliver, asked, "ws-1", DRAFT, TRUST, MACHINE) == ["unauthenticated"]
+    assert refused(deliver, asked, "ws-1", HAS, DRAFT, TRUST) == ["unauthenticated"]
 
 
 OF_KEY = approved_spec(
@@ -247,9 +264,9 @@ OF_KEY = approved_spec(
 def test_a_machine_is_its_key(claims: dict[str, str], is_handed: bool) -> None:
     asked = asking(handed(OF_KEY, claims=claims))
     if is_handed:
-        assert keys(deliver(asked, "ws-1", DRAFT, TRUST, MACHINE))
+        assert keys(deliver(asked, "ws-1", HAS, DRAFT, TRUST))
     else:
-        assert refused(deliver, asked, "ws-1", DRAFT, TRUST, MACHINE) == ["unauthenticated"]
+        assert refused(deliver, asked, "ws-1", HAS, DRAFT, TRUST) == ["unauthenticated"]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +277,7 @@ def test_a_machine_is_its_key(claims: dict[str, str], is_handed: bool) -> None:
     ],
 )
 def test_sensitive_values_are_handed_out_where_both_versions_say_so(runner: Runner) -> None:
-    decided = deliver(asking(handed(runner)), "ws-1", DRAFT, TRUST, MACHINE)
+    decided = deliver(asking(handed(runner)), "ws-1", HAS, DRAFT, TRUST)
     assert keys(decided) == {"region"}
     assert [one.key for one in decided.answer.withheld] == ["password"]
 
@@ -276,7 +293,7 @@ def test_sensitive_values_are_handed_out_where_both_versions_say_so(runner: Runn
 )
 def test_a_job_gets_what_it_asks_for(only: tuple[str, ...], expected: set[str]) -> None:
     draft = DeliveryDraft(PUBLIC, only)
-    assert keys(deliver(asking(handed()), "ws-1", draft, TRUST, MACHINE)) == expected
+    assert keys(deliver(asking(handed()), "ws-1", HAS, draft, TRUST)) == expected
 
 
 @pytest.mark.parametrize(
@@ -296,25 +313,25 @@ def test_a_job_asks_by_so_many_globs_of_such_a_length(
 @pytest.mark.parametrize("public", [b"", b"x" * PUBLIC_KEY_BYTES, PUBLIC[:-1], PUBLIC + b"k"])
 def test_a_token_delivers_to_its_own_key(public: bytes) -> None:
     draft = DeliveryDraft(public)
-    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
+    assert refused(deliver, asking(handed()), "ws-1", HAS, draft, TRUST) == ["invalid_value"]
 
 
 def test_what_a_token_names_may_be_no_key_at_all() -> None:
     short = b"k" * (PUBLIC_KEY_BYTES - 1)
     asked = asking(handed(thumbprint=thumbprint(short)))
-    told = refused(deliver, asked, "ws-1", DeliveryDraft(short), TRUST, MACHINE)
+    told = refused(deliver, asked, "ws-1", HAS, DeliveryDraft(short), TRUST)
     assert told == ["invalid_value"]
 
 
 def test_a_token_that_is_none_is_told_of_no_fault_of_its_document() -> None:
     draft = DeliveryDraft(b"", ("x" * 1000,) * 1000)
-    assert refused(deliver, asking(None), "ws-1", draft, TRUST, MACHINE) == ["unauthenticated"]
+    assert refused(deliver, asking(NONE), "ws-1", HAS, draft, TRUST) == ["unauthenticated"]
     two = ["invalid_value", "invalid_value"]
-    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == two
+    assert refused(deliver, asking(handed()), "ws-1", HAS, draft, TRUST) == two
 
 
 def test_a_job_that_an_approved_runner_means_gets_a_token_once() -> None:
-    decided = exchange(reaching(FEDERATED), ASKED, HASH, TRUST)
+    decided = exchanged(reaching(FEDERATED), ASKED)
     token = decided.answer.token
     assert decided.writes == (Use(b"once", LATER), Issue(token))
     assert (decided.notes, decided.opens) == ((), {})
@@ -329,13 +346,20 @@ def test_a_token_tells_the_claims_that_either_version_asks_for() -> None:
         spec_of(FEDERATED, conditions={"ref": "main"}),
         approved_spec(FEDERATED, conditions={"ref": "main"}),
     ):
-        token = exchange(reaching(runner), ASKED, HASH, TRUST).answer.token
+        token = exchanged(reaching(runner), ASKED).answer.token
         assert token.claims == {"iss": ISSUER, "ref": "main", "sub": "job"}
+
+
+def test_a_token_of_an_issuer_that_was_used_is_refused_before_anything_is_written() -> None:
+    known = reaching(FEDERATED, was_used=True)
+    assert refused(meant, known, ASKED, TRUST) == ["invalid_request"]
+    nobody = reaching(was_used=True)  # of which a stranger is not told
+    assert refused(meant, nobody, ASKED, TRUST) == ["invalid_target"]
 
 
 def _expiry(runner: Runner, proof: Proof = PROOF) -> int:
     asked = replace(ASKED, proof=proof)
-    return exchange(reaching(runner), asked, HASH, TRUST).answer.token.expires_at - NOW
+    return exchanged(reaching(runner), asked).answer.token.expires_at - NOW
 
 
 def test_a_token_ends_with_whatever_ends_first() -> None:
@@ -383,41 +407,39 @@ REFUSED: dict[str, tuple[Runner | None, Asked]] = {
 def test_every_other_job_is_refused_in_the_same_words(guard: str) -> None:
     runner, asked = REFUSED[guard]
     known = reaching(*([] if runner is None else [runner]))
-    assert refused(exchange, known, asked, HASH, TRUST) == ["invalid_target"]
-    assert refused(exchange, found({Reaching("ws-1"): None}), asked, HASH, TRUST) == [
-        "invalid_target"
-    ]
+    assert refused(meant, known, asked, TRUST) == ["invalid_target"]
+    assert refused(meant, found({REACHING: None}), asked, TRUST) == ["invalid_target"]
 
 
 def test_of_several_runners_it_is_the_lowest_id_or_the_one_that_was_asked_for() -> None:
     two, stranger = replace(FEDERATED, id="run-2"), spec_of(FEDERATED, conditions={"sub": "x"})
     three = replace(stranger, id="run-0")
     known = reaching(two, FEDERATED, three)
-    assert exchange(known, ASKED, HASH, TRUST).answer.runner.id == "run-1"
+    assert exchanged(known, ASKED).answer.runner.id == "run-1"
     asked = replace(ASKED, runner_id="run-2")
-    assert exchange(known, asked, HASH, TRUST).answer.runner.id == "run-2"
+    assert exchanged(known, asked).answer.runner.id == "run-2"
 
 
 @pytest.mark.parametrize("guard", NOT_HANDED)
 def test_what_delivers_nothing_names_nothing(guard: str) -> None:
-    known = found({Holding("ws-1"): NOT_HANDED[guard], ValuesOf("ws-1"): (b"head", STORED)})
+    known = asking(NOT_HANDED[guard])
     for decide in (names, admit):
-        assert refused(decide, known, "ws-1", TRUST, MACHINE) == ["unauthenticated"]
+        assert refused(decide, known, "ws-1", TRUST) == ["unauthenticated"]
 
 
 def test_a_good_token_names_what_it_is_handed() -> None:
     sparing = handed(spec_of(FEDERATED, include_sensitive=False))
-    known = found({Holding("ws-1"): sparing, ValuesOf("ws-1"): (b"head", STORED)})
-    admit(known, "ws-1", TRUST, MACHINE)
-    told = {one.variable.key: one.is_handed_out for one in names(known, "ws-1", TRUST, MACHINE)}
+    known = asking(sparing)
+    admit(known, "ws-1", TRUST)
+    told = {one.variable.key: one.is_handed_out for one in names(known, "ws-1", TRUST)}
     assert told == {"password": False, "region": True}
 
 
 def test_an_unbound_token_is_good_where_both_versions_say_so() -> None:
     both = approved_spec(spec_of(FEDERATED, allow_unbound=True), allow_unbound=True)
-    decided = exchange(reaching(both), replace(ASKED, is_bound=False), HASH, TRUST)
+    decided = exchanged(reaching(both), replace(ASKED, is_bound=False))
     assert not decided.answer.token.is_bound
-    assert keys(deliver(asking(handed(both, is_bound=False)), "ws-1", DRAFT, TRUST, MACHINE))
+    assert keys(deliver(asking(handed(both, is_bound=False)), "ws-1", HAS, DRAFT, TRUST))
 
 
 def test_a_job_that_no_runner_means_is_not_told_why_and_the_log_is() -> None:
@@ -428,17 +450,17 @@ def test_a_job_that_no_runner_means_is_not_told_why_and_the_log_is() -> None:
         (spec_of(FEDERATED, conditions={"sub": "job", "x": "y"}), ASKED, ["x"]),
     ):
         with pytest.raises(NoTarget) as refusal:
-            exchange(reaching(runner), asked, HASH, TRUST)
+            exchanged(reaching(runner), asked)
         assert refusal.value.reasons == {"run-1": why}
 
 
 def test_a_key_that_cannot_be_read_is_one_fault() -> None:
     pointer = "/data/attributes/public-key"
     draft = DeliveryDraft(b"", faults=(invalid("public-key", "No.").at(pointer),))
-    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
+    assert refused(deliver, asking(handed()), "ws-1", HAS, draft, TRUST) == ["invalid_value"]
     draft = DeliveryDraft(b"", faults=(invalid("only", "No."),))
     two = ["invalid_value", "invalid_value"]
-    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == two
+    assert refused(deliver, asking(handed()), "ws-1", HAS, draft, TRUST) == two
 
 
 def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
@@ -447,13 +469,14 @@ def test_a_part_that_is_handed_out_does_not_forget_the_rest() -> None:
     for last, kept in ((before, {"var-region"}), (None, set())):
         known = asking(handed())
         known.answers[LastTo("run-1", "ws-1")] = last
-        decided = deliver(known, "ws-1", DeliveryDraft(PUBLIC, ("pass*",)), TRUST, MACHINE)
+        decided = deliver(known, "ws-1", HAS, DeliveryDraft(PUBLIC, ("pass*",)), TRUST)
         (write,) = decided.writes
         assert isinstance(write, NoteDelivery)
         assert write.delivery.earlier.keys() == kept
+        assert not write.says_all
     known = asking(handed())
     del known.answers[LastTo("run-1", "ws-1")]  # it matters to no job that gets all
-    whole = deliver(known, "ws-1", DRAFT, TRUST, MACHINE).writes[0]
+    whole = deliver(known, "ws-1", HAS, DRAFT, TRUST).writes[0]
     assert isinstance(whole, NoteDelivery)
     assert whole.delivery.earlier == {}
 

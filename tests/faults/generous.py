@@ -5,7 +5,6 @@ from typing import Any
 
 from teamvars import wiring
 from teamvars.decisions import deliveries as decisions
-from teamvars.protocol import MACHINE
 from teamvars.services import deliveries as services
 from teamvars.services.deliveries import Deliveries
 from teamvars.web.http.app import ASGIApp
@@ -33,7 +32,13 @@ def worker() -> ASGIApp:
         bundle = await self._house.runner.look(
             caller,
             lambda found: (
-                decisions.deliver(found, workspace_id, draft, self._trust, MACHINE).answer
+                decisions.deliver(
+                    found,
+                    workspace_id,
+                    decisions.effective(found, decisions.ValuesForJob(workspace_id)),
+                    draft,
+                    self._trust,
+                ).answer
             ),
         )
         later.add(asyncio.create_task(receipt()))

@@ -133,7 +133,7 @@ class Runner:
 
     async def _make(self, change: Change[T], known: Known) -> T:
         caller, subject = change.caller, change.subject
-        if subject is not None and not self._writers.knows(caller, subject):
+        if subject is not None and not (change.is_admitted or self._writers.knows(caller, subject)):
             await self._admit(change)
             self._writers.note(caller, subject)
         if subject is None:

@@ -1,15 +1,15 @@
 """Runners and what jobs are handed: how decisions about them are fed and carried out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from teamvars.changes.looks import LookUps, Tools, by_fields
+from teamvars.changes.looks import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write
 from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (
+    Effective,
     Handed,
-    Holding,
     Issue,
     LastTo,
     NoteDelivery,
@@ -18,6 +18,7 @@ from teamvars.decisions.deliveries import (
     SensitiveIn,
     ToDelivery,
     Use,
+    ValuesForJob,
     ValuesOf,
     job_of,
 )
@@ -31,25 +32,29 @@ from teamvars.decisions.runners import (
 )
 from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
-from teamvars.domain.errors import TRAIL_ALTERED, Refusal, not_found
+from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage import organizations, runners, streams, variables, workspaces
-from teamvars.storage.database import Statement, Transaction
+from teamvars.storage.database import Row, Statement, Transaction
 
 
-async def _handed(tx: Transaction, found: Found, workspace_id: str, *, lock: bool) -> Handed | None:
-    caller = found.caller
-    row = await runners.find_handed(tx, caller.token_hash, found.now, workspace_id, lock=lock)
-    if row is None:
-        return None
-    token, runner, workspace, key, stream = row
-    if lock:
-        found.streams[stream.id] = stream
-    caller.actor = job_of(token)
-    caller.place = Place(
+def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
+    handed = runners.handed(rows)
+    if handed is None:
+        raise Refusal(NO_VALID_TOKEN)
+    token, workspace = handed[0], handed[2]
+    found.caller.actor = job_of(token)
+    found.caller.place = Place(
         workspace.organization_id, workspace.organization_name, workspace.id, workspace.name
     )
-    return Handed(token, runner, workspace, key)
+    return Handed(*handed)
+
+
+async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Effective:
+    has = await variables.sealed_for_job(tx, need.workspace_id, found.caller.token_hash, found.now)
+    if has is None:
+        raise Refusal(NO_VALID_TOKEN)
+    return has
 
 
 async def _called(tx: Transaction, _: Tools, __: Found, need: WorkspaceCalled) -> Workspace:
@@ -77,13 +82,23 @@ LOOK_UPS: LookUps = {
     RunnersPage: by_fields(runners.page_of_organization),
     AllRunners: by_fields(runners.every),
     OrganizationOf: _name,
-    Reaching: by_fields(runners.reaching),
-    ToDelivery: lambda tx, _, found, n: _handed(tx, found, n.workspace_id, lock=True),
+    Reaching: Look(
+        lambda _, need: (runners.REACHING, (need.workspace_id, need.once)),
+        lambda _, __, rows: runners.reached(rows),
+    ),
+    ToDelivery: Look(
+        lambda found, need: (
+            runners.HANDED,
+            (found.caller.token_hash, found.now, need.workspace_id),
+        ),
+        _handed,
+        locks=True,
+    ),
     ReceiptsPage: by_fields(runners.page_of_deliveries),
     LastTo: by_fields(runners.last_delivery),
     SensitiveIn: by_fields(runners.sensitive_in),
-    Holding: lambda tx, _, found, n: _handed(tx, found, n.workspace_id, lock=False),
     ValuesOf: by_fields(variables.sealed_of_workspace),
+    ValuesForJob: _values_for_job,
     WorkspaceCalled: _called,
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {

@@ -10,7 +10,7 @@ once the one before has been.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -24,7 +24,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, CheckedStream
 from teamvars.domain.errors import Fault, Refusal, storage_unavailable
 from teamvars.storage import streams
-from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
+from teamvars.storage.database import Lookup, Part, Row, Statement, Taken, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 
 T = TypeVar("T")
@@ -38,10 +38,12 @@ _MOST_LOOKS = 8
 class Change(msgspec.Struct, Generic[T], frozen=True):
     """What somebody asks for, and what decides it.
 
-    `subject` is the stream that its access look-up locks, so that it may share a transaction; None:
-    the decision says what is to be locked. `in_turns`: it may change many rows. `foreseen` are
-    needs that it will hardly do without, each after those that it rests on: where it shares a
-    transaction, they are looked up before it is decided at all.
+    With a `subject` it may share a transaction, and is made after what was asked of that before:
+    the stream that its access look-up locks, or, where nobody knows that yet or nothing is locked,
+    what else it is about. None: the decision says what is to be locked. `in_turns`: it may change
+    many rows. `foreseen` are needs that it will hardly do without, each after those that it rests
+    on: where it shares a transaction, they are looked up before it is decided at all.
+    `is_admitted`: a look has shown already that the caller may be in the queue of writers.
     """
 
     caller: Caller
@@ -49,6 +51,7 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     decide: Callable[[Found], Decision[T]]
     in_turns: bool = False
     foreseen: tuple[Need[Any], ...] = ()
+    is_admitted: bool = False
 
 
 Known = dict[Need[Any], Any]
@@ -149,11 +152,21 @@ _Args = tuple[object, ...]
 
 
 class _Group(msgspec.Struct):
-    """What is written together of a wave: rows, entries, and the streams of these."""
+    """What is written together of a wave: rows, by some statements for each decision, entries, and
+    the streams of these.
+    """
 
-    rows: list[tuple[object, ...]] = []
+    rows: dict[Hashable, Sequence[_Args]] = {}
+    """By what they are of: what says all of a row takes the place of what was said before."""
     entries: list[AuditEntry] = []
     after: dict[str, CheckedStream] = {}
+
+    def parts(self, sqls: tuple[str, ...]) -> list[Part]:
+        """What its statements are run with."""
+        parts: list[Part] = [*zip(sqls, zip(*self.rows.values(), strict=True), strict=True)]
+        if self.entries:
+            parts += streams.appending(self.entries, self.after.values())
+        return parts
 
 
 class _Wave:
@@ -163,13 +176,13 @@ class _Wave:
         self._tx = tx
         self._tools = tools
         self._waits = waits
-        self._groups: dict[str | None, _Group] = {}
-        """By the statement for their rows; None: those are there already."""
-        self._of_stream: dict[str, str | None] = {}
-        """By stream, the statement that writes about it."""
+        self._groups: dict[tuple[str, ...], _Group] = {}
+        """By the statements for their rows; none: those are there already."""
+        self._of_stream: dict[str, tuple[str, ...]] = {}
+        """By stream, the statements that write about it."""
         self._rows: defaultdict[str, set[str | None]] = defaultdict(set)
         """By stream, the ids of the rows that are written."""
-        self._streams: dict[str | None, CheckedStream] = {}
+        self._streams: dict[str, CheckedStream] = {}
         """As what was decided so far leaves them."""
         self._taken: Fault | None = None
         self.full: set[str | None] = set()
@@ -192,10 +205,9 @@ class _Wave:
 
     async def write(self, *, is_alone: bool) -> None:
         """Writes what was decided. Raises Taken, or refuses whoever is alone."""
-        for sql, group in self._groups.items():
-            parts = streams.appending(group.entries, group.after.values())
+        for sqls, group in self._groups.items():
             try:
-                await self._tx.write_each(*([] if sql is None else [(sql, group.rows)]), *parts)
+                await self._tx.write_each(*group.parts(sqls))
             except Taken:
                 if is_alone and self._taken is not None:
                     raise Refusal(self._taken) from None
@@ -237,51 +249,86 @@ class _Wave:
 
     def _fold(self, attempt: Attempt[Any]) -> None:
         """Has it see its stream as those before it leave that."""
-        after = self._streams.get(attempt.change.subject)
-        if after is None or attempt.access is None:
+        if attempt.access is None:
             return
         granted = attempt.found.answers[attempt.access]
-        if not isinstance(granted, Refusal):
+        after = self._streams.get(granted.stream.id)
+        if after is not None:
             attempt.found.answers[attempt.access] = replace(granted, stream=after)
 
     async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
         """Keeps what was decided, to be written; leaves what does not go with the others."""
         found, subject = attempt.found, attempt.change.subject
+        if self._is_in_the_way(decision):
+            self.full.add(subject)
+            return
+        statements = [
+            STATEMENTS[type(write)](self._tools, found, write) for write in decision.writes
+        ]
+        sqls = () if self._tx.has_one_writer else tuple(one.sql for one in statements)
+        for note in decision.notes:
+            if self._of_stream.setdefault(note.stream_id, sqls) != sqls:
+                self.full.add(subject)
+                return
+        recorded = self._recorded(found, decision)
+        if self._tx.has_one_writer:
+            await self._write_rows(statements, decision)
+        else:
+            self._keep_rows(statements, attempt, decision)
+        if recorded is not None:
+            entry, after = recorded
+            group = self._groups.setdefault(sqls, _Group())
+            group.entries.append(entry)
+            self._streams[after.id] = group.after[after.id] = after
+        self._taken = decision.taken
+        attempt.decision, attempt.has_ended = decision, True
+
+    def _is_in_the_way(self, decision: Decision[Any]) -> bool:
+        """Whether it was decided by a row that this wave writes."""
+        return any(
+            write.row_id in self._rows[note.stream_id] and not write.says_all
+            for note in decision.notes
+            for write in decision.writes
+        )
+
+    def _recorded(
+        self, found: Found, decision: Decision[Any]
+    ) -> tuple[AuditEntry, CheckedStream] | None:
+        """The entry of what is noted, and the stream after it. Raises Needs; refuses:
+        trail_altered.
+        """
         if not decision.notes:
-            attempt.decision, attempt.has_ended = decision, True
-            return
-        (write,), (note,) = decision.writes, decision.notes
-        if write.row_id in self._rows[note.stream_id]:
-            self.full.add(subject)
-            return
-        statement = STATEMENTS[type(write)](self._tools, found, write)
-        sql = None if self._tx.has_one_writer else statement.sql
-        if self._of_stream.setdefault(note.stream_id, sql) != sql:
-            self.full.add(subject)
-            return
+            return None
+        (note,) = decision.notes
         trail = Trail(self._tools.chain, found.of)
         stream = self._streams.get(note.stream_id)
         if stream is None:
             stream = trail.check(found.streams[note.stream_id])
-        entries, after = trail.extend(stream, [note.event], decision.usage)
-        group = self._groups.setdefault(sql, _Group())
-        if sql is None:
-            await self._write_row(statement, decision)
-        else:
-            group.rows.append(statement.args)
-            self._rows[note.stream_id].add(write.row_id)
-            if write.row_id is None:
-                # Whatever else was looked up about the subject is out of date.
-                self.full.add(subject)
-        group.entries += entries
-        self._streams[note.stream_id] = group.after[note.stream_id] = after
-        self._taken = decision.taken
-        attempt.decision, attempt.has_ended = decision, True
+        (entry,), after = trail.extend(stream, [note.event], decision.usage)
+        return entry, after
 
-    async def _write_row(self, statement: Statement, decision: Decision[Any]) -> None:
-        """Writes it at once, since that undoes itself alone where its key is taken."""
+    def _keep_rows(
+        self, statements: Sequence[Statement], attempt: Attempt[Any], decision: Decision[Any]
+    ) -> None:
+        """Keeps rows to be written together with those of others."""
+        if not statements:
+            return
+        stream_id = decision.notes[0].stream_id if decision.notes else None
+        row_ids = tuple(write.row_id for write in decision.writes)
+        place = attempt if None in row_ids else (stream_id, row_ids)
+        group = self._groups.setdefault(tuple(one.sql for one in statements), _Group())
+        group.rows[place] = [one.args for one in statements]
+        if stream_id is not None:
+            self._rows[stream_id].update(row_ids)
+        if None in row_ids:
+            # Whatever else was looked up about the subject is out of date.
+            self.full.add(attempt.change.subject)
+
+    async def _write_rows(self, statements: Sequence[Statement], decision: Decision[Any]) -> None:
+        """Writes them at once, since the first undoes itself alone where its key is taken."""
         try:
-            await self._tx.write_each((statement.sql, [statement.args]))
+            for statement in statements:
+                await self._tx.write_each((statement.sql, [statement.args]))
         except Taken:
             if decision.taken is None:
                 raise

@@ -59,6 +59,13 @@ class Write(msgspec.Struct, frozen=True):
         """The only row that it changes and was decided by; None: there are more."""
         return None
 
+    @property
+    def says_all(self) -> bool:
+        """Whether it says all of its row, and was not decided by it: nobody misses another write of
+        that row just before.
+        """
+        return False
+
 
 class Note(msgspec.Struct, frozen=True):
     """An event for the trail, and the stream that it goes into, which is locked by then."""

@@ -12,7 +12,7 @@ from teamvars.decisions import Decision, Found, Need, Write
 from teamvars.decisions.needs import ToOrganization, ToWorkspaceAt
 from teamvars.decisions.runners import Trust, claims_that_count
 from teamvars.domain.access import Permission, WrappedKey
-from teamvars.domain.audit import Actor
+from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.deliveries import (
     ENDED,
     DeliveryDraft,
@@ -39,6 +39,7 @@ from teamvars.domain.runners import Runner, of_workspace
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel import Discreet
+from teamvars.protocol import MACHINE
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
 
 NO_TARGET = Fault(
@@ -83,36 +84,52 @@ class Asked(Discreet, frozen=True):
     runner_id: str | None
 
 
-class Reaching(Need[tuple[Workspace, Sequence[Runner]] | None], frozen=True):
-    """A workspace, and all runners of its organization by id."""
+class Reaching(Need[tuple[Workspace, Sequence[Runner], bool] | None], frozen=True):
+    """A workspace, all runners of its organization by id, and whether the issuer's token that
+    `once` names was used.
+    """
 
     workspace_id: str
+    once: bytes
 
 
 class Handed(msgspec.Struct, frozen=True):
-    """A token of a job that asks now, and what it is for, with the data key of the values."""
+    """A token of a job that asks now, and what it is for: the runner, with its stream, and the
+    workspace, with the data key of its values.
+    """
 
     token: JobToken
     runner: Runner
     workspace: Workspace
     key: WrappedKey
+    stream: Stream
+
+    @property
+    def may_change(self) -> bool:
+        """Whether receipts may follow in the stream: for whoever has a token at all."""
+        return True
 
 
-class ToDelivery(Need[Handed | None], frozen=True):
-    """What the caller's token is for. The runner's stream is locked, if the token is good."""
+class ToDelivery(Need[Handed], frozen=True):
+    """What the caller's token is for, good or not. Refuses: unauthenticated."""
 
     workspace_id: str
 
 
-class Holding(Need[Handed | None], frozen=True):
-    """As `ToDelivery`, with nothing locked."""
-
-    workspace_id: str
+Effective = tuple[bytes, Sequence[StoredVariable]]
 
 
-class ValuesOf(Need[tuple[bytes, Sequence[StoredVariable]]], frozen=True):
+class ValuesOf(Need[Effective], frozen=True):
     """The head of a workspace's stream, and all variables at it by key and category: sealed,
     sensitive ones as well.
+    """
+
+    workspace_id: str
+
+
+class ValuesForJob(Need[Effective], frozen=True):
+    """As `ValuesOf`, for a caller with a token to the workspace, good or not. Refuses:
+    unauthenticated.
     """
 
     workspace_id: str
@@ -153,9 +170,20 @@ class Issue(Write, frozen=True):
 
 
 class NoteDelivery(Write, frozen=True):
-    """A workspace was handed to a runner."""
+    """A workspace was handed to a runner; `is_whole`: all that it has."""
 
     delivery: LastDelivery
+    is_whole: bool
+
+    @property
+    def row_id(self) -> str:
+        """In the stream of the runner."""
+        return self.delivery.workspace_id
+
+    @property
+    def says_all(self) -> bool:
+        """Of less, earlier deliveries stay known."""
+        return self.is_whole
 
 
 class Issued(Discreet, frozen=True):
@@ -178,15 +206,15 @@ class Bundle(Discreet, frozen=True):
     withheld: tuple[Variable, ...]
 
 
-def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Decision[Issued]:
-    """A token, by its hash, for a job that some runner means; of several, that with the lowest id.
+def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
+    """The runner that means the job; of several, that with the lowest id.
 
     Refuses: no such runner, a proof that was used before.
     """
-    reaching, proof = found.of(Reaching(asked.workspace_id)), asked.proof
+    reaching = found.of(Reaching(asked.workspace_id, asked.proof.once))
     if reaching is None:
         raise NoTarget({})
-    workspace, runners = reaching
+    workspace, runners, was_used = reaching
     reasons: dict[str, Sequence[str]] = {}
     for runner in of_workspace(runners, workspace.id, workspace.name, found.now):
         if asked.runner_id not in (None, runner.id):
@@ -196,13 +224,26 @@ def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Dec
         reasons[runner.id] = _reasons(runner, asked, trust)
     else:
         raise NoTarget(reasons)
-    assert runner.approval is not None  # or it would not be one of these
+    if was_used:  # the write would find out too, and fail for all who share its transaction
+        raise Refusal(USED_BEFORE)
+    return runner
+
+
+def exchange(
+    found: Found, asked: Asked, runner: Runner, token_hash: bytes, trust: Trust
+) -> Decision[Issued]:
+    """A token, by its hash, for a job that the runner means.
+
+    Whether that is so still is looked at with every use. Refuses: a proof that was used before.
+    """
+    proof = asked.proof
+    assert runner.approval is not None  # or it would mean nobody
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(
         token_hash,
         runner.id,
         runner.approval.version,
-        workspace.id,
+        asked.workspace_id,
         asked.thumbprint,
         asked.is_bound,
         claims_that_count(runner, proof.issuer, proof.claims),
@@ -215,18 +256,20 @@ def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Dec
 
 
 def deliver(
-    found: Found, workspace_id: str, draft: DeliveryDraft, trust: Trust, machine: str
+    found: Found,
+    workspace_id: str,
+    has: Effective,
+    draft: DeliveryDraft,
+    trust: Trust,
 ) -> Decision[Bundle]:
-    """What a job is handed; its receipt says which variables, in which versions, and for what job.
+    """What a job is handed of what the workspace has; its receipt says which variables, in which
+    versions, and for what job.
 
-    `machine`: how an issuer begins that is the key of a machine. Refuses: unauthenticated for
-    every token that delivers nothing here, every fault of the draft.
+    Refuses: unauthenticated for every token that delivers nothing here, every fault of the draft.
     """
-    handed = found.of(ToDelivery(workspace_id))
-    if handed is None or not _is_good(found, handed, trust, machine):
-        raise Refusal(NO_VALID_TOKEN)
+    handed = _held(found, workspace_id, trust)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
-    head, stored = effective(found, workspace_id)
+    head, stored = has
     token, runner = handed.token, handed.runner
     wanted = [each for each in stored if draft.wants(each.variable.key)]
     variables = [each for each in wanted if runner.hands_out(each.variable)]
@@ -242,30 +285,31 @@ def deliver(
     versions = {each.variable.id: each.variable.version_id for each in variables}
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
-    if len(variables) < len(stored) and (before := found.of(LastTo(runner.id, workspace_id))):
+    is_whole = len(variables) == len(stored)
+    if not is_whole and (before := found.of(LastTo(runner.id, workspace_id))):
         last = last.following(before, {each.variable.id for each in stored})
     bundle = Bundle(handed, head, draft, tuple(variables), tuple(withheld))
-    return Decision(bundle, (NoteDelivery(last),), (note,))
+    return Decision(bundle, (NoteDelivery(last, is_whole),), (note,))
 
 
-def names(found: Found, workspace_id: str, trust: Trust, machine: str) -> list[Nameable]:
+def names(found: Found, workspace_id: str, trust: Trust) -> list[Nameable]:
     """The variables there are, and which of them the job is handed.
 
     Refuses: unauthenticated for every token that delivers nothing here.
     """
-    handed = _held(found, workspace_id, trust, machine)
-    _, stored = effective(found, workspace_id)
+    handed = _held(found, workspace_id, trust)
+    _, stored = effective(found, ValuesForJob(workspace_id))
     return [Nameable(each.variable, handed.runner.hands_out(each.variable)) for each in stored]
 
 
-def admit(found: Found, workspace_id: str, trust: Trust, machine: str) -> None:
+def admit(found: Found, workspace_id: str, trust: Trust) -> None:
     """Refuses every token that delivers nothing there: unauthenticated."""
-    _held(found, workspace_id, trust, machine)
+    _held(found, workspace_id, trust)
 
 
-def _held(found: Found, workspace_id: str, trust: Trust, machine: str) -> Handed:
-    handed = found.of(Holding(workspace_id))
-    if handed is None or not _is_good(found, handed, trust, machine):
+def _held(found: Found, workspace_id: str, trust: Trust) -> Handed:
+    handed = found.of(ToDelivery(workspace_id))
+    if not _is_good(found, handed, trust):
         raise Refusal(NO_VALID_TOKEN)
     return handed
 
@@ -325,9 +369,9 @@ def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
     return Since.APPROVED if runner.approval.version == runner.version else Since.CHANGED
 
 
-def effective(found: Found, workspace_id: str) -> tuple[bytes, Sequence[StoredVariable]]:
+def effective(found: Found, asked: ValuesOf | ValuesForJob) -> Effective:
     """What a run in the workspace gets, and the head at which it does: the only place to say so."""
-    return found.of(ValuesOf(workspace_id))
+    return found.of(asked)
 
 
 def job_of(token: JobToken) -> Actor:
@@ -352,11 +396,11 @@ def _reasons(runner: Runner, asked: Asked, trust: Trust) -> list[str]:
     return runner.unmet(proof.issuer, proof.public_key, proof.claims) or ["unbound"]
 
 
-def _is_good(found: Found, handed: Handed, trust: Trust, machine: str) -> bool:
+def _is_good(found: Found, handed: Handed, trust: Trust) -> bool:
     """Whether the token still is what the runner means, in both of its versions."""
     token, runner, workspace = handed.token, handed.runner, handed.workspace
     issuer = token.claims.get("iss", "")
-    public_key = issuer.removeprefix(machine) if issuer.startswith(machine) else None
+    public_key = issuer.removeprefix(MACHINE) if issuer.startswith(MACHINE) else None
     return (
         token.runner_id == runner.id
         and token.workspace_id == workspace.id

@@ -3,7 +3,7 @@
 import msgspec
 
 from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.deliveries import effective, told
+from teamvars.decisions.deliveries import ValuesOf, effective, told
 from teamvars.decisions.needs import DataKeyOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import DeliveryDraft
@@ -46,7 +46,7 @@ def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
     owner_id = workspace.organization_id
     found.require_locked([owner_id])
     key = found.of(DataKeyOf(owner_id))
-    _, stored = effective(found, workspace.id)
+    _, stored = effective(found, ValuesOf(workspace.id))
     for glob in draft.only:
         if not any(DeliveryDraft(only=(glob,)).wants(each.variable.key) for each in stored):
             detail = f"--only {glob}: there is no variable like this."

@@ -9,7 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
-from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof, job_of
+from teamvars.decisions.deliveries import (
+    NO_TARGET,
+    Asked,
+    Bundle,
+    NoTarget,
+    Proof,
+    ValuesForJob,
+    job_of,
+)
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
@@ -140,16 +148,23 @@ class Deliveries(UseCases):
         """
         token = new_token(RUNNER)
         hash_ = hash_token(token)
+        try:
+            runner = await self._house.runner.glance(
+                caller, lambda found: decisions.meant(found, asked, self._trust)
+            )
+        except NoTarget as refused:
+            refused.why = self._noted(asked, refused.reasons)
+            raise
         change = Change(
-            caller, None, lambda found: decisions.exchange(found, asked, hash_, self._trust)
+            caller,
+            asked.proof.once.hex(),
+            lambda found: decisions.exchange(found, asked, runner, hash_, self._trust),
+            is_admitted=True,
         )
         try:
             issued = await self._house.runner.make(change)
         except MissingReference:  # the runner or the workspace was deleted meanwhile
             raise Refusal(NO_TARGET) from None
-        except NoTarget as refused:
-            refused.why = self._noted(asked, refused.reasons)
-            raise
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
         lives = (issued.token.expires_at - self._clock()) // _SECOND
@@ -183,7 +198,7 @@ class Deliveries(UseCases):
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses whoever has no token that delivers the workspace: unauthenticated."""
         await self._house.runner.look(
-            caller, lambda found: decisions.admit(found, workspace_id, self._trust, MACHINE)
+            caller, lambda found: decisions.admit(found, workspace_id, self._trust)
         )
 
     async def names(self, caller: Caller, workspace_id: str) -> Sequence[Nameable]:
@@ -193,7 +208,7 @@ class Deliveries(UseCases):
         """
         async with self._some:
             return await self._house.runner.look(
-                caller, lambda found: decisions.names(found, workspace_id, self._trust, MACHINE)
+                caller, lambda found: decisions.names(found, workspace_id, self._trust)
             )
 
     async def forget_expired(self) -> None:
@@ -215,12 +230,16 @@ class Deliveries(UseCases):
 
         if self._signer is None:  # any more: there was when the token was given
             raise Refusal(NO_VALID_TOKEN)
-        change = Change(
-            caller,
-            None,
-            lambda found: decisions.deliver(found, workspace_id, draft, self._trust, MACHINE),
-        )
         async with self._some:
+            has = await self._house.runner.glance(
+                caller, lambda found: decisions.effective(found, ValuesForJob(workspace_id))
+            )
+            change = Change(
+                caller,
+                caller.token_hash.hex(),
+                lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
+                is_admitted=True,
+            )
             bundle = await self._house.runner.make(change)
             caller.organization_id = bundle.handed.workspace.organization_id
             key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer

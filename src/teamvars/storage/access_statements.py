@@ -6,7 +6,6 @@ get them, the statements are in docs/sql/. `access` reads them by position.
 They join with LEFT JOIN: there is a row for a valid token whether the subject exists or not.
 """
 
-import re
 from enum import IntEnum
 
 from msgspec.structs import replace
@@ -26,21 +25,6 @@ CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
-
-
-def _lookup(single: str, **types: str) -> Lookup:
-    """The lookup of a statement whose parameters have these names, and these types on PostgreSQL.
-
-    For many calls it is the same text with a table of the calls joined to it. `Lookup.of` would
-    make it a subquery, which PostgreSQL does not flatten where it locks rows.
-    """
-    names = list(types)
-    arrays = ", ".join(f"CAST(${n} AS {types[name]}[])" for n, name in enumerate(names, start=1))
-    calls = f"unnest({arrays})\n    WITH ORDINALITY AS lookup ({', '.join(names)}, number)"
-    batched = re.sub(r"\$(\d+)", lambda found: f"lookup.{names[int(found[1]) - 1]}", single)
-    batched = batched.replace("SELECT ", "SELECT lookup.number, ", 1)
-    batched = batched.replace("FROM tokens", f"FROM {calls}\nCROSS JOIN tokens", 1)
-    return Lookup(single, batched.replace("{lock held}", "{lock held} SKIP LOCKED"))
 
 
 def _access(columns: str, right: tuple[str, str, int], joins: str, **types: str) -> Lookup:
@@ -73,15 +57,18 @@ LEFT JOIN LATERAL (
 ) AS held ON TRUE
 WHERE {_IS_VALID}
 """
-    return replace(_lookup(read, **types), locking=_lookup(lock, **types))
+    return replace(
+        Lookup.joining(read, "tokens", **types), locking=Lookup.joining(lock, "tokens", **types)
+    )
 
 
-AUTHENTICATE = _lookup(
+AUTHENTICATE = Lookup.joining(
     f"""
 SELECT {CALLER_COLUMNS}
 FROM tokens AS caller
 WHERE {_IS_VALID}
 """,
+    "tokens",
     hash="BYTEA",
     now="BIGINT",
 )

@@ -73,6 +73,24 @@ CROSS JOIN LATERAL (
 """,
         )
 
+    @classmethod
+    def joining(cls, single: str, table: str, **types: str) -> Self:
+        """The lookup of a statement from that table whose parameters have these names, and these
+        types on PostgreSQL.
+
+        For many calls it is the same text with a table of the calls joined to it. `of` would make
+        it a subquery, which PostgreSQL does not flatten where it locks rows.
+        """
+        names = list(types)
+        arrays = ", ".join(
+            f"CAST(${n} AS {types[name]}[])" for n, name in enumerate(names, start=1)
+        )
+        calls = f"unnest({arrays})\n    WITH ORDINALITY AS lookup ({', '.join(names)}, number)"
+        batched = re.sub(r"\$(\d+)", lambda found: f"lookup.{names[int(found[1]) - 1]}", single)
+        batched = batched.replace("SELECT ", "SELECT lookup.number, ", 1)
+        batched = batched.replace(f"FROM {table}", f"FROM {calls}\nCROSS JOIN {table}", 1)
+        return cls(single, batched.replace("{lock held}", "{lock held} SKIP LOCKED"))
+
 
 class Transaction(Protocol):
     """One transaction. Values are str, int, bytes or None; parameters are `$1`, `$2`, ….

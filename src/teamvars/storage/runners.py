@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Stream
@@ -21,9 +22,9 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage.database import Row, Statement, Transaction, each
+from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, where
-from teamvars.storage.streams import LOCKED, PLACE, to_stream
+from teamvars.storage.streams import PLACE, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
 _COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
@@ -51,29 +52,56 @@ _READ_DELIVERY = """{encoded runner_deliveries.runner_id}, {encoded runner_deliv
     {encoded runner_deliveries.versions}, {encoded runner_deliveries.run_link}"""
 _OF_DELIVERY = len(_DELIVERY.split(", "))
 
-_HANDED = f"""
+_OF_CALLER = {"hash": "BYTEA", "now": "BIGINT", "workspace_id": "TEXT"}
+
+
+def _handed(is_held: str, lock: str) -> Lookup:
+    single = f"""
 SELECT {_READ_TOKEN}, {_COLUMNS},
-    workspaces.id, workspaces.name, organizations.id, organizations.name,
-    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
-    {PLACE}
+    workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
+    {PLACE}{is_held}
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-WHERE token.hash = $1 AND token.expires_at > $2 AND workspaces.id = $3
+    AND data_keys.version = organizations.data_key_version{lock}
+WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id = $3
 """
+    return Lookup.joining(single, "runner_tokens", **_OF_CALLER)
 
-_REACHING = f"""
-SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, {_COLUMNS}
+
+# See `access_statements`: PostgreSQL has the row as it is once it is locked.
+HANDED = replace(
+    _handed("", ""),
+    locking=_handed(
+        ", held.sequence = streams.sequence AS is_held",
+        """
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
+    {lock held}
+) AS held ON TRUE""",
+    ),
+)
+
+# $2: what names an issuer's token.
+REACHING = Lookup.of(
+    f"""
+SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
+    organizations.name AS organization_name,
+    (SELECT count(*) FROM used_assertions WHERE used_assertions.hash = $2) AS uses, {_COLUMNS}
 FROM workspaces
 JOIN organizations ON organizations.id = workspaces.organization_id
 LEFT JOIN runners ON runners.organization_id = organizations.id
 WHERE workspaces.id = $1
 ORDER BY runners.id
-"""
+""",
+    "TEXT",
+    "BYTEA",
+)
 
 DELIVERED = f"""
 INSERT INTO runner_deliveries ({_DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6)
@@ -109,29 +137,26 @@ async def page_of_organization(tx: Transaction, organization_id: str, page: Page
     return await _RUNNERS.paged(tx, rest, "name_folded, id", [organization_id], page)
 
 
-async def reaching(tx: Transaction, workspace_id: str) -> tuple[Workspace, Sequence[Runner]] | None:
-    """A workspace, if there is one, and all runners of its organization by id."""
-    rows = await tx.fetch(_REACHING, workspace_id)
+def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | None:
+    """Of rows of `REACHING`: a workspace, if there is one, all runners of its organization by id,
+    and whether that token of an issuer was used.
+    """
     if not rows:
         return None
-    id_, name, *owner = rows[0][:4]
-    found = [to_runner(row[4:]) for row in rows if row[4] is not None]
-    return Workspace(id_, name, *owner), found
+    id_, name, owner_id, owner, uses = rows[0][:5]
+    found = [to_runner(row[5:]) for row in rows if row[5] is not None]
+    return Workspace(id_, name, owner_id, owner), found, uses > 0
 
 
-async def find_handed(
-    tx: Transaction, hash_: bytes, now: int, workspace_id: str, *, lock: bool
+def handed(
+    rows: Sequence[Row],
 ) -> tuple[JobToken, Runner, Workspace, WrappedKey, Stream] | None:
-    """What the token with that hash is for, unless it has expired or is for another workspace; the
-    data key of the values; and the runner's stream.
-
-    With `lock` the stream is locked, and is as of then. On PostgreSQL all else is of the snapshot
-    of the statement, which begins before it waits for the lock.
+    """Of a row of `HANDED`: what the token with that hash is for, unless it has expired or is for
+    another workspace; the data key of the values; and the runner's stream.
     """
-    sql = _HANDED + (LOCKED if lock else "")
-    row = await tx.fetch_one(sql, hash_, now, workspace_id)
-    if row is None:
+    if not rows:
         return None
+    (row,) = rows
     token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-12])
     if token is None:
         return None

@@ -23,8 +23,6 @@ from teamvars.storage.pages import where
 PLACE = """CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS {bytes}) AS link,
     CAST(streams.head AS {bytes}) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes"""
-LOCKED = "{lock streams}"
-"""The end of a statement that has the row of a stream locked until its transaction ends."""
 # Whose a stream is follows from its subject; the system has no row of its own.
 _WITH_PLACE = f"""
     coalesce(workspaces.organization_id, teams.organization_id, organizations.id,

@@ -121,6 +121,15 @@ WHERE streams.id = $1
 ORDER BY key, category
 """
 
+# The same for whoever has the token of a job, $2 its hash, at the time $3.
+_SEALED_FOR_JOB = _ALL_SEALED.replace(
+    "WHERE streams.id = $1",
+    """WHERE streams.id = (
+    SELECT workspace_id FROM runner_tokens
+    WHERE hash = $2 AND workspace_id = $1 AND expires_at > $3
+)""",
+)
+
 _UPDATE_UNLESS_KEPT = f"""
 UPDATE variables
 SET {_CHANGED},
@@ -225,8 +234,17 @@ async def sealed_of_workspace(
     """All variables of a workspace by key, then category, with their sealed values, sensitive ones
     too; and the head of the workspace's stream when they were so.
     """
-    rows = await tx.fetch(_ALL_SEALED, workspace_id)
-    return rows[0][0], [_stored(row[1:]) for row in rows if row[1] is not None]
+    return _all(await tx.fetch(_ALL_SEALED, workspace_id))
+
+
+async def sealed_for_job(
+    tx: Transaction, workspace_id: str, token_hash: bytes, now: int
+) -> tuple[bytes, list[StoredVariable]] | None:
+    """As `sealed_of_workspace`, if a token of a job with that hash is for the workspace, and has
+    not expired. Whether it is good is not asked: nothing is opened here.
+    """
+    rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now)
+    return _all(rows) if rows else None
 
 
 async def sealed_values(
@@ -287,6 +305,10 @@ def _listed(rows: Sequence[Row], workspace_id: str, open_value: OpenValue) -> It
                 version_id,
                 created_at,
             )
+
+
+def _all(rows: Sequence[Row]) -> tuple[bytes, list[StoredVariable]]:
+    return rows[0][0], [_stored(row[1:]) for row in rows if row[1] is not None]
 
 
 def _stored(row: Row) -> StoredVariable:

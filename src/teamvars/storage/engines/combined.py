@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 
 _PARAMETER = re.compile(r"\$(\d+)")
-_INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)\s*", re.DOTALL)
+_INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)(\s+ON CONFLICT .+?)?\s*", re.DOTALL)
 _ARRAYS = {str: "TEXT[]", int: "BIGINT[]", bytes: "BYTEA[]"}
 
 
@@ -68,7 +68,7 @@ def _for_calls(sql: str, calls: str) -> str:
     sql = _PARAMETER.sub(rf"{calls}.of_\1", sql)
     if insert := _INSERT.fullmatch(sql):
         of_call = f"{calls} CROSS JOIN LATERAL (\n{insert[2]}\n) AS found"
-        return f"{insert[1]}\nSELECT found.* FROM {of_call}"
+        return f"{insert[1]}\nSELECT found.* FROM {of_call}{insert[3] or ''}"
     # Its own condition comes first: what is set comes from parameters and columns.
     join = "USING" if sql.lstrip().startswith("DELETE") else "FROM"
     return sql.replace("WHERE", f"{join} {calls}\nWHERE", 1)
