@@ -255,6 +255,7 @@ class _Loaded:
         self._session = session
         self._built = {(code.co_filename, code.co_qualname) for code in built}
         self._functions: dict[str, list[FunctionType]] = {}
+        gc.unfreeze()  # or nothing that was collected would be among these
         for one in gc.get_objects():
             if isinstance(one, FunctionType):
                 self._functions.setdefault(one.__code__.co_filename, []).append(one)
