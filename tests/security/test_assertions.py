@@ -49,10 +49,10 @@ SIGNERS: dict[str, Any] = {"RS256": RSA, "ES256": EC, "EdDSA": ED, "Ed25519": ED
 
 
 def signed(algorithm: str = "RS256", header: dict[str, Any] | None = None, **claims: object) -> str:
-    """A token with these claims, of which None leaves one out."""
+    """A token with this header and these claims, of which None leaves one out."""
     key = SIGNERS[algorithm]
-    said = {name: value for name, value in {**CLAIMS, **claims}.items() if value is not None}
-    head = {"alg": algorithm, "kid": key.kid, **(header or {})}
+    whole = {"alg": algorithm, "kid": key.kid, **(header or {})}, {**CLAIMS, **claims}
+    head, said = ({name: one for name, one in all_.items() if one is not None} for all_ in whole)
     signing = f"{part(json.dumps(head))}.{part(json.dumps(said))}"
     signature = jws.default_registry.algorithms[algorithm].sign(signing.encode(), key)
     return f"{signing}.{encoded(signature)}"
@@ -96,6 +96,7 @@ def test_keys_that_are_too_weak_are_none() -> None:
         {"exp": 1e300},
         {"exp": -1},
         {"iat": None},
+        {"iat": True},
         {"iat": NOW + SKEW_SECONDS + 1},
         {"nbf": NOW + SKEW_SECONDS + 1},
         {"nbf": [NOW]},
@@ -199,6 +200,31 @@ def test_what_is_made_to_deceive_proves_nothing(name: str) -> None:
         believed(token)
 
 
+@pytest.mark.parametrize(
+    "header", [{"alg": ["RS256"]}, {"alg": {}}, {"alg": "RS256", "kid": 7}], ids=str
+)
+def test_a_header_that_is_none_ends_before_any_key_is_looked_for(header: dict[str, Any]) -> None:
+    with pytest.raises(Unproven):
+        claimed(f"{part(json.dumps(header))}.{part(json.dumps(CLAIMS))}.")
+
+
+def test_a_token_has_three_parts_and_so_many_bytes() -> None:
+    head, _, _ = TOKEN.rpartition(".")
+    longest = f"{head}.".ljust(MAX_TOKEN_BYTES, "A")
+    assert claimed(longest).issuer == ISSUER
+    for wrong in (head, f"{longest}A", f"{head}..A"):
+        with pytest.raises(Unproven):
+            claimed(wrong)
+
+
+def test_a_token_that_names_no_key_means_the_only_one_of_its_kind() -> None:
+    assert believed(signed("ES256", header={"kid": None})).claims["sub"] == "job-1"
+
+
+def test_one_audience_may_stand_in_a_list() -> None:
+    assert believed(signed(aud=["https://vars.example.org"])).audience == CLAIMS["aud"]
+
+
 @given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
 def test_no_byte_of_a_token_can_be_another(at: int, other: int) -> None:
     token = TOKEN.encode()
@@ -224,6 +250,10 @@ def test_a_token_has_one_name_however_it_is_signed() -> None:
     assert believed(nameless).once == believed(f"{head}.{encoded(signature)}").once
     assert believed(nameless).once != believed(again).once
     assert believed(signed(jti="2")).once != believed(again).once
+    assert believed(signed(iat=NOW - 6)).once == believed(again).once
+    for no_name in ("", 7):
+        one, later = signed(jti=no_name), signed(jti=no_name, iat=NOW - 6)
+        assert believed(one).once != believed(later).once
 
 
 def test_a_machine_signs_for_itself() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
@@ -49,6 +50,21 @@ def test_what_was_saved_is_loaded(path: Path) -> None:
     keys = keyring.generate()
     keyring.save_new(keys, path)
     assert keyring.load(path) == keys
+
+
+def test_a_keyring_of_an_older_release_has_no_server_key(path: Path) -> None:
+    keys = replace(keyring.generate(), server=None)
+    keyring.save_new(keys, path)
+    assert "server" not in json.loads(path.read_text())
+    assert keyring.load(path) == keys
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_what_root_adds_a_key_to_stays_that_of_its_owner(path: Path) -> None:
+    keyring.save_new(keyring.generate(), path)
+    os.chown(path, 12_345, 54_321)
+    keyring.add_server_key(path, keyring.new_server_key())
+    assert (path.stat().st_uid, path.stat().st_gid) == (12_345, 54_321)
 
 
 def test_a_new_file_is_its_owners_alone_whatever_the_umask(path: Path) -> None:

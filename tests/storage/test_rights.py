@@ -120,6 +120,9 @@ class Who(NamedTuple):
     def owns(self, organization: str) -> bool:
         return organization == self.owner_of or f"{organization}-owners" in self.teams
 
+    def sees(self, organization: str) -> bool:
+        return self.owns(organization) or organization in self.inside
+
     def manages_in(self, organization: str) -> bool:
         its = (TEAMS[id_][0] for id_ in self.teams)
         return any(one.manage_membership and one.organization_id == organization for one in its)
@@ -263,22 +266,40 @@ def of_workspace(who: Who, workspace_id: str) -> tuple[str, ...]:
 
 
 def found_team(who: Who, row: Row | None) -> tuple[str, ...]:
-    def found() -> TeamAccess:
-        return access.to_team(who.asking, row)
+    caller = who.asking
 
-    return answers(
+    def found() -> TeamAccess:
+        return access.to_team(caller, row)
+
+    told = answers(
         lambda: found().require_visible(),
         lambda: found().require_see_changes(),
         lambda: found().require_manage_membership(),
         lambda: found().require_manage_token(),
     )
+    assert_noted(who, caller, who.sees)
+    return told
 
 
 def found_workspace(who: Who, row: Row | None) -> tuple[str, ...]:
-    def found() -> WorkspaceAccess:
-        return access.to_workspace(who.asking, row)
+    caller = who.asking
 
-    return answers(*(lambda one=one: found().require(one) for one in Permission))
+    def found() -> WorkspaceAccess:
+        return access.to_workspace(caller, row)
+
+    told = answers(*(lambda one=one: found().require(one) for one in Permission))
+    assert_noted(who, caller, lambda _: told[0] == "yes")
+    return told
+
+
+def assert_noted(who: Who, caller: Caller, sees: Callable[[str], bool]) -> None:
+    """Whose token it is, and whose limits a request counts against: those of an organization of
+    which the caller sees something.
+    """
+    kind = "user" if who.is_user else "organization" if who.owner_of else "team"
+    assert (caller.actor and caller.actor.kind) == (kind if who.is_known else None), who
+    of = None if caller.place is None else caller.place.organization_id
+    assert caller.organization_id == (of if of is not None and sees(of) else None), who
 
 
 Words = Callable[[Who, str], tuple[str, ...]]
@@ -341,10 +362,12 @@ async def test_organizations_are_open_to_whom_the_table_says(database: Database)
                 refused = access_by_name.organization(tx, who.asking, NOW, of)
                 assert await answer(refused) == "401", who
                 continue
-            granted = await access.organization(tx, who.asking, NOW, of)
+            caller = who.asking
+            granted = await access.organization(tx, caller, NOW, of)
+            assert_noted(who, caller, who.sees)
             named = await access.organization(tx, who.asking, NOW, of, READ_ORGANIZATION_BY_NAME)
             assert named == granted
-            wanted = one_of(who, seen=who.owns(of) or of in who.inside, may=(who.owns(of),))
+            wanted = one_of(who, seen=who.sees(of), may=(who.owns(of),))
             assert answers(granted.require_visible, granted.require_owner) == wanted, (who, of)
             assert granted.team_ids == its_teams(who, of), (who, of)
             assert granted.manages_membership == who.manages_in(of), (who, of)
@@ -360,11 +383,14 @@ async def test_a_search_goes_through_the_workspaces_that_may_be_read(database: D
                 for name, its in WORKSPACES.items()
                 if its == of and level_on(who, name) >= Level.READ
             }
+            caller = who.asking
+            asking = access_by_name.search(tx, caller, NOW, of, None)
             if (wanted := who_sees(who, of)) != "yes":
-                refused = access_by_name.search(tx, who.asking, NOW, of, None)
-                assert await answer(refused) == wanted, (who, of)
+                assert await answer(asking) == wanted, (who, of)
+                assert_noted(who, caller, who.sees)
                 continue
-            granted = await access_by_name.search(tx, who.asking, NOW, of, None)
+            granted = await asking
+            assert_noted(who, caller, who.sees)
             assert granted.is_owner == who.owns(of), (who, of)
             assert granted.is_owner or {*(granted.workspace_ids or ())} == may_read, (who, of)
             for name in WORKSPACES:
@@ -379,8 +405,7 @@ def its_teams(who: Who, organization: str) -> frozenset[str]:
 
 
 def who_sees(who: Who, organization: str) -> str:
-    seen = who.owns(organization) or organization in who.inside
-    return one_of(who, seen=seen, may=())[0]
+    return one_of(who, seen=who.sees(organization), may=())[0]
 
 
 async def answer(asking: Awaitable[object]) -> str:

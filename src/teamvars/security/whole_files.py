@@ -32,8 +32,8 @@ def replace(path: Path, text: str) -> None:
 
 def _own_as(path: Path, new: Path) -> None:
     """Else what root has written nobody else could read."""
-    there, made = path.stat(), new.stat()
-    if (there.st_uid, there.st_gid) != (made.st_uid, made.st_gid) and os.geteuid() == 0:
+    there = path.stat()
+    if os.geteuid() == 0:
         os.chown(new, there.st_uid, there.st_gid)
 
 
