@@ -323,8 +323,8 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.READS, run, deadline)
 
-    async def query(self, body: Body[T]) -> T:
-        return await body(self._queries)
+    def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return body(self._queries)
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         if subject is None:
