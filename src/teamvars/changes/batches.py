@@ -34,6 +34,7 @@ T = TypeVar("T")
 LOCK_WAITERS = 2
 """How many subjects may wait for a row lock at a time: each blocks a connection."""
 
+_ITEM = attrgetter("item")
 _SUBJECT = attrgetter("item.change.subject")
 _LATEST = attrgetter("item.deadline.latest")
 _DEADLINE = attrgetter("deadline")
@@ -133,7 +134,7 @@ class Batches:
         the outcome of the commit unknown: that is for all of them, since what refuses one job stays
         with that job.
         """
-        calls = [waiter.item for waiter in waiters]
+        calls: list[Call] = list(map(_ITEM, waiters))
         body = partial(run, self._tools, calls, waits)
         deadline = min(calls, key=_DEADLINE).deadline
         try:

@@ -11,6 +11,7 @@ once the one before has been.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -149,6 +150,7 @@ async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transacti
 
 _Asker = tuple[Attempt[Any], Need[Any]]
 _Args = tuple[object, ...]
+_SQL, _ARGS = attrgetter("sql"), attrgetter("args")
 
 
 class _Group(msgspec.Struct):
@@ -160,13 +162,6 @@ class _Group(msgspec.Struct):
     """By what they are of: what says all of a row takes the place of what was said before."""
     entries: list[AuditEntry] = []
     after: dict[str, CheckedStream] = {}
-
-    def parts(self, sqls: tuple[str, ...]) -> list[Part]:
-        """What its statements are run with."""
-        parts: list[Part] = [*zip(sqls, zip(*self.rows.values(), strict=True), strict=True)]
-        if self.entries:
-            parts += streams.appending(self.entries, self.after.values())
-        return parts
 
 
 class _Wave:
@@ -180,7 +175,7 @@ class _Wave:
         """By the statements for their rows; none: those are there already."""
         self._of_stream: dict[str, tuple[str, ...]] = {}
         """By stream, the statements that write about it."""
-        self._rows: defaultdict[str, set[str | None]] = defaultdict(set)
+        self._rows: defaultdict[str | None, set[str | None]] = defaultdict(set)
         """By stream, the ids of the rows that are written."""
         self._streams: dict[str, CheckedStream] = {}
         """As what was decided so far leaves them."""
@@ -206,8 +201,11 @@ class _Wave:
     async def write(self, *, is_alone: bool) -> None:
         """Writes what was decided. Raises Taken, or refuses whoever is alone."""
         for sqls, group in self._groups.items():
+            parts: list[Part] = [*zip(sqls, zip(*group.rows.values(), strict=True), strict=True)]
+            if group.entries:
+                parts += streams.appending(group.entries, group.after.values())
             try:
-                await self._tx.write_each(*group.parts(sqls))
+                await self._tx.write_each(*parts)
             except Taken:
                 if is_alone and self._taken is not None:
                     raise Refusal(self._taken) from None
@@ -258,23 +256,32 @@ class _Wave:
 
     async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
         """Keeps what was decided, to be written; leaves what does not go with the others."""
-        found, subject = attempt.found, attempt.change.subject
-        if self._is_in_the_way(decision):
-            self.full.add(subject)
-            return
-        statements = [
-            STATEMENTS[type(write)](self._tools, found, write) for write in decision.writes
-        ]
-        sqls = () if self._tx.has_one_writer else tuple(one.sql for one in statements)
-        for note in decision.notes:
-            if self._of_stream.setdefault(note.stream_id, sqls) != sqls:
+        subject = attempt.change.subject
+        stream_id = decision.notes[0].stream_id if decision.notes else None
+        statements: list[Statement] = []
+        row_ids: list[str | None] = []
+        for write in decision.writes:
+            is_written = stream_id is not None and write.row_id in self._rows[stream_id]
+            if is_written and not write.says_all:  # and it was decided by that row
                 self.full.add(subject)
                 return
-        recorded = self._recorded(found, decision)
+            statements.append(STATEMENTS[type(write)](self._tools, attempt.found, write))
+            row_ids.append(write.row_id)
+        sqls = () if self._tx.has_one_writer else tuple(map(_SQL, statements))
+        if stream_id is not None and self._of_stream.setdefault(stream_id, sqls) != sqls:
+            self.full.add(subject)
+            return
+        recorded = self._recorded(attempt.found, decision)
         if self._tx.has_one_writer:
             await self._write_rows(statements, decision)
-        else:
-            self._keep_rows(statements, attempt, decision)
+        elif statements:
+            place = attempt if None in row_ids else (stream_id, *row_ids)
+            group = self._groups.setdefault(sqls, _Group())
+            group.rows[place] = tuple(map(_ARGS, statements))
+            self._rows[stream_id].update(row_ids)
+            if None in row_ids:
+                # Whatever else was looked up about the subject is out of date.
+                self.full.add(subject)
         if recorded is not None:
             entry, after = recorded
             group = self._groups.setdefault(sqls, _Group())
@@ -282,14 +289,6 @@ class _Wave:
             self._streams[after.id] = group.after[after.id] = after
         self._taken = decision.taken
         attempt.decision, attempt.has_ended = decision, True
-
-    def _is_in_the_way(self, decision: Decision[Any]) -> bool:
-        """Whether it was decided by a row that this wave writes."""
-        return any(
-            write.row_id in self._rows[note.stream_id] and not write.says_all
-            for note in decision.notes
-            for write in decision.writes
-        )
 
     def _recorded(
         self, found: Found, decision: Decision[Any]
@@ -306,23 +305,6 @@ class _Wave:
             stream = trail.check(found.streams[note.stream_id])
         (entry,), after = trail.extend(stream, [note.event], decision.usage)
         return entry, after
-
-    def _keep_rows(
-        self, statements: Sequence[Statement], attempt: Attempt[Any], decision: Decision[Any]
-    ) -> None:
-        """Keeps rows to be written together with those of others."""
-        if not statements:
-            return
-        stream_id = decision.notes[0].stream_id if decision.notes else None
-        row_ids = tuple(write.row_id for write in decision.writes)
-        place = attempt if None in row_ids else (stream_id, row_ids)
-        group = self._groups.setdefault(tuple(one.sql for one in statements), _Group())
-        group.rows[place] = [one.args for one in statements]
-        if stream_id is not None:
-            self._rows[stream_id].update(row_ids)
-        if None in row_ids:
-            # Whatever else was looked up about the subject is out of date.
-            self.full.add(attempt.change.subject)
 
     async def _write_rows(self, statements: Sequence[Statement], decision: Decision[Any]) -> None:
         """Writes them at once, since the first undoes itself alone where its key is taken."""
