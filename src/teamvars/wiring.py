@@ -83,7 +83,7 @@ from teamvars.web import (
 )
 from teamvars.web.applies import ApplyRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
-from teamvars.web.examples import IDS
+from teamvars.web.examples import IDS, TAGS
 from teamvars.web.http import openapi
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
@@ -244,7 +244,7 @@ def routes(
             console.PATH if has_console else None,
         ),
     ]
-    return [*listed, openapi.route(listed, IDS, dialect.amend)]
+    return [*listed, openapi.route(listed, IDS, TAGS, dialect.amend)]
 
 
 def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:

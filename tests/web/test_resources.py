@@ -133,7 +133,7 @@ def test_the_document_of_the_api_says_the_same() -> None:
         do.updates(one, "Update a planet.", work, CHANGED),
         do.deletes(one, "Delete a planet.", work),
     ]
-    document = openapi.document(routes, {}, lambda _: None)
+    document = openapi.document(routes, {}, {"Planets": "Worlds."}, lambda _: None)
     operations = [
         (method, operation["operationId"], operation["description"])
         for path in document["paths"].values()

@@ -119,6 +119,8 @@ async def test_a_condition_takes_a_request_that_says_so(tenant: Tenant) -> None:
     assert await listed(tenant) == before
     other = await apply(tenant, {**item(value="2"), "meta": {"note": 1}})
     assert results(other) == [("region", "updated", ["value"])], "it is ignored, as ever"
+    wrong = await apply(tenant, {**item(value="2"), "meta": None})
+    assert faults(wrong) == [("422", "wrong_type", "/data/0/meta")]
 
 
 async def test_of_two_who_saw_one_version_one_succeeds_and_different_keys_do_not_meet(

@@ -151,11 +151,11 @@ def _conditions(read: ItemReader, item: object, *, versioned: bool) -> tuple[Exp
     """The version that an item expects, and whether its variable goes."""
     if not isinstance(item, dict) or "meta" not in item:
         return UNSET, False
+    options = read.member(item, "meta", dict, "/data") or {}
     if not versioned:  # a condition must not be ignored
         detail = f"This needs a request whose meta.{_VERSIONED} is true."
-        _refuse(read, item["meta"], _CONDITIONS, _OPTIONS, detail)
+        _refuse(read, options, _CONDITIONS, _OPTIONS, detail)
         return UNSET, False
-    options = read.member(item, "meta", dict, "/data") or {}
     read.refuse_unknown(options, set(_CONDITIONS), _OPTIONS)
     goes = read.member(options, _DELETE, bool, _OPTIONS, required=False) or False
     if goes:

@@ -1,4 +1,4 @@
-"""The ids and the name that examples of requests have in `/openapi.json`."""
+"""What `/openapi.json` says that no route does: ids and names of examples, and what tags are."""
 
 # By the names of the parameters of paths, and of what else documents name. Whoever tries an example
 # puts ids of their own there.
@@ -19,3 +19,22 @@ IDS = {
     "link_secret": "tvi_7Kd2mQx9RtVbNp4LsGz8WfHc3TjEqY5UaXk6BvMrDn1ZtPwSe",
 }
 NEW_NAME = "a-new-name"
+TAGS = {
+    "Variables": "What the workspaces of an organization have: variables, read and changed.",
+    "Members": "Who is in a team.",
+    "Memberships": "Who is in an organization, and who is invited.",
+    "Workspaces": "What variables belong to, with the settings that clients keep there.",
+    "Applies": "Many variables of a workspace, changed together.",
+    "Value checks": "Whether a value is well formed, before it is kept.",
+    "Parsed files": "Files with variables, taken apart.",
+    "Audit": "What was changed, when and by whom.",
+    "Service": "The service itself, and what clients ask it first.",
+    "Runners": "What is handed the values of workspaces.",
+    "Organizations": "What everything else belongs to.",
+    "Users": "People, as they see themselves.",
+    "Teams": "Groups of members, and what they may do in the organization.",
+    "Team workspaces": "What a team may do in a workspace.",
+    "Accesses": "Who has access to a workspace, and through which teams.",
+    "Tags": "Words and keys by which workspaces are found.",
+    "Tokens": "What requests are made with.",
+}

@@ -18,7 +18,6 @@ from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import (
-    INCLUDE,
     Parameter,
     choice_of,
     invalid,
@@ -176,7 +175,7 @@ def routes(memberships: Memberships) -> list[Route]:
             memberships.list_of_team,
             shows=_found,
             asks=lambda request: (request.parameters["team_id"], _filter(request)),
-            reads=(_SEARCH, _STATUS, _SORT, INCLUDE),
+            reads=(_SEARCH, _STATUS, _SORT),
             whole=True,
             name="listTeamMemberships",
         )

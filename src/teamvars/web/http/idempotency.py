@@ -17,8 +17,11 @@ MAX_CHARACTERS = 255
 
 T = TypeVar("T")
 
-_KEY = re.compile(rf"[\x21-\x7e]{{1,{MAX_CHARACTERS}}}")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
+_PLAIN = rf"[!#-~][!-~]{{0,{MAX_CHARACTERS - 1}}}"
+_QUOTED = rf'"(?:[!#-\[\]-~]|\\["\\]){{1,{MAX_CHARACTERS}}}"'
+PATTERN = f"^(?:{_PLAIN}|{_QUOTED})$"
+"""A key as it is, or as a quoted string (RFC 9651, 3.3.3)."""
+_HEADER = re.compile(PATTERN)
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -91,16 +94,11 @@ async def changed(
 
 
 def key_of(text: str) -> str:
-    """The key that a header says, as a quoted string (RFC 9651, 3.3.3) or as it is.
-
-    Refuses what is no key.
-    """
-    quoted = _QUOTED.fullmatch(text)
-    key = text if quoted is None else _ESCAPED.sub(r"\1", quoted[1])
-    if _KEY.fullmatch(key) is None or (quoted is None and key.startswith('"')):
+    """The key that a header says, in quotes or without. Refuses what is no key."""
+    if _HEADER.fullmatch(text) is None:
         detail = f"A key has 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
         raise Refusal(Fault(Code.INVALID_HEADER, detail, header=HEADER))
-    return key
+    return _ESCAPED.sub(r"\1", text[1:-1]) if text.startswith('"') else text
 
 
 def _kept(response: Response) -> _Kept:

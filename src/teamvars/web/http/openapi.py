@@ -14,7 +14,7 @@ from teamvars.domain.errors import Code
 from teamvars.domain.idempotency import HEADER
 from teamvars.web.http.errors import STATUS, ErrorDocument
 from teamvars.web.http.forms import FORM
-from teamvars.web.http.idempotency import MAX_CHARACTERS
+from teamvars.web.http.idempotency import MAX_CHARACTERS, PATTERN
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.request import Request
@@ -23,11 +23,10 @@ from teamvars.web.http.sending import Response
 
 PATH = "/openapi.json"
 
-_ANY = {400, 401, 404, 406, 408, 413, 429, 503}
+_ANY = {400, 401, 404, 406, 408, 413, 429, 500, 503}
 _DOCUMENT = {409, 415, 422}
 _ERROR_HEADERS = {
     401: ("WWW-Authenticate",),
-    405: ("Allow",),
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
@@ -46,6 +45,8 @@ _DESCRIPTIONS = {
     ),
 }
 _STRING = {"type": "string"}
+_HEADERS = {HEADER: {"type": "string", "pattern": PATTERN}}
+_HEAD_TOO_LARGE = "431"
 _RATE_LIMIT = {
     "X-RateLimit-Limit": ("integer", "Requests a second; sent where there is a limit."),
     "X-RateLimit-Remaining": ("integer", "How many may be made now; as the limit."),
@@ -58,7 +59,9 @@ _REF = "#/components/schemas/{name}"
 Amend = Callable[[dict[str, Any]], None]
 
 
-def route(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> Route:
+def route(
+    routes: Iterable[Route], ids: Mapping[str, str], tags: Mapping[str, str], amend: Amend
+) -> Route:
     """The route that serves the document of all the others and of itself."""
 
     async def serve(_: Request) -> Response:
@@ -68,15 +71,17 @@ def route(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> Rout
     own = Route(
         "GET", PATH, serve, {200: dict}, media_type=JSON, public=True, name="describeService"
     )
-    body = msgspec.json.encode(document([*routes, own], ids, amend))
+    body = msgspec.json.encode(document([*routes, own], ids, tags, amend))
     return own
 
 
-def document(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> dict[str, Any]:
+def document(
+    routes: Iterable[Route], ids: Mapping[str, str], tags: Mapping[str, str], amend: Amend
+) -> dict[str, Any]:
     """The OpenAPI document of these routes.
 
-    `ids` has an example for each parameter of a path, by name. `amend` adds to the schemas what
-    the types do not say.
+    `ids` has an example for each parameter of a path, by name, and `tags` what each tag is about.
+    `amend` adds to the schemas what the types do not say.
     """
     listed = list(routes)
     paths: dict[str, dict[str, Any]] = {}
@@ -89,10 +94,13 @@ def document(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> d
             "title": "teamvars",
             "version": __version__,
             "description": "The variables of workspaces and the members of teams (JSON:API 1.1).",
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, listed))],
+        "tags": [
+            {"name": tag, "description": tags[tag]} for tag in dict.fromkeys(map(_tag, listed))
+        ],
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -138,6 +146,7 @@ def _responses(one: Route) -> dict[str, Any]:
             if one.errors is None
             else _own_error(status, one.errors.type)
         )
+    responses[_HEAD_TOO_LARGE] = {"$ref": f"#/components/responses/{_HEAD_TOO_LARGE}"}
     return responses
 
 
@@ -150,8 +159,12 @@ def _own_error(status: int, type_: type) -> dict[str, Any]:
 
 
 def _error_responses() -> dict[str, Any]:
-    responses = {}
-    for status in sorted(set(STATUS.values())):
+    # The server answers it before there is a request for us to answer.
+    responses: dict[str, Any] = {
+        _HEAD_TOO_LARGE: {"description": "The path, the query and the headers are too long."}
+    }
+    # What no operation of a path is, is said by none.
+    for status in sorted(set(STATUS.values()) - {HTTPStatus.METHOD_NOT_ALLOWED}):
         codes = [code.word for code in Code if STATUS[code.kind] == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
@@ -222,7 +235,10 @@ def _parameters(one: Route) -> list[dict[str, Any]]:
     if one.keyed:
         headers.append(HEADER)
     return [
-        *(_parameter(name, "header", _STRING, _DESCRIPTIONS[name]) for name in headers),
+        *(
+            _parameter(name, "header", _HEADERS.get(name, _STRING), _DESCRIPTIONS[name])
+            for name in headers
+        ),
         *map(_query, one.reads),
     ]
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from teamvars.web.http import paging
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.parameters import INCLUDE, requested_includes
+from teamvars.web.http.parameters import including, requested_includes
 from teamvars.web.http.request import Request
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
@@ -32,7 +32,7 @@ class Operations(Generic[T]):
 
     def __init__(self, resource: Resource[T]) -> None:
         self._resource = resource
-        self._include = (INCLUDE,) if resource.include else ()
+        self._include = (including(resource.include),) if resource.include else ()
 
     def lists(self, path: str, text: str, work: Work, **more: Any) -> Route:
         """Lists a page, or where it is `whole` all there are, unless a page is asked for.
@@ -54,8 +54,7 @@ class Operations(Generic[T]):
             return Response.document(200, self._resource.listing(found, *ends))
 
         reads = more.pop("reads", ())
-        include = () if INCLUDE in reads else self._include
-        reads = (*paging.PARAMETERS, *include, *reads)
+        reads = (*paging.PARAMETERS, *self._include, *reads)
         said = {"name": f"list{self._resource.name}s", "reads": reads, **more}
         return self._route("GET", path, text, handle, responses={200: self._resource.page}, **said)
 

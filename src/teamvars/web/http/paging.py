@@ -14,12 +14,16 @@ from teamvars.web.http.resource_objects import Path
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
-_NUMBER = {"type": "integer", "minimum": 1}
-NUMBER = Parameter("page[number]", "Which page; the first is 1.", _NUMBER)
+MAX_NUMBER = 1_000_000_000
+NUMBER = Parameter(
+    "page[number]",
+    "Which page; the first is 1, and so is 0.",
+    {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER},
+)
 SIZE = Parameter(
     "page[size]",
     f"Items on a page: {DEFAULT_SIZE} unless said; more than {MAX_SIZE} counts as {MAX_SIZE}.",
-    _NUMBER,
+    {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
 )
 PARAMETERS = (NUMBER, SIZE)
 MAX_CURSOR_CHARACTERS = 1024
@@ -29,7 +33,6 @@ AFTER = Parameter(
     {"type": "string", "maxLength": MAX_CURSOR_CHARACTERS},
 )
 BY_CURSOR = (AFTER, SIZE)
-_MAX_NUMBER = 1_000_000_000
 _MOST_DIGITS = 10  # of a number up to that one
 
 
@@ -66,8 +69,8 @@ def requested_page(request: Request) -> Page:
     Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
     """
     number, size = max(_number(request, NUMBER, 1), 1), requested_size(request)
-    if number > _MAX_NUMBER:
-        raise invalid(NUMBER.name, f"page[number] is at most {_MAX_NUMBER}.")
+    if number > MAX_NUMBER:
+        raise invalid(NUMBER.name, f"page[number] is at most {MAX_NUMBER}.")
     return Page(number, size)
 
 
@@ -128,7 +131,7 @@ def _number(request: Request, parameter: Parameter, default: int) -> int:
     if not (text.isascii() and text.isdigit()):
         raise invalid(parameter.name, f"{parameter.name} is a whole number.")
     digits = text.lstrip("0")
-    return int(digits or "0") if len(digits) <= _MOST_DIGITS else _MAX_NUMBER + 1
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else MAX_NUMBER + 1
 
 
 class CursorLinks(msgspec.Struct):

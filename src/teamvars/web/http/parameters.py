@@ -43,6 +43,11 @@ INCLUDE = Parameter(
 )
 
 
+def including(known: Collection[str]) -> Parameter:
+    """`include` of a route that knows these related resources."""
+    return msgspec.structs.replace(INCLUDE, schema={"type": "string", "enum": sorted(known)})
+
+
 def require_read(request: Request, reads: Collection[Parameter]) -> None:
     """Refuses each parameter that asks for another response and that the route does not read.
 
