@@ -144,7 +144,7 @@ async def teams(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await page.get_by_text("Nobody is in this team yet").first.wait_for()
     await look("a team of nobody")
     await visitor.button("Change team").click()
-    await page.get_by_label("Name", exact=True).fill("a/b")
+    await page.get_by_label("Name", exact=True).fill("a:b")
     await visitor.button("Save").click()
     await page.locator(".field .error").wait_for()
     await look("errors of a team")
