@@ -92,13 +92,16 @@ def draft(**more: Any) -> RunnerDraft:
 async def propose(tenant: Tenant, **more: Any) -> str:
     """A runner that the owner proposes."""
     more.setdefault("workspace_ids", (tenant.workspaces["network"],))
-    owner = Caller(hash_token(tenant.tokens["owner"]), new_id("req"))
     runners = tenant.deployment.services.runners
-    return (await runners.create(owner, tenant.organization, draft(**more))).runner.id
+    return (await runners.create(_owner(tenant), tenant.organization, draft(**more))).runner.id
 
 
 async def approve(tenant: Tenant, runner_id: str) -> None:
     """The operator approves what is there."""
-    approvals = tenant.deployment.services.approvals
-    (digest,) = [v.digest for v in await approvals.list(operator()) if v.runner.id == runner_id]
-    await approvals.approve(operator(), runner_id, digest)
+    services = tenant.deployment.services
+    there = await services.runners.read(_owner(tenant), runner_id)
+    await services.approvals.approve(operator(), runner_id, there.digest)
+
+
+def _owner(tenant: Tenant) -> Caller:
+    return Caller(hash_token(tenant.tokens["owner"]), new_id("req"))
