@@ -115,7 +115,8 @@ def test_it_invites_and_the_invited_user_sees_it(
         api.org_memberships.invite(invitation)
     assert made["id"] in [one["id"] for one in alice.org_memberships.list_for_user()["data"]]
     shown = api.org_memberships.show(made["id"], include=["user"])
-    assert shown["included"][0]["attributes"]["username"] == "alice@example.com"
+    assert shown["included"][0]["attributes"]["username"] == ""
+    assert shown["data"]["attributes"]["email"] == "alice@example.com"
     path = f"/api/v2/organization-memberships/{made['id']}/actions/accept"
     with hosted.server.client(hosted.alice) as http:
         assert http.post(path).json()["data"]["attributes"]["status"] == "active"

@@ -19,7 +19,7 @@ from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API
 
 CLIENTS = 12
-_DOCUMENT = {"data": {"type": "authentication-tokens", "attributes": {"description": "again"}}}
+_DOCUMENT = {"data": {"type": "authentication-tokens", "attributes": {}}}
 
 
 def directory() -> str:

@@ -103,7 +103,7 @@ async def test_who_has_left_is_not_named_and_who_is_invited_goes_by_the_invitati
 
 async def test_a_secret_team_and_its_token_are_told_to_owners_alone(tenant: Tenant) -> None:
     path = f"/teams/{tenant.teams['writers']}"
-    await new_token(tenant, f"{path}/authentication-token", "owner", "of the pipeline")
+    await new_token(tenant, f"{path}/authentication-tokens", "owner", "of the pipeline")
     await change(tenant, "made")
     told = ("writers", "of the pipeline")
     for reader in ("owner", "reader"):

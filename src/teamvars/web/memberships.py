@@ -158,10 +158,12 @@ _INVITATION = MEMBERSHIP.new_body(
 
 
 def users_of(memberships: Iterable[Membership]) -> list[msgspec.Struct]:
-    """The users of memberships, each once."""
+    """The users of memberships, each once; who has not accepted an invitation has no name yet."""
     people = {one.user.id: one for one in memberships}
     return [
-        USER.shape.of(UserView(id_, one.shown_username, one.shown_email))
+        USER.shape.of(
+            UserView(id_, one.user.username if one.invited_as is None else "", one.shown_email)
+        )
         for id_, one in people.items()
     ]
 

@@ -52,7 +52,8 @@ def people_of(api: Api, path: str) -> People:
         names = {one["id"]: one["attributes"]["username"] for one in document.get("included", [])}
         for one in document["data"]:
             user, said = one["relationships"]["user"]["data"]["id"], one["attributes"]
-            found.append(Person(names[user], said["email"], said["status"], user, one["id"]))
+            name = names[user] or said["email"]  # whoever is invited goes by the address
+            found.append(Person(name, said["email"], said["status"], user, one["id"]))
     return found
 
 

@@ -11,7 +11,8 @@ const MOST_CHARACTERS = 256;
 /** Whom a membership is of; `included` are the users that came with it. */
 export function personOf({ id, attributes: { email, status }, relationships }, included) {
   const userId = relationships.user.data.id;
-  const { username } = included.find((one) => one.type === "users" && one.id === userId).attributes;
+  // Whoever is invited goes by the address.
+  const username = included.find((one) => one.type === "users" && one.id === userId).attributes.username || email;
   return { membershipId: id, userId, username, email, isInvited: status === "invited",
     teamIds: relationships.teams.data.map((one) => one.id), names: [username, email ?? ""].map(folded) };
 }
