@@ -31,7 +31,8 @@ OTHERS = """
     ru_inblock synchronous_commit
     AddressAllow AddressDeny ProtectKernel ReadWritePaths non_idempotent
     ErrWorkspaceLocked ErrWorkspaceLockedByUser assessments_enabled collaborator_auth_policy
-    remote_state_consumer_ids
+    audit_trail_token_max_ttl max_ttl_enabled remote_state_consumer_ids tfe_team_token
+    user_token_max_ttl
     npm_config teamvars_example_com
     terraform_version
 """

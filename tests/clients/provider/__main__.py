@@ -20,6 +20,7 @@ from tests.support.server import Server
 from tests.support.terminating_proxy import Answered, Asked, TerminatingProxy
 
 IMPORTED = {
+    "tfe_org_max_token_ttl_policy": "{organization}",
     "tfe_organization": "{name}",
     "tfe_organization_default_settings": "{organization}",
     "tfe_organization_membership": "{id}",

@@ -21,6 +21,13 @@ resource "tfe_organization" "acme" {
   name                    = "acme"
   email                   = var.changed ? "second@example.com" : "first@example.com"
   cost_estimation_enabled = var.changed
+  max_ttl_enabled         = true
+}
+
+resource "tfe_org_max_token_ttl_policy" "acme" {
+  organization       = tfe_organization.acme.name
+  org_token_max_ttl  = "2mo"
+  team_token_max_ttl = var.changed ? "1mo" : "2mo"
 }
 
 resource "tfe_organization_default_settings" "acme" {
@@ -154,6 +161,11 @@ resource "tfe_team_token" "crew" {
   team_id = tfe_team.crew.id
 }
 
+resource "tfe_team_token" "described" {
+  team_id     = tfe_team.crew.id
+  description = var.changed ? "for the day" : "for the night"
+}
+
 # What is read of all that
 
 data "tfe_organization" "acme" {
@@ -172,6 +184,11 @@ data "tfe_organization_membership" "dora" {
 data "tfe_organization_members" "acme" {
   organization = tfe_organization.acme.name
   depends_on   = [tfe_organization_membership.dora]
+}
+
+data "tfe_org_max_token_ttl_policy" "acme" {
+  organization = tfe_organization.acme.name
+  depends_on   = [tfe_org_max_token_ttl_policy.acme]
 }
 
 data "tfe_team" "crew" {

@@ -17,10 +17,11 @@ READ: Mapping[str, frozenset[str]] = {
         "authentication-tokens": "description token",
         "effective-tag-bindings": "key value",
         "organization-memberships": "status email",
+        "organization-token-ttl-policies": "max-ttl-ms token-type",
         "organizations": """
             aggregated-commit-status-enabled allow-force-delete-workspaces assessments-enforced
             collaborator-auth-policy cost-estimation-enabled default-execution-mode email
-            external-id name owners-team-saml-role-id
+            external-id max-ttl-enabled name owners-team-saml-role-id
             send-passing-statuses-for-untriggered-speculative-plans session-remember
             session-timeout speculative-plan-management-enabled user-tokens-enabled""",
         "tag-bindings": "key value",
@@ -49,7 +50,7 @@ RELATED = frozenset(
     }
 )
 """The relationships that it follows."""
-_ID = re.compile(r"\b(?:at|org|ou|tag|tb|team|tws|user|var|ws)-[0-9A-Za-z]{16}\b")
+_ID = re.compile(r"\b[a-z]{2,4}-[0-9A-Za-z]{16}\b")
 _NAME = re.compile(r"<[a-z]+-\d+>")
 
 
