@@ -152,6 +152,24 @@ async def test_the_log_says_which_claims_no_runner_accepts_and_nothing_of_the_to
     assert await job.tenant.deployment.services.audit.heads() == before
 
 
+async def test_of_a_flood_of_refused_exchanges_the_log_has_as_much_as_of_other_requests(
+    job: Job, log_lines: list[EventDict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = job.tenant.deployment.services.deliveries
+    monkeypatch.setattr("teamvars.services.deliveries._TOLD_A_MINUTE", 2)
+    now = service._clock() + 3600 * 1_000_000
+    for later in (0, 0, 0, 61):
+        monkeypatch.setattr(service, "_clock", lambda at=now + later * 1_000_000: at)
+        issued = now // 1_000_000
+        token = job_token(job.key.thumbprint, sub="another", iat=issued, exp=issued + 300)
+        refused = await job.exchange(subject_token=token)
+        assert refused.json()["error"] == "invalid_target"
+    *first, flooded, last = [line["why"] for line in log_lines]
+    assert flooded == {"reason": "no runner means this job"}
+    counts = [why["refused"][job.runner["id"]] for why in [*first, last]]
+    assert counts == [1, 2, 4]
+
+
 async def test_whatever_is_wrong_with_a_token_is_one_401(job: Job) -> None:
     token = await job.token()
     revoked = await job.token()

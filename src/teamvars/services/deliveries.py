@@ -53,6 +53,10 @@ _SECOND = 1_000_000
 _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
+_TOLD_A_MINUTE = 60
+"""Refused exchanges of which the log says what each runner does not accept; of more, it has as much
+as of any other refused request.
+"""
 _FORGOTTEN_AT_ONCE = 500
 _KEPT = 3600 * _SECOND
 """After what has expired, so that a clock that is set back makes no used token good again."""
@@ -103,6 +107,8 @@ class Deliveries(UseCases):
         self._service = service
         self._refused: dict[str, int] = {}
         """How many jobs each runner has refused, since this process began."""
+        self._told, self._told_until = 0, 0
+        """Of how many refusals the log has said more, in the minute that ends then."""
         self._some, self._one_large = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
         server = keyring.server
         self._signer = (
@@ -250,20 +256,30 @@ class Deliveries(UseCases):
 
     def _noted(self, asked: Asked, reasons: Mapping[str, Sequence[str]]) -> Mapping[str, object]:
         """Counts the refusal for each runner; what the log says of it, and the job is not told. It
-        is in no trail: anybody has tokens of an issuer that serves everybody.
+        is in no trail, and a flood says little: anybody has tokens of an issuer that serves
+        everybody.
         """
         for runner_id in reasons:
             self._refused[runner_id] = self._refused.pop(runner_id, 0) + 1
             if len(self._refused) > _COUNTED_RUNNERS:
                 self._refused.pop(next(iter(self._refused)))
+        why = {"reason": "no runner means this job"}
+        if not self._may_tell_more():
+            return why
         some = list(reasons)[:_TOLD_RUNNERS]
         return {
-            "reason": "no runner means this job",
+            **why,
             "workspace": asked.workspace_id,
             "issuer": asked.proof.issuer,
             "unmet": {id_: list(reasons[id_]) for id_ in some},
             "refused": {id_: self._refused[id_] for id_ in some if id_ in self._refused},
         }
+
+    def _may_tell_more(self) -> bool:
+        if (now := self._clock()) >= self._told_until:
+            self._told, self._told_until = 0, now + 60 * _SECOND
+        self._told += 1
+        return self._told <= _TOLD_A_MINUTE
 
     def _workspace(self, form: ExchangeForm) -> str:
         """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""
