@@ -1,12 +1,18 @@
 """A directory file proposes runners: what it says is exact, and nobody has approved it."""
 
+import random
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
+import yaml
 from msgspec.structs import replace
 
+from teamvars.cli.operator.directory_file import document, read
 from teamvars.domain.directory import Directory, OrganizationEntry, RunnerEntry
 from teamvars.domain.errors import Refusal
+from teamvars.domain.runners import MAX_RUNNERS
 from teamvars.protocol.job_keys import JobKey
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import AS_WRITTEN, Calls, caller
@@ -103,6 +109,58 @@ async def test_what_is_exported_changes_nothing_also_where_a_workspace_is_gone(
     again = await own_calls.services.directory.apply(operator(), found.directory, options)
     assert again.changes == ()
     assert [one.name for one in found.directory.organizations[0].runners] == ["ci", "host"]
+
+
+_TEXTS = (
+    "null",
+    "true",
+    "007",
+    "1e3",
+    "~",
+    "a: b",
+    "- x",
+    "# no",
+    "'\"",
+    "é ☃",
+    "{}",
+    " ",
+    "2026-01-01",
+)
+"""What YAML could take for something else."""
+
+
+def some(chance: random.Random, number: int) -> RunnerEntry:
+    """A runner that says whatever may be said."""
+    text = partial(chance.choice, _TEXTS)
+    patterns = tuple(chance.sample(("prod-*", "007", "n*", "1_0"), chance.randrange(3)))
+    proof: dict[str, object] = {"issuer": None, "conditions": None, "public_key": "A" * 43}
+    if chance.random() < 0.7:
+        proof = {"conditions": {"sub": text(), text().strip() or "x": text(), "ref": "heads/*"}}
+    maybe = {
+        "description": text(),
+        "include_sensitive": chance.random() < 0.5,
+        "allow_unbound": chance.random() < 0.5,
+        "max_ttl": chance.randint(60, 3600),
+        "workspaces": tuple(chance.sample(("network", "payments"), chance.randint(1, 2))),
+    }
+    said = {name: each for name, each in maybe.items() if chance.random() < 0.7}
+    ends = ENDS + chance.randrange(DAY)
+    return entry(f"r-{number}", patterns=patterns, expired_at=ends, **proof, **said)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_runners_there_are_their_export_changes_nothing_as_a_file(
+    own_calls: Calls, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    runners = [some(chance, number) for number in range(MAX_RUNNERS)]
+    assert len(await apply(own_calls, *runners)) == MAX_RUNNERS
+    found = await own_calls.services.directory.export([own_calls.tenant.organization])
+    written = yaml.safe_dump(document(found.directory), allow_unicode=True, sort_keys=False)
+    (file := tmp_path / "directory.yaml").write_text(written)
+    whole = Options(dry_run=True, prune=True, delete_variables=True)
+    again = await own_calls.services.directory.apply(operator(), read(file), whole)
+    assert again.changes == ()
 
 
 async def test_a_dry_run_proposes_nothing(own_calls: Calls) -> None:
