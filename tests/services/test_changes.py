@@ -1,16 +1,23 @@
 """How one change locks streams and adds to them."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
-from teamvars.changes.runner import Runner
+from teamvars.changes.looks import Look
+from teamvars.changes.runner import MOST_KNOWN, KnownCallers, Runner
+from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
+from teamvars.decisions.variables import OfWorkspace, ValueOf
+from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal
+from teamvars.domain.variables import StoredVariable
 from teamvars.storage import streams
+from tests.security.samples import VARIABLE
 from tests.services.calls import Calls
 from tests.support.deployment import operator
 
@@ -25,6 +32,30 @@ async def made(calls: Calls, decide: Callable[[Found], Decision[T]]) -> T:
 
     runner = Runner(calls.services.database, calls.tools, parse)
     return await runner.make(Change(operator(), None, decide))
+
+
+def test_who_passed_a_check_is_known_there_until_many_others_were_seen_since() -> None:
+    known, somebody, other = KnownCallers(), Caller(b"1", "req-1"), Caller(b"2", "req-1")
+    known.note(somebody, "ws-0")
+    assert [known.knows(one, "ws-0") for one in (somebody, other)] == [True, False]
+    assert not known.knows(somebody, "ws-1")
+    for number in range(1, MOST_KNOWN):
+        known.note(other, f"ws-{number}")
+    assert known.knows(somebody, "ws-0")  # and so is no longer the one seen longest ago
+    known.note(other, "one more")
+    assert known.knows(somebody, "ws-0")
+    assert not known.knows(other, "ws-1")
+    known.forget(somebody, "ws-0")
+    assert not known.knows(somebody, "ws-0")
+
+
+async def test_a_sensitive_value_is_opened_for_no_decision() -> None:
+    variable, look_up = OfWorkspace("ws-1", "var-1"), LOOK_UPS[ValueOf]
+    found = Found(operator(), 0)
+    found.answers[variable] = StoredVariable(replace(VARIABLE, sensitive=True), b"sealed", 6)
+    assert not isinstance(look_up, Look)
+    nothing: Any = None  # neither a store nor a key is asked
+    assert await look_up(nothing, nothing, found, ValueOf(variable)) is None
 
 
 async def test_it_is_decided_again_until_all_that_is_asked_for_is_locked(calls: Calls) -> None:

@@ -29,7 +29,7 @@ Parse = Callable[[str, Sequence[str]], Awaitable[Sequence[Fault | None]]]
 """Answers the `Verdict` of each text of whoever has that id. Refuses: busy, too many requests."""
 
 
-_MOST_KNOWN = 4096
+MOST_KNOWN = 4096
 
 
 class KnownCallers:
@@ -54,7 +54,7 @@ class KnownCallers:
     def note(self, caller: Caller, where: str) -> None:
         """Caches a caller that passed the check; evicts the least recently seen."""
         self._places[caller.token_hash, where] = None
-        if len(self._places) > _MOST_KNOWN:
+        if len(self._places) > MOST_KNOWN:
             self._places.popitem(last=False)
 
     def forget(self, caller: Caller, where: str) -> None:
