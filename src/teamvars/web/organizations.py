@@ -112,7 +112,7 @@ ORGANIZATION = Resource[OrganizationView](
     attributes=(
         Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute("external-id", str, lambda one: one.organization.id),
-        Attribute("email", Email, lambda one: one.organization.email or "", given=Email),
+        Attribute("email", str, lambda one: one.organization.email or "", given=Email),
         Attribute(
             "created-at",
             Time,
