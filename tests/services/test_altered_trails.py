@@ -14,6 +14,7 @@ from teamvars.decisions import Found
 from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
+from teamvars.domain.errors import DAMAGED_VALUE, TRAIL_ALTERED, Refusal
 from teamvars.domain.team_access import AccessType
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
@@ -442,6 +443,16 @@ def test_the_log_has_each_altered_stream_once_and_what_is_remembered_for_that_ha
         alarm.raise_for(f"ws-{most}")
         alarm.raise_for("ws-0")  # it was forgotten
     assert [line["stream"] for line in lines] == [f"ws-{most}", "ws-0"]
+
+
+def test_the_log_has_the_stream_of_a_refusal_and_of_no_other() -> None:
+    altered = Refusal(TRAIL_ALTERED.filled({"stream": "ws-1"}))
+    damaged = Refusal(DAMAGED_VALUE.filled({"id": "var-1", "key": "k"}))
+    alarm = Alarm()
+    with capture_logs() as lines:
+        for refusal in (damaged, altered, altered):
+            alarm.hear(refusal)
+    assert [line["stream"] for line in lines] == ["ws-1"]
 
 
 async def test_where_a_row_was_put_back_only_a_request_goes_on_that_does_nothing_but_take_away(
