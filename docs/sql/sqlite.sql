@@ -60,9 +60,12 @@ SELECT caller.id AS token_id, caller.user_id,
     CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
-        WHEN caller.organization_id = organizations.id THEN 3
+        WHEN caller.organization_id = organizations.id THEN 4
         WHEN caller.user_id IS NOT NULL THEN coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
+            SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
+                WHEN teams.manage_workspaces = 1 THEN 3
+                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
+                ELSE grants.level END)
             FROM memberships
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
@@ -71,7 +74,10 @@ SELECT caller.id AS token_id, caller.user_id,
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         ), 0)
         ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
+            SELECT CASE WHEN teams.is_owners = 1 THEN 4
+                WHEN teams.manage_workspaces = 1 THEN 3
+                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
+                ELSE grants.level END
             FROM teams
             LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
@@ -223,12 +229,12 @@ WITH caller AS (
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller
     JOIN teams ON teams.id = caller.team_id
 )
@@ -237,9 +243,10 @@ SELECT caller.id AS token_id, caller.user_id,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    ) THEN 1 ELSE 0 END AS is_owner,
+        OR EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
+            AND (acting.is_owners = 1 OR acting.read_workspaces = 1
+                OR acting.manage_workspaces = 1))
+    ) THEN 1 ELSE 0 END AS reads_all,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
@@ -340,12 +347,12 @@ WITH caller AS (
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller
     JOIN teams ON teams.id = caller.team_id
 )
@@ -354,9 +361,10 @@ SELECT caller.id AS token_id, caller.user_id,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    ) THEN 1 ELSE 0 END AS is_owner,
+        OR EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
+            AND (acting.is_owners = 1 OR acting.read_workspaces = 1
+                OR acting.manage_workspaces = 1))
+    ) THEN 1 ELSE 0 END AS reads_all,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
@@ -366,8 +374,9 @@ SELECT caller.id AS token_id, caller.user_id,
     of_caller.ids AS team_ids,
     CASE WHEN (
         caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+        OR EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
+            AND (acting.is_owners = 1 OR acting.read_workspaces = 1
+                OR acting.manage_workspaces = 1))
     ) OR (
         SELECT max(level) FROM grants
         WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND workspace_id = workspaces.id
@@ -393,24 +402,60 @@ SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
+    teams.visibility, teams.is_owners, teams.members_manage_token, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams,
+    teams.settings,
     streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
     CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    CASE
-        WHEN caller.organization_id = organizations.id
-            THEN 24
+    (
+        SELECT its.bits + its.lacks_grant * 8
+            + CASE WHEN (its.bits & 4) > 0
+                    OR teams.is_owners = 0
+                    AND (teams.visibility <> 'secret' OR (its.bits & 2) > 0
+                        OR (its.bits & 2048) > 0)
+                    AND (teams.read_workspaces = 0 OR (its.bits & 48) > 0)
+                    AND (teams.manage_workspaces = 0 OR (its.bits & 32) > 0)
+                    AND (teams.read_projects = 0 OR (its.bits & 192) > 0)
+                    AND (teams.manage_projects = 0 OR (its.bits & 128) > 0)
+                    AND (teams.manage_membership = 0 OR (its.bits & 256) > 0)
+                    AND (teams.manage_teams = 0 OR (its.bits & 1536) > 0)
+                    AND (teams.manage_organization_access = 0 OR (its.bits & 1024) > 0)
+                    AND (teams.access_secret_teams = 0 OR (its.bits & 2048) > 0)
+                    AND ((its.bits & 256) > 0
+                        OR (its.bits & 1536) > 0 AND its.lacks_grant = 0)
+                THEN 65536 ELSE 0 END
+        FROM (
+            SELECT its.bits, CASE WHEN (its.bits & 1536) > 0 AND EXISTS (
+        SELECT 1 FROM grants AS its_grants
+        WHERE its_grants.team_id = teams.id
+            AND its_grants.level > CASE WHEN (its.bits & 32) > 0 THEN 3
+                WHEN (its.bits & 16) > 0 THEN 1 ELSE 0 END
+            AND NOT EXISTS (
+                SELECT 1 FROM grants AS own
+                WHERE own.workspace_id = its_grants.workspace_id AND own.level >= its_grants.level
+                    AND (own.team_id = caller.team_id OR own.team_id IN (
+                        SELECT team_members.team_id FROM memberships
+                        JOIN team_members ON team_members.membership_id = memberships.id
+                        WHERE memberships.user_id = caller.user_id
+                            AND memberships.organization_id = organizations.id
+                            AND memberships.status = 'active'))
+            )
+    )
+                THEN 1 ELSE 0 END AS lacks_grant
+            FROM (SELECT CASE
+        WHEN caller.organization_id = organizations.id THEN 4
         WHEN caller.user_id IS NOT NULL THEN (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
+            SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + coalesce(max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END), 0) * 2
+            + coalesce(max(acting.is_owners), 0) * 4
+            + coalesce(max(acting.read_workspaces), 0) * 16
+            + coalesce(max(acting.manage_workspaces), 0) * 32
+            + coalesce(max(acting.read_projects), 0) * 64
+            + coalesce(max(acting.manage_projects), 0) * 128
+            + coalesce(max(acting.manage_membership), 0) * 256
+            + coalesce(max(acting.manage_teams), 0) * 512
+            + coalesce(max(acting.manage_organization_access), 0) * 1024
+            + coalesce(max(acting.access_secret_teams), 0) * 2048
             FROM memberships
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
@@ -418,20 +463,23 @@ SELECT caller.id AS token_id, caller.user_id,
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         )
         ELSE (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
+            SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + coalesce(max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END), 0) * 2
+            + coalesce(max(acting.is_owners), 0) * 4
+            + coalesce(max(acting.read_workspaces), 0) * 16
+            + coalesce(max(acting.manage_workspaces), 0) * 32
+            + coalesce(max(acting.read_projects), 0) * 64
+            + coalesce(max(acting.manage_projects), 0) * 128
+            + coalesce(max(acting.manage_membership), 0) * 256
+            + coalesce(max(acting.manage_teams), 0) * 512
+            + coalesce(max(acting.manage_organization_access), 0) * 1024
+            + coalesce(max(acting.access_secret_teams), 0) * 2048
             FROM teams AS acting
             WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
         )
-    END AS rights
+    END AS bits LIMIT 1) AS its LIMIT 1
+        ) AS its
+    ) AS rights
 FROM tokens AS caller
 LEFT JOIN teams ON teams.id = ?3
 LEFT JOIN organizations ON organizations.id = teams.organization_id

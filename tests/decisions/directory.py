@@ -1,6 +1,6 @@
 """What there is to find in an organization, and what decisions about it say."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -25,14 +25,14 @@ from teamvars.domain.audit import SYSTEM_STREAM, Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import Team, Visibility, owners_of
+from teamvars.domain.teams import ALL_RIGHTS, Right, Team, Visibility, owners_of, whole
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
 
 NOW = 7
 ACME = Organization("org-1", "acme", None, 1)
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
-CREW = Team("team-1", "org-1", "crew", Visibility.SECRET, False, False)
+CREW = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)
 OWNERS = owners_of("org-1", "team-0")
 ALICE = User("user-1", "alice", "alice@example.com", site_admin=False)
 MEMBER = Membership("ou-1", "org-1", "acme", ALICE, Status.ACTIVE, 1)
@@ -44,17 +44,33 @@ Answers = Mapping[Any, Any]
 """Needs, each with what was found."""
 
 
-def to_acme(*, owner: bool = True, member: bool = True, teams: tuple[str, ...] = ()) -> Answers:
+def to_acme(
+    *,
+    owner: bool = True,
+    member: bool = True,
+    teams: tuple[str, ...] = (),
+    rights: Iterable[Right] = (),
+) -> Answers:
     """What somebody may do with the organization, whether or not they have said its name."""
     stream = Stream("org-1", "org-1", 1, b"", b"")
-    access = OrganizationAccess(ACME, owner, member, frozenset(teams), False, stream)
+    has = ALL_RIGHTS if owner else whole(rights)
+    access = OrganizationAccess(ACME, owner, member, frozenset(teams), has, stream)
     return {ToOrganization("acme"): access, ToOrganizationWithId("org-1"): access}
 
 
-def to_team(team: Team = CREW, *, owner: bool = True, inside: bool = True) -> Answers:
+def to_team(
+    team: Team = CREW,
+    *,
+    owner: bool = True,
+    inside: bool = True,
+    rights: Iterable[Right] = (),
+    lacks_grant: bool = False,
+) -> Answers:
     """What an owner, a member of the organization or a stranger may do with a team."""
     stream = Stream(team.id, "org-1", 1, b"", b"")
-    access = TeamAccess(team, "acme", owner, inside, inside, False, owner, stream)
+    has = ALL_RIGHTS if owner else whole(rights)
+    said = owner, inside, inside, has, lacks_grant, False
+    access = TeamAccess(team, "acme", *said, stream)
     return {ToTeam(team.id): access}
 
 

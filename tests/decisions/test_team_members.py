@@ -21,9 +21,9 @@ from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
 from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
-from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.teams import Right, Team, Visibility
 
-TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, False, False)
+TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)
 ACCESS = ToTeam("team-1")
 USERS, MEMBERSHIPS = LinkageType.USERS, LinkageType.ORGANIZATION_MEMBERSHIPS
 OUT = Linked("user-1", "ou-1", Status.ACTIVE, False)
@@ -32,11 +32,18 @@ INVITED = Linked("user-3", "ou-3", Status.INVITED, False)
 
 
 def granted(**rights: Any) -> TeamAccess:
-    none = dict.fromkeys(
-        ("is_owner", "in_organization", "in_team", "manages_membership", "manages_token"), False
+    none: dict[str, Any] = dict.fromkeys(
+        ("is_owner", "in_organization", "in_team", "lacks_grant", "has_own_token"), False
     )
+    if rights.pop("manages_membership", False):
+        none["rights"] = frozenset({Right.MANAGE_MEMBERSHIP})
     team = rights.pop("team", TEAM)
-    return TeamAccess(team, "acme", **{**none, **rights}, stream=Stream("team-1", "o", 1, b"", b""))
+    return TeamAccess(
+        team,
+        "acme",
+        **{"rights": frozenset(), **none, **rights},
+        stream=Stream("team-1", "o", 1, b"", b""),
+    )
 
 
 OWNER = granted(is_owner=True)

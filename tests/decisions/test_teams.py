@@ -6,7 +6,7 @@ from teamvars.decisions import Needs
 from teamvars.decisions.needs import UserIdsIn
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.teams import create, delete, update
-from teamvars.domain.teams import Team, TeamDraft, Visibility
+from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 from tests.decisions.directory import (
     CREW,
     OWNERS,
@@ -64,8 +64,9 @@ def test_a_new_name_is_recorded_above_and_nothing_where_nothing_changes(
 
 
 def test_only_what_a_draft_names_becomes_another() -> None:
-    draft = TeamDraft(visibility="organization", manage_membership=True)
-    after = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, True, False)
+    draft = TeamDraft(visibility="organization", rights={Right.MANAGE_MEMBERSHIP: True})
+    rights = frozenset({Right.MANAGE_MEMBERSHIP})
+    after = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, rights, False)
     assert update(found(to_team(), USERS), "team-1", draft).writes == (Update(CREW, after),)
 
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
-    OrganizationWithId,
     TeamsWithIds,
 )
+from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.workspaces import (
     ask_for_state,
@@ -23,7 +23,7 @@ from teamvars.decisions.workspaces import (
 )
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Visibility
+from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import (
     ExecutionMode,
     WorkspaceDetails,
@@ -69,11 +69,20 @@ def test_who_is_no_owner_makes_no_workspace(member: bool, code: str) -> None:
     assert refused(create, known, "acme", WorkspaceDraft(name=""), "ws-1") == [code]
 
 
+def test_who_manages_workspaces_makes_one_and_manages_it() -> None:
+    known = found(to_acme(owner=False, rights=[Right.MANAGE_WORKSPACES]))
+    decision = create(known, "acme", WorkspaceDraft(name="network"), "ws-1")
+    assert (decision.writes, decision.answer.level) == ((Insert(MADE),), Level.MANAGE)
+    reader = found(to_acme(owner=False, rights=[Right.READ_WORKSPACES]))
+    assert refused(create, reader, "acme", WorkspaceDraft(), "ws-1") == ["forbidden"]
+
+
 def test_a_workspace_is_shown_to_readers_and_with_its_organization_on_request() -> None:
     view = read(found(seen(Level.READ)), "ws-1")
     assert (view.workspace, view.level, view.organization) == (NETWORK, Level.READ, None)
-    known = found(seen(Level.READ), {OrganizationWithId("org-1"): ACME})
-    assert read(known, "ws-1", organization=True).organization == ACME
+    known = found(seen(Level.READ), to_acme(owner=False))
+    whole = OrganizationView(ACME, False, frozenset())
+    assert read(known, "ws-1", organization=True).organization == whole
     assert refused(read, found(seen(Level.NONE)), "ws-1") == ["not_found"]
 
 

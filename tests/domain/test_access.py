@@ -5,6 +5,8 @@ from functools import partial
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from teamvars.domain.access import (
     Caller,
@@ -18,7 +20,7 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Team, Visibility, whole
 from teamvars.domain.variable_search import SearchAccess
 from teamvars.domain.workspaces import Workspace
 
@@ -39,10 +41,11 @@ def word(asked: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("level", "seen", "words"),
     [
-        (Level.NONE, "not_found", ["not_found", "not_found", "not_found"]),
-        (Level.READ, "done", ["done", "forbidden", "forbidden"]),
-        (Level.WRITE, "done", ["done", "done", "forbidden"]),
-        (Level.OWNER, "done", ["done", "done", "done"]),
+        (Level.NONE, "not_found", ["not_found", "not_found", "not_found", "not_found"]),
+        (Level.READ, "done", ["done", "forbidden", "forbidden", "forbidden"]),
+        (Level.WRITE, "done", ["done", "done", "forbidden", "forbidden"]),
+        (Level.MANAGE, "done", ["done", "done", "done", "forbidden"]),
+        (Level.OWNER, "done", ["done", "done", "done", "done"]),
     ],
 )
 def test_a_level_gives_what_is_below_it_and_of_what_is_not_seen_nothing_is_said(
@@ -51,12 +54,7 @@ def test_a_level_gives_what_is_below_it_and_of_what_is_not_seen_nothing_is_said(
     workspace = Workspace("ws-1", "network", "org-1", "acme")
     access = WorkspaceAccess(workspace, level, STREAM, WrappedKey("org-1", 1, "k", b""))
     assert word(access.require_visible) == seen
-    permissions = [
-        Permission.READ_VARIABLES,
-        Permission.WRITE_VARIABLES,
-        Permission.MANAGE_WORKSPACE,
-    ]
-    assert [word(partial(access.require, one)) for one in permissions] == words
+    assert [word(partial(access.require, one)) for one in Permission] == words
     assert access.may_change is (words[1] == "done")
 
 
@@ -73,28 +71,59 @@ def test_outsiders_see_no_organization_and_members_do_not_own_it(
     owner: bool, member: bool, seen: str, owned: str
 ) -> None:
     acme = Organization("org-1", "acme", None, 1)
-    access = OrganizationAccess(acme, owner, member, frozenset({"team-1"}), False, STREAM)
+    rights = ALL_RIGHTS if owner else frozenset[Right]()
+    access = OrganizationAccess(acme, owner, member, frozenset({"team-1"}), rights, STREAM)
     assert word(access.require_visible) == seen
     assert word(access.require_owner) == owned
     assert access.sees_secret == (None if owner else {"team-1"})
 
 
+SOME_RIGHTS = [
+    frozenset[Right](),
+    frozenset({Right.MANAGE_MEMBERSHIP}),
+    frozenset({Right.MANAGE_TEAMS}),
+    frozenset({Right.MANAGE_TEAMS, Right.ACCESS_SECRET_TEAMS}),
+]
+
+
 @pytest.mark.parametrize("visibility", Visibility)
 @pytest.mark.parametrize("is_owners", BOTH)
-def test_a_team_is_changed_by_owners_and_by_whoever_sees_and_manages_it(
-    visibility: Visibility, is_owners: bool
+@pytest.mark.parametrize("its", SOME_RIGHTS[:3])
+def test_a_team_is_changed_by_owners_and_by_whoever_sees_it_and_has_all_its_rights(
+    visibility: Visibility, is_owners: bool, its: Rights
 ) -> None:
-    team = Team("team-1", "org-1", "crew", visibility, False, is_owners)
-    for is_owner, inside, in_team, manages, tokens in product(BOTH, repeat=5):
-        access = TeamAccess(team, "acme", is_owner, inside, in_team, manages, tokens, STREAM)
-        sees = is_owner or (inside and (in_team or visibility is not Visibility.SECRET))
-        changes = is_owner or (manages and not is_owners)
-        expected = {True: "done", False: "forbidden"} if sees else dict.fromkeys(BOTH, "not_found")
-        assert word(access.require_visible) == expected[True]
-        assert word(access.require_see_changes) == expected[is_owner or manages]
-        assert word(access.require_manage_token) == expected[tokens]
-        assert word(access.require_manage_membership) == expected[changes]
-        assert access.may_change is (sees and changes)
+    team = Team("team-1", "org-1", "crew", visibility, its, is_owners)
+    for is_owner, inside, in_team, lacks, tokens in product(BOTH, repeat=5):
+        for has in SOME_RIGHTS:
+            rights = ALL_RIGHTS if is_owner else has
+            said = is_owner, inside, in_team, rights, lacks, tokens
+            access = TeamAccess(team, "acme", *said, STREAM)
+            secret = visibility is Visibility.SECRET and Right.ACCESS_SECRET_TEAMS not in rights
+            sees = is_owner or (inside and (in_team or not secret))
+            reaches = sees and not is_owners and its <= rights
+            manages = is_owner or (reaches and Right.MANAGE_TEAMS in rights and not lacks)
+            changes = manages or (reaches and Right.MANAGE_MEMBERSHIP in rights)
+            shown = Right.MANAGE_MEMBERSHIP in rights
+            expected = {True: "done", False: "forbidden"}
+            if not sees:
+                expected = dict.fromkeys(BOTH, "not_found")
+            assert word(access.require_visible) == expected[True]
+            assert word(access.require_see_changes) == expected[shown]
+            assert word(access.require_manage) == expected[manages]
+            assert word(access.require_manage_token) == expected[manages or tokens]
+            assert word(access.require_manage_membership) == expected[changes]
+            assert access.may_change is (sees and changes)
+
+
+@given(st.frozensets(st.sampled_from(Right)))
+def test_rights_come_with_those_that_they_include(rights: Rights) -> None:
+    assert rights <= whole(rights) == whole(whole(rights))
+    assert (Right.READ_WORKSPACES in whole(rights)) is bool(
+        rights & {Right.READ_WORKSPACES, Right.MANAGE_WORKSPACES}
+    )
+    assert (Right.MANAGE_TEAMS in whole(rights)) is bool(
+        rights & {Right.MANAGE_TEAMS, Right.MANAGE_ORGANIZATION_ACCESS}
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,8 +133,9 @@ def test_a_team_is_changed_by_owners_and_by_whoever_sees_and_manages_it(
 def test_who_is_refused_is_told_whether_it_is_for_the_owners_team(
     is_owners: bool, said: str
 ) -> None:
-    team = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, False, is_owners)
-    access = TeamAccess(team, "acme", False, True, False, False, False, STREAM)
+    team = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, frozenset(), is_owners)
+    its = False, True, False, frozenset[Right](), False, False
+    access = TeamAccess(team, "acme", *its, STREAM)
     with pytest.raises(Refusal) as refusal:
         access.require_manage_membership()
     assert refusal.value.faults[0].detail.startswith(said)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.teams import Right, Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
@@ -54,6 +54,7 @@ ODD = (
 HEAD = bytes(32)
 NAMED = {"name": "Acme", "name_folded": "acme", "created_at": 1}
 OF_ACME = {"organization_id": "org-1", **NAMED}
+MANAGES = frozenset({Right.MANAGE_MEMBERSHIP})
 TEAM = {"visibility": "secret", "manage_membership": 1, "is_owners": 0}
 BEGUN = {"sequence": 0, "link": HEAD, "head": HEAD}
 ROWS: tuple[tuple[str, Mapping[str, object]], ...] = (
@@ -246,7 +247,7 @@ async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
         return await teams.of_organizations(tx, ["org-1"])
 
     assert await schema.read(found) == [
-        Team("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
+        Team("team-1", "org-1", "Acme", Visibility.SECRET, MANAGES, False)
     ]
 
 

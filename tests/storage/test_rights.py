@@ -26,7 +26,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
 from teamvars.domain.team_access import AccessType, Grant, GrantLevel
-from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.teams import Right, Rights, Team, Visibility
 from teamvars.domain.tokens import HashedToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Usage, Workspace, WorkspaceRecord
@@ -55,17 +55,24 @@ GRANTS: Mapping[str, GrantLevel | None] = {
 }
 
 
+MANAGES = frozenset({Right.MANAGE_MEMBERSHIP})
+
+
 def teams() -> Iterator[tuple[Team, GrantLevel | None]]:
     """Teams with all flags there are and every grant on the organization's `granted` workspace."""
     for organization in ORGANIZATIONS:
         name = f"{organization}-owners"
-        yield Team(name, organization, name, Visibility.ORGANIZATION, False, is_owners=True), None
+        yield Team(name, organization, name, Visibility.ORGANIZATION, frozenset(), True), None
     for seen, manages, tokens in itertools.product(Visibility, (False, True), (False, True)):
         flags = f"{seen}{'-manages' * manages}{'-tokens' * tokens}"
         for grant, level in GRANTS.items():
             name = flags + grant
-            yield Team(name, OURS, name, seen, manages, False, tokens), level
-    yield Team("there", THEIRS, "there", Visibility.ORGANIZATION, True, False), Level.WRITE
+            rights = MANAGES if manages else frozenset[Right]()
+            yield Team(name, OURS, name, seen, rights, False, tokens), level
+    for seen, right in itertools.product(Visibility, (one for one in Right if one not in MANAGES)):
+        name = f"{seen}-{right}"
+        yield Team(name, OURS, name, seen, frozenset({right}), False), None
+    yield Team("there", THEIRS, "there", Visibility.ORGANIZATION, MANAGES, False), Level.WRITE
 
 
 TEAMS = {team.id: (team, level) for team, level in teams()}
@@ -93,9 +100,16 @@ def people() -> Iterator[Person]:
         yield Person(f"in {team.id}", inside, [team.id])
         yield Person(f"invited to {team.id}", inside, [team.id], is_invited=True)
         yield Person(f"disabled in {team.id}", inside, [team.id], is_disabled=True)
-    ours = (one for one, _ in TEAMS.values() if one.organization_id == OURS)
-    for two in itertools.combinations((one.id for one in ours if not one.members_manage_token), 2):
+    ours = [one for one, _ in TEAMS.values() if one.organization_id == OURS]
+    plain = [one for one in ours if one.rights <= MANAGES]
+    for two in itertools.combinations((one.id for one in plain if not one.members_manage_token), 2):
         yield Person(f"in {' and '.join(two)}", [OURS], two)
+    given = [one.id for one in ours if one not in plain and not one.is_secret]
+    for more in itertools.product(given, ("organization-read", "organization-write", "secret")):
+        yield Person(f"in {' and '.join(more)}", [OURS], more)
+    for more in itertools.combinations(given, 2):
+        yield Person(f"in {' and '.join(more)}", [OURS], more)
+    yield Person("of all", [OURS], given)
 
 
 PEOPLE = tuple(people())
@@ -123,9 +137,20 @@ class Who(NamedTuple):
     def sees(self, organization: str) -> bool:
         return self.owns(organization) or organization in self.inside
 
-    def manages_in(self, organization: str) -> bool:
+    def rights_in(self, organization: str) -> Rights:
+        if self.owns(organization):
+            return frozenset(Right)
         its = (TEAMS[id_][0] for id_ in self.teams)
-        return any(one.manage_membership and one.organization_id == organization for one in its)
+        given = {
+            right for one in its if one.organization_id == organization for right in one.rights
+        }
+        for right, included in (
+            (Right.MANAGE_WORKSPACES, Right.READ_WORKSPACES),
+            (Right.MANAGE_PROJECTS, Right.READ_PROJECTS),
+            (Right.MANAGE_ORGANIZATION_ACCESS, Right.MANAGE_TEAMS),
+        ):
+            given |= {included} if right in given else set()
+        return frozenset(given)
 
 
 def callers() -> Iterator[Who]:
@@ -230,19 +255,29 @@ def one_of(who: Who, *, seen: bool, may: Sequence[bool]) -> tuple[str, ...]:
 def of_team(who: Who, team_id: str) -> tuple[str, ...]:
     """Whether they may see a team; and its changes, change its members, manage its token."""
     if team_id not in TEAMS:
-        return one_of(who, seen=False, may=(False,) * 3)
-    team, _ = TEAMS[team_id]
-    owns, manages = who.owns(team.organization_id), who.manages_in(team.organization_id)
+        return one_of(who, seen=False, may=(False,) * 4)
+    team, level = TEAMS[team_id]
+    owns, rights = who.owns(team.organization_id), who.rights_in(team.organization_id)
     inside, within = team.organization_id in who.inside, team_id in who.teams
+    shown = within or not team.is_secret or Right.ACCESS_SECRET_TEAMS in rights
+    seen = owns or (inside and shown)
+    granted = GRANTED[team.organization_id]
+    may_as_much = (level or Level.NONE) <= level_on(who, granted)
+    reaches = seen and not team.is_owners and team.rights <= rights
+    manages = owns or (reaches and Right.MANAGE_TEAMS in rights and may_as_much)
     return one_of(
         who,
-        seen=owns or (inside and (within or team.visibility is not Visibility.SECRET)),
+        seen=seen,
         may=(
-            owns or manages,
-            owns or (manages and not team.is_owners),
-            owns or (who.is_user and within and team.members_manage_token),
+            Right.MANAGE_MEMBERSHIP in rights,
+            manages or (reaches and Right.MANAGE_MEMBERSHIP in rights),
+            manages or (who.is_user and within and team.members_manage_token),
+            manages,
         ),
     )
+
+
+GRANTED = {OURS: "granted", THEIRS: "granted-there"}
 
 
 def level_on(who: Who, workspace_id: str) -> Level:
@@ -250,18 +285,21 @@ def level_on(who: Who, workspace_id: str) -> Level:
         return Level.NONE
     if who.owns(WORKSPACES[workspace_id]):
         return Level.OWNER
-    granted = {OURS: "granted", THEIRS: "granted-there"}
+    rights = who.rights_in(WORKSPACES[workspace_id])
+    if Right.MANAGE_WORKSPACES in rights:
+        return Level.MANAGE
     its = (TEAMS[id_] for id_ in who.teams)
     return max(
-        (level or Level.NONE for one, level in its if granted[one.organization_id] == workspace_id),
+        (level or Level.NONE for one, level in its if GRANTED[one.organization_id] == workspace_id),
         default=Level.NONE,
-    )
+        key=int,
+    ) or Level(Right.READ_WORKSPACES in rights)
 
 
 def of_workspace(who: Who, workspace_id: str) -> tuple[str, ...]:
-    """Whether they may read its variables; and write them, manage it."""
+    """Whether they may read its variables; and write them, manage it, see who has access."""
     level = level_on(who, workspace_id)
-    may = level >= Level.WRITE, level >= Level.OWNER
+    may = level >= Level.WRITE, level >= Level.MANAGE, level >= Level.OWNER
     return one_of(who, seen=level >= Level.READ, may=may)
 
 
@@ -276,6 +314,7 @@ def found_team(who: Who, row: Row | None) -> tuple[str, ...]:
         lambda: found().require_see_changes(),
         lambda: found().require_manage_membership(),
         lambda: found().require_manage_token(),
+        lambda: found().require_manage(),
     )
     assert_noted(who, caller, who.sees)
     return told
@@ -370,7 +409,7 @@ async def test_organizations_are_open_to_whom_the_table_says(database: Database)
             wanted = one_of(who, seen=who.sees(of), may=(who.owns(of),))
             assert answers(granted.require_visible, granted.require_owner) == wanted, (who, of)
             assert granted.team_ids == its_teams(who, of), (who, of)
-            assert granted.manages_membership == who.manages_in(of), (who, of)
+            assert granted.rights == who.rights_in(of), (who, of)
 
     await database.read(body)
 
@@ -391,8 +430,8 @@ async def test_a_search_goes_through_the_workspaces_that_may_be_read(database: D
                 continue
             granted = await asking
             assert_noted(who, caller, who.sees)
-            assert granted.is_owner == who.owns(of), (who, of)
-            assert granted.is_owner or {*(granted.workspace_ids or ())} == may_read, (who, of)
+            assert granted.reads_all == (Right.READ_WORKSPACES in who.rights_in(of)), (who, of)
+            assert granted.reads_all or {*(granted.workspace_ids or ())} == may_read, (who, of)
             for name in WORKSPACES:
                 one = await access_by_name.search(tx, who.asking, NOW, of, name)
                 assert {*(one.workspace_ids or ())} == may_read & {name}, (who, of, name)
@@ -448,7 +487,7 @@ def test_the_table_is_that_of_the_contract() -> None:
     named = {who.name: who for who in CALLERS}
     for kind, *cells in told:
         for who in (named[name] for name in ROWS[kind]):
-            read, write, _ = of_workspace(who, "granted")
+            read, write, *_ = of_workspace(who, "granted")
             members = of_team(who, "organization-tokens")[2]
             if members == "yes" != of_team(who, f"{OURS}-owners")[2]:
                 members = "yes, but of `owners` 403"

@@ -8,7 +8,7 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
-from teamvars.storage import variable_search, variables
+from teamvars.storage import teams, variable_search, variables
 from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import sqlite_connection
@@ -46,8 +46,9 @@ STREAM = " stream_id sequence link head variables value_bytes "
 KEY = " key_version master_key_id wrapped_key "
 PLACE = " organization_id organization_name "
 WORKSPACE = CALLER + "workspace_id workspace_name" + PLACE + KEY + STREAM + "level"
-SEARCH = CALLER + PLACE + "is_owner is_member" + KEY + "team_ids workspace_ids"
-FLAGS = "visibility is_owners manage_membership members_manage_token"
+SEARCH = CALLER + PLACE + "reads_all is_member" + KEY + "team_ids workspace_ids"
+RIGHTS = " ".join(teams.RIGHTS.values())
+FLAGS = f"visibility is_owners members_manage_token {RIGHTS} settings"
 ROWS = [
     (statements.AUTHENTICATE.single, CALLER),
     (statements.READ_WORKSPACE.single, WORKSPACE),

@@ -1,7 +1,7 @@
 """Who may do what: the table of contract §6, for every route there is, on both engines."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.team_access import AccessType
+from teamvars.domain.teams import Right
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
@@ -136,9 +137,9 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("DELETE", MEMBERS + "organization-memberships"): CHANGE_MEMBERS,
     ("GET", "/api/v2/organizations/{organization}/workspaces/{workspace}"): READ_VARIABLES,
     ("GET", "/api/v2/workspaces/{workspace_id}/audit-events"): READ_VARIABLES,
-    ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
+    ("GET", TEAM + "/audit-events"): CHANGE_MEMBERS,
     ("GET", "/api/v2/organizations/{organization}/audit-events"): OWN_ORGANIZATION,
-    ("GET", "/api/v2/workspaces/{workspace_id}/access"): MANAGE_WORKSPACE,
+    ("GET", WORKSPACE + "/access"): MANAGE_WORKSPACE,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): CHANGE_VARIABLES,
@@ -561,6 +562,61 @@ async def test_in_an_organization_each_caller_may_do_what_the_table_says(
         member = (tenant.memberships if by == "memberships" else tenant.users)["plain"]
         found[who] = outcome(await ask(tenant, who, route, await own(tenant, route[1]), member))
     assert found == MATRIX[route]
+
+
+MANAGED_BY_RIGHT: Mapping[Right, Sequence[str]] = {
+    Right.MANAGE_WORKSPACES: (WORKSPACES, WORKSPACE, TAGS, TAG),
+    Right.MANAGE_TEAMS: (TEAMS, TEAM, TOKEN),
+    Right.MANAGE_ORGANIZATION_ACCESS: (TEAMS, TEAM, TOKEN),
+}
+"""Paths under which a member who was given the right may do what owners do."""
+LEFT_TO_OWNERS = {
+    ("GET", WORKSPACE + "/access"),
+    ("GET", TEAM + "/audit-events"),
+}
+
+
+def with_right(right: Right, route: tuple[str, str]) -> int:
+    """What a member is answered who has no grant, and that right in the organization."""
+    row = MATRIX[route]
+    if row["plain"] == 200:
+        return 200
+    if row["owner"] == 200 and route not in LEFT_TO_OWNERS:
+        managed = MANAGED_BY_RIGHT.get(right, ())
+        if any(route[1] == path or route[1].startswith(f"{path}/") for path in managed):
+            return 200
+    alike = {Right.READ_WORKSPACES: "reader", Right.MANAGE_WORKSPACES: "writer"}
+    return row[alike.get(right, "plain")]
+
+
+async def given(deployment: Deployment, right: Right) -> Tenant:
+    """A tenant where `plain` is in a team with that right."""
+    tenant = await build_tenant(deployment)
+    attributes = {"name": "given", "organization-access": {right.value: True}}
+    document = {"data": {"type": "teams", "attributes": attributes}}
+    path = f"/organizations/{tenant.organization}/teams"
+    made = (await tenant.call("owner", "POST", path, document)).json()["data"]["id"]
+    member = linkage_document(tenant.users["plain"])
+    await tenant.call("owner", "POST", f"/teams/{made}/relationships/users", member)
+    return tenant
+
+
+@pytest.mark.parametrize("right", [one for one in Right if one is not Right.MANAGE_MEMBERSHIP])
+async def test_a_right_in_the_organization_gives_what_it_says_and_nothing_else(
+    shared: Tenant, right: Right
+) -> None:
+    tenant = await given(shared.deployment, right)
+    found, expected = {}, {}
+    for route in WITH_ROWS:
+        expected[route] = with_right(right, route)
+        one = tenant
+        if route in DESTRUCTIVE and 200 in (expected[route], MATRIX[route]["owner"]):
+            one = await given(shared.deployment, right)
+        who = "plain"
+        await locked_as_needed(one, who, "owner", route)
+        member = (one.memberships if route[1].endswith("memberships") else one.users)["reader"]
+        found[route] = outcome(await ask(one, who, route, await own(one, route[1]), member))
+    assert found == expected
 
 
 @pytest.mark.parametrize("route", TARGETED, ids=" ".join)

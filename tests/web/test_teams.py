@@ -57,7 +57,7 @@ async def test_a_new_team_is_secret_and_empty_unless_the_request_says_otherwise(
     )
     assert other["attributes"]["visibility"] == "organization"
     assert other["attributes"]["organization-access"]["manage-membership"] is True
-    assert other["attributes"]["organization-access"]["manage-policies"] is False
+    assert other["attributes"]["organization-access"]["manage-policies"] is True
     assert await tenant.deployment.audit_holds()
 
 
@@ -282,17 +282,19 @@ async def test_who_manages_the_token_of_a_team_is_kept_and_only_owners_change_it
     assert await tenant.deployment.audit_holds()
 
 
-async def test_what_would_come_of_single_sign_on_is_refused_and_not_dropped(tenant: Tenant) -> None:
-    pointer = "/data/attributes/sso-team-id"
-    path = f"/teams/{tenant.teams['crew']}"
-    refused = team_document(name="new", **{"sso-team-id": "some-group"})
-    for method, where in (("POST", teams_path(tenant)), ("PATCH", path)):
-        answer = await tenant.call("owner", method, where, refused)
-        assert faults(answer) == [("422", INVALID, pointer)]
-    for none in (None, ""):
+async def test_an_id_of_single_sign_on_is_kept_and_null_takes_it_away(tenant: Tenant) -> None:
+    made = await make(tenant, "new", **{"sso-team-id": "some-group"})
+    assert made["attributes"]["sso-team-id"] == "some-group"
+    path = f"/teams/{made['id']}"
+    kept = await tenant.call("owner", "PATCH", path, team_document(name="newer"))
+    assert kept.json()["data"]["attributes"]["sso-team-id"] == "some-group"
+    for none in ("", None):
         document = team_document(**{"sso-team-id": none})
         answer = await tenant.call("owner", "PATCH", path, document)
         assert answer.json()["data"]["attributes"]["sso-team-id"] is None
+    long = team_document(**{"sso-team-id": "x" * 1025})
+    refused = await tenant.call("owner", "PATCH", path, long)
+    assert faults(refused) == [("422", INVALID, "/data/attributes/sso-team-id")]
 
 
 async def test_an_unknown_include_is_refused(tenant: Tenant) -> None:

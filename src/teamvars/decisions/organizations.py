@@ -13,16 +13,17 @@ from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, r
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Organization, OrganizationDraft
-from teamvars.domain.teams import owners_of
+from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
 from teamvars.domain.token_limits import counts
 from teamvars.domain.users import User
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
-    """An organization, and whether the one who looks may do everything in it."""
+    """An organization, whether the one who looks may do everything in it, and their rights."""
 
     organization: Organization
     is_owner: bool
+    rights: Rights
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
     place = fresh.membership_id, made.id, made.name
     member = Membership(*place, creator, Status.ACTIVE, found.now)
     return together(
-        OrganizationView(made, is_owner=True),
+        OrganizationView(made, True, ALL_RIGHTS),
         created(found, made, fresh.key),
         teams.created(found, owners),
         memberships.created(found, member),
@@ -67,7 +68,7 @@ def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[Organi
     before = granted.organization
     refuse_all([*draft.all_faults(), *draft.conflicts(before)])
     after = draft.applied_to(before)
-    view = OrganizationView(after, is_owner=True)
+    view = OrganizationView(after, True, granted.rights)
     return together(view, *([] if after == before else [changed(found, before, after)]))
 
 

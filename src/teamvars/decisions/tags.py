@@ -32,6 +32,7 @@ from teamvars.domain.tags import (
     surplus,
     tag_id_of,
 )
+from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import WorkspaceRecord
 
 
@@ -76,7 +77,7 @@ def change(
 def delete(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
     """Takes tags from all workspaces of an organization. Refuses: forbidden, ids of no tags."""
     granted = found.of(ToOrganization(organization))
-    granted.require_owner()
+    granted.require(Right.MANAGE_WORKSPACES)
     owner_id, ids = granted.organization.id, _wanted(draft)
     known = found.of(TagsWithIds(owner_id, ids))
     refuse_all(draft.all_faults(known, NO_SUCH_TAG))
@@ -88,12 +89,12 @@ def delete(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
 def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]:
     """Gives a tag to more workspaces, all or none.
 
-    Refuses: not found, to members who are no owners as well; ids of no workspaces, and too many
-    tags of one.
+    Refuses: not found, to members who may not manage workspaces as well; ids of no workspaces, and
+    too many tags of one.
     """
     found.of(WhoCalls())
     owner_id, name = found.of(TagCalled(tag_id))
-    if not found.of(ToOrganizationWithId(owner_id)).is_owner:
+    if Right.MANAGE_WORKSPACES not in found.of(ToOrganizationWithId(owner_id)).rights:
         raise not_found()
     records = found.of(WorkspacesWithIds(owner_id, _wanted(draft)))
     known = {record.workspace.id for record in records}

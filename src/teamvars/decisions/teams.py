@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
-from teamvars.domain.teams import Team, TeamDraft, Visibility
+from teamvars.domain.team_settings import SETTINGS
+from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 
 
 class TeamView(msgspec.Struct, frozen=True):
@@ -22,6 +24,7 @@ class TeamView(msgspec.Struct, frozen=True):
     team: Team
     organization_name: str
     members_count: int
+    is_owner: bool
     may_manage: bool
     may_change_members: bool
     may_manage_token: bool
@@ -29,38 +32,51 @@ class TeamView(msgspec.Struct, frozen=True):
     member_ids: Sequence[str] | None = None
 
 
+def view_of(
+    granted: TeamAccess, members_count: int, user_ids: Sequence[str] | None = None
+) -> TeamView:
+    """A team as somebody sees it who may do that with it."""
+    return TeamView(
+        team=granted.team,
+        organization_name=granted.organization_name,
+        members_count=members_count,
+        is_owner=granted.is_owner,
+        may_manage=granted.may_manage,
+        may_change_members=granted.may_change,
+        may_manage_token=granted.manages_token,
+        user_ids=user_ids,
+    )
+
+
 def create(found: Found, organization: str, draft: TeamDraft, id_: str) -> Decision[TeamView]:
     """Adds a team, a secret one unless the draft says otherwise.
 
-    Refuses: forbidden, every fault of the draft, a taken name.
+    Refuses: forbidden, rights in the organization to whoever is no owner, every fault of the draft,
+    a taken name.
     """
     granted = found.of(ToOrganization(organization))
-    granted.require_owner()
+    granted.require(Right.MANAGE_TEAMS)
+    new = Team(id_, granted.organization.id, "", Visibility.SECRET, frozenset(), is_owners=False)
+    _require_rights(draft, new, is_owner=granted.is_owner)
     refuse_all(draft.all_faults())
-    made = Team(
-        id=id_,
-        organization_id=granted.organization.id,
-        name=draft.name or "",
-        visibility=Visibility(draft.visibility or Visibility.SECRET),
-        manage_membership=bool(draft.manage_membership),
-        is_owners=False,
-        members_manage_token=bool(draft.members_manage_token),
-    )
-    view = TeamView(made, granted.organization.name, 0, True, True, True, ())
+    made = draft.applied_to(new)
+    name, is_owner = granted.organization.name, granted.is_owner
+    view = TeamView(made, name, 0, is_owner, True, True, True, ())
     return together(view, created(found, made))
 
 
 def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:
     """Changes what the draft names; changes nothing when that is nothing.
 
-    Refuses: forbidden, every fault of the draft, another id than the path's, another name for the
-    owners team, a taken name.
+    Refuses: forbidden, other rights in the organization to whoever is no owner, every fault of the
+    draft, another id than the path's, another name for the owners team, a taken name.
     """
-    granted = _owned(found, team_id)
+    granted = _managed(found, team_id)
     before = granted.team
+    _require_rights(draft, before, is_owner=granted.is_owner)
     refuse_all([*draft.all_faults(), *draft.conflicts(before)])
     after, users = draft.applied_to(before), found.of(UserIdsIn(team_id))
-    view = TeamView(after, granted.organization_name, len(users), True, True, True, users)
+    view = view_of(replace(granted, team=after), len(users), users)
     return together(view, *([] if after == before else [changed(found, before, after)]))
 
 
@@ -69,7 +85,7 @@ def delete(found: Found, team_id: str) -> Decision[None]:
 
     Refuses: forbidden, the owners team.
     """
-    team = _owned(found, team_id).team
+    team = _managed(found, team_id).team
     if team.is_owners:
         raise Refusal(Fault(Code.OWNERS_IS_PERMANENT, "The owners team cannot be deleted."))
     return deleted(found, team)
@@ -84,7 +100,8 @@ def created(found: Found, team: Team) -> Decision[None]:
 
 def changed(found: Found, before: Team, after: Team) -> Decision[None]:
     """A team becomes another; a new name concerns the organization too."""
-    details = others(_settings(before), _settings(after))
+    differing = SETTINGS.differing(before.settings, after.settings)
+    details = others(_settings(before), _settings(after), differing)
     notes = [found.note(after.id, "team.update", after.id, details)]
     if before.name != after.name:
         renamed = {"name": after.name, "from": before.name}
@@ -102,18 +119,22 @@ def deleted(found: Found, team: Team) -> Decision[None]:
 _TAKEN = NAME_TAKEN.filled(what="a team")
 
 
-def _owned(found: Found, team_id: str) -> TeamAccess:
+def _managed(found: Found, team_id: str) -> TeamAccess:
     granted = found.of(ToTeam(team_id))
-    granted.require_visible()
-    if not granted.is_owner:
-        raise forbidden("Only owners and the organization's token may change teams.")
+    granted.require_manage()
     return granted
+
+
+def _require_rights(draft: TeamDraft, team: Team, *, is_owner: bool) -> None:
+    """Refuses whoever gives rights in the organization, or takes them, and is no owner."""
+    if not is_owner and draft.gives_rights(team):
+        raise forbidden("Only owners and the organization's token set the organization-access.")
 
 
 def _settings(team: Team) -> dict[str, object]:
     return {
         "name": team.name,
         "visibility": team.visibility.value,
-        "manage-membership": team.manage_membership,
+        **{right.value: right in team.rights for right in Right},
         "allow-member-token-management": team.members_manage_token,
     }

@@ -10,12 +10,13 @@ from teamvars.decisions import Decision, Found, Note, Write
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
-    OrganizationWithId,
     TagsWithIds,
     TeamsWithIds,
     ToOrganization,
+    ToOrganizationWithId,
     ToWorkspaceAt,
 )
+from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
 from teamvars.domain.errors import (
@@ -29,9 +30,8 @@ from teamvars.domain.errors import (
     not_found,
     refuse_all,
 )
-from teamvars.domain.organizations import Organization
 from teamvars.domain.tags import TagChange, TagRow, Tags, TagsDraft, rows_of, surplus
-from teamvars.domain.teams import Visibility
+from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import (
     Address,
     ExecutionMode,
@@ -51,7 +51,7 @@ class WorkspaceView(msgspec.Struct, frozen=True):
     workspace: Workspace
     details: WorkspaceDetails
     level: Level
-    organization: Organization | None = None
+    organization: OrganizationView | None = None
 
     @property
     def record(self) -> WorkspaceRecord:
@@ -65,7 +65,10 @@ def read(found: Found, address: Address, *, organization: bool = False) -> Works
     granted = found.of(ToWorkspaceAt(address))
     granted.require_visible()
     id_ = granted.workspace.organization_id
-    owner = found.of(OrganizationWithId(id_)) if organization else None
+    owner = None
+    if organization:
+        whole = found.of(ToOrganizationWithId(id_))
+        owner = OrganizationView(whole.organization, whole.is_owner, whole.rights)
     details = found.of(DetailsOf(granted.workspace.id))
     return WorkspaceView(granted.workspace, details, granted.level, owner)
 
@@ -75,7 +78,7 @@ def create(
 ) -> Decision[WorkspaceView]:
     """Adds a workspace. Refuses: forbidden, every fault of the draft, a taken name."""
     granted = found.of(ToOrganization(organization))
-    granted.require_owner()
+    granted.require(Right.MANAGE_WORKSPACES)
     owner = granted.organization
     draft = replace(draft, tags=named(found, owner.id, draft.tags))
     refuse_all(draft.all_faults())
@@ -83,7 +86,7 @@ def create(
     refuse_all(surplus(Tags(), tags))
     details = WorkspaceDetails(draft.new_settings(), None, found.now, (), 0, tags)
     view = WorkspaceView(
-        Workspace(id_, draft.name or "", owner.id, owner.name), details, Level.OWNER
+        Workspace(id_, draft.name or "", owner.id, owner.name), details, granted.everywhere
     )
     return together(view, created(found, view.record))
 

@@ -2,7 +2,7 @@
 has access to a workspace, for its reviewers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum, StrEnum
 from typing import Literal
 
@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import Team
+from teamvars.domain.teams import Right, Rights, Team, whole
 from teamvars.domain.workspaces import Workspace
 
 
@@ -22,7 +22,8 @@ class Level(IntEnum):
     NONE = 0
     READ = 1
     WRITE = 2
-    OWNER = 3
+    MANAGE = 3
+    OWNER = 4
 
     @property
     def word(self) -> str:
@@ -35,7 +36,8 @@ class Permission(Enum):
 
     READ_VARIABLES = Level.READ
     WRITE_VARIABLES = Level.WRITE
-    MANAGE_WORKSPACE = Level.OWNER
+    MANAGE_WORKSPACE = Level.MANAGE
+    SEE_ACCESS = Level.OWNER
 
 
 _ONLY_OWNERS = "Only owners and the organization's token may do this."
@@ -43,7 +45,8 @@ _REFUSALS = {
     Permission.WRITE_VARIABLES: (
         "You may read the variables of this workspace, but not change or lock anything."
     ),
-    Permission.MANAGE_WORKSPACE: _ONLY_OWNERS,
+    Permission.MANAGE_WORKSPACE: "Only owners and teams with 'manage-workspaces' may do this.",
+    Permission.SEE_ACCESS: _ONLY_OWNERS,
 }
 
 
@@ -121,21 +124,26 @@ class WorkspaceAccess(msgspec.Struct, frozen=True):
 class OrganizationAccess(msgspec.Struct, frozen=True):
     """What a caller may do with an organization, read in the transaction that acts on it.
 
-    `team_ids` are the teams of it whose rights the caller has; one of them may let the caller
-    manage membership.
+    `team_ids` are the teams of it whose rights the caller has; `rights` are these rights, with
+    those that they include. Owners have all.
     """
 
     organization: Organization
     is_owner: bool
     is_member: bool
     team_ids: frozenset[str]
-    manages_membership: bool
+    rights: Rights
     stream: Stream
 
     @property
     def sees_secret(self) -> frozenset[str] | None:
         """The ids of the secret teams the caller sees, others among them; None: of all."""
-        return None if self.is_owner else self.team_ids
+        return None if Right.ACCESS_SECRET_TEAMS in self.rights else self.team_ids
+
+    @property
+    def everywhere(self) -> Level:
+        """What the caller may do in every workspace, whatever their grants say."""
+        return Level.OWNER if self.is_owner else level_of(self.rights)
 
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""
@@ -148,42 +156,72 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
         if not self.is_owner:
             raise forbidden(_ONLY_OWNERS)
 
+    def require(self, right: Right) -> None:
+        """Refuses members without the right as forbidden."""
+        self.require_visible()
+        if right not in self.rights:
+            raise forbidden(f"Only owners and teams with '{right}' may do this.")
+
 
 class Sight(msgspec.Struct, frozen=True):
-    """What a caller sees wherever they are a member: ids of the organizations in which they are
-    in a team, of those where they see all teams, of those where they read all workspaces, and of
-    their teams.
+    """What a caller sees and may do wherever they are in a team, or own: their rights by the ids
+    of the organizations, which of these they own, and the ids of their teams.
     """
 
-    organizations: frozenset[str]
-    all_teams: frozenset[str]
-    all_workspaces: frozenset[str]
+    rights: Mapping[str, Rights]
+    owned: frozenset[str]
     team_ids: frozenset[str]
+
+    def having(self, right: Right) -> list[str]:
+        """The organizations where they have a right."""
+        return [id_ for id_, rights in self.rights.items() if right in rights]
 
 
 class TeamAccess(msgspec.Struct, frozen=True):
-    """What a caller may do with a team, read in the transaction that acts on it."""
+    """What a caller may do with a team, read in the transaction that acts on it.
+
+    `rights` are those of the caller in the organization, as in `OrganizationAccess`. `lacks_grant`:
+    the team may do more in some workspace than the caller, who has `manage-teams`.
+    `has_own_token`: it is the caller's own team, which lets its members manage its token.
+    """
 
     team: Team
     organization_name: str
     is_owner: bool
     in_organization: bool
     in_team: bool
-    manages_membership: bool
-    manages_token: bool
+    rights: Rights
+    lacks_grant: bool
+    has_own_token: bool
     stream: Stream
 
     @property
     def sees(self) -> bool:
         """Whether the caller sees it: outsiders see no team, and only its members a secret one."""
-        in_sight = self.in_organization and (self.in_team or not self.team.is_secret)
-        return self.is_owner or in_sight
+        shown = self.in_team or not self.team.is_secret or Right.ACCESS_SECRET_TEAMS in self.rights
+        return self.is_owner or (self.in_organization and shown)
+
+    @property
+    def may_manage(self) -> bool:
+        """Whether the caller may change and delete it, and make its token.
+
+        No right grows by itself: the team may do nothing that the caller may not.
+        """
+        manages = Right.MANAGE_TEAMS in self.rights and not self.lacks_grant
+        return self.is_owner or (self._is_within_reach and manages)
 
     @property
     def may_change(self) -> bool:
-        """Whether the caller may add and remove its members."""
-        manages = self.manages_membership and not self.team.is_owners
-        return self.is_owner or (self.sees and manages)
+        """Whether the caller may add and remove its members. Who manages membership may whatever
+        grants the team has, but not whatever rights.
+        """
+        manages = Right.MANAGE_MEMBERSHIP in self.rights and self._is_within_reach
+        return self.may_manage or manages
+
+    @property
+    def manages_token(self) -> bool:
+        """Whether the caller may make, see and revoke its token."""
+        return self.may_manage or self.has_own_token
 
     def require_visible(self) -> None:
         """Refuses like a missing team."""
@@ -193,9 +231,18 @@ class TeamAccess(msgspec.Struct, frozen=True):
     def require_see_changes(self) -> None:
         """Refuses callers who may see the team but not its changes."""
         self.require_visible()
-        if not self.is_owner and not self.manages_membership:
+        if Right.MANAGE_MEMBERSHIP not in self.rights:
             raise forbidden(
                 "Only owners and holders of manage-membership may see a team's changes."
+            )
+
+    def require_manage(self) -> None:
+        """Refuses callers who may see the team but not change it."""
+        self.require_visible()
+        if not self.may_manage:
+            raise forbidden(
+                "Only owners may change this team, and holders of manage-teams where it may do "
+                "nothing that they may not."
             )
 
     def require_manage_token(self) -> None:
@@ -203,8 +250,9 @@ class TeamAccess(msgspec.Struct, frozen=True):
         self.require_visible()
         if not self.manages_token:
             raise forbidden(
-                "Only owners and the organization's token manage this team's token, and its "
-                "members where the team lets them."
+                "Only owners and the organization's token manage this team's token, its members "
+                "where the team lets them, and holders of manage-teams where it may do nothing "
+                "that they may not."
             )
 
     def require_manage_membership(self) -> None:
@@ -215,6 +263,18 @@ class TeamAccess(msgspec.Struct, frozen=True):
         if self.team.is_owners:
             raise forbidden("Only owners may change the members of the owners team.")
         raise forbidden("You may see this team, but not change its members.")
+
+    @property
+    def _is_within_reach(self) -> bool:
+        """Whether the caller sees it, and has each right that it has."""
+        return self.sees and not self.team.is_owners and whole(self.team.rights) <= self.rights
+
+
+def level_of(rights: Rights) -> Level:
+    """What rights in the organization let a caller do in every workspace."""
+    if Right.MANAGE_WORKSPACES in rights:
+        return Level.MANAGE
+    return Level.READ if Right.READ_WORKSPACES in rights else Level.NONE
 
 
 PrincipalKind = Literal["user", "team-token", "organization-token"]

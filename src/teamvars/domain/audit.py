@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 
 import msgspec
 
+from teamvars.domain.teams import Right
 from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
 
@@ -49,7 +50,7 @@ def _about(
 _USER = "username email site-admin"
 _MEMBERSHIP = "user status"
 _INVITATION = "user email expires-at"
-_TEAM = "name visibility manage-membership allow-member-token-management"
+_TEAM = f"name visibility {' '.join(Right)} allow-member-token-management"
 _WORKSPACE = "name execution-mode terraform-version"
 _TOKEN = "owner expires-at"
 _VARIABLE = "key category sensitive version-id"

@@ -68,6 +68,7 @@ class Census(msgspec.Struct, frozen=True):
     """What the directory looks like: teams by what their members may, organizations by owners."""
 
     managing_teams: tuple[str, ...]
+    making_teams: tuple[str, ...]
     token_teams: tuple[str, ...]
     single_owner: tuple[str, ...]
     without_owner: tuple[str, ...]
@@ -118,6 +119,14 @@ def census_findings(census: Census) -> list[Finding]:
                 "manage-membership",
                 "Members of team {} can add themselves to any visible team but owners, and "
                 "so gain its grants. Keep that team small.",
+            ),
+        ),
+        (
+            census.making_teams,
+            _advice(
+                "manage-teams",
+                "Members of team {} can make tokens of visible teams that may do nothing they may "
+                "not, and such a token outlives their membership. Keep that team small.",
             ),
         ),
         (

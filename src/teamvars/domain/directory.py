@@ -13,7 +13,7 @@ import msgspec
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import Origin
 from teamvars.domain.team_access import AccessType
-from teamvars.domain.teams import Visibility
+from teamvars.domain.teams import Right, Rights, Visibility
 
 FileAccess = Literal[AccessType.READ, AccessType.WRITE]
 """The access types a file has words for."""
@@ -43,6 +43,20 @@ class TeamEntry(msgspec.Struct, frozen=True):
     member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     origin: Origin = Origin()
+    read_workspaces: bool | None = None
+    manage_workspaces: bool | None = None
+    read_projects: bool | None = None
+    manage_projects: bool | None = None
+    manage_teams: bool | None = None
+    manage_organization_access: bool | None = None
+    access_secret_teams: bool | None = None
+
+    def rights_after(self, rights: Rights) -> Rights:
+        """The rights of a team that has these, once the file is applied."""
+        said = {right: getattr(self, right.replace("-", "_")) for right in Right}
+        return frozenset(
+            right for right in Right if (right in rights if said[right] is None else said[right])
+        )
 
 
 class RunnerEntry(msgspec.Struct, frozen=True):

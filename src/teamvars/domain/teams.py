@@ -1,12 +1,15 @@
-"""Teams of organizations."""
+"""Teams of organizations, and the rights that their members have in all of it."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, unknown_word
+from teamvars.domain.client_settings import Values
+from teamvars.domain.errors import OTHER_ID, Code, Fault, unknown_word
 from teamvars.domain.names import NAME_POINTER, team_name_faults
+from teamvars.domain.team_settings import SETTINGS, is_right
 
 OWNERS = "owners"
 """The name of the team that every organization has, and that cannot be renamed or deleted."""
@@ -19,21 +22,52 @@ class Visibility(StrEnum):
     SECRET = "secret"
 
 
+class Right(StrEnum):
+    """What a team may do in all of its organization (contract §6)."""
+
+    READ_WORKSPACES = "read-workspaces"
+    MANAGE_WORKSPACES = "manage-workspaces"
+    READ_PROJECTS = "read-projects"
+    MANAGE_PROJECTS = "manage-projects"
+    MANAGE_MEMBERSHIP = "manage-membership"
+    MANAGE_TEAMS = "manage-teams"
+    MANAGE_ORGANIZATION_ACCESS = "manage-organization-access"
+    ACCESS_SECRET_TEAMS = "access-secret-teams"
+
+
+Rights = frozenset[Right]
+
+ALL_RIGHTS: Rights = frozenset(Right)
+INCLUDED: Mapping[Right, Right] = {
+    Right.MANAGE_WORKSPACES: Right.READ_WORKSPACES,
+    Right.MANAGE_PROJECTS: Right.READ_PROJECTS,
+    Right.MANAGE_ORGANIZATION_ACCESS: Right.MANAGE_TEAMS,
+}
+"""The right that another one includes."""
+
+
+def whole(rights: Iterable[Right]) -> Rights:
+    """The rights with those that they include."""
+    given = frozenset(rights)
+    return given | {INCLUDED[one] for one in given if one in INCLUDED}
+
+
 class Team(msgspec.Struct, frozen=True):
     """A team of an organization.
 
-    `manage_membership`: its members may change those of other teams, `owners` excepted.
-    `members_manage_token`: its members may make and revoke its token; those of `owners` may
-    whatever it says.
+    `rights` are those that it was given, in all of the organization. `members_manage_token`: its
+    members may make and revoke its token; those of `owners` may whatever it says. `settings` are
+    those of `SETTINGS` that are no defaults, by name.
     """
 
     id: str
     organization_id: str
     name: str
     visibility: Visibility
-    manage_membership: bool
+    rights: Rights
     is_owners: bool
     members_manage_token: bool = False
+    settings: Values = {}
 
     @property
     def is_secret(self) -> bool:
@@ -48,7 +82,7 @@ def owners_of(organization_id: str, id_: str) -> Team:
         organization_id=organization_id,
         name=OWNERS,
         visibility=Visibility.ORGANIZATION,
-        manage_membership=False,
+        rights=frozenset(),
         is_owners=True,
         members_manage_token=True,
     )
@@ -64,16 +98,16 @@ class TeamFilter(msgspec.Struct, frozen=True):
 class TeamDraft(msgspec.Struct, frozen=True):
     """What a request says of a team; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `sso_team_id` can only be empty: what would put
-    people into the team by it is not there.
+    `id` is that of the document, when it has one. `rights` are those that it names, and whether the
+    team is to have them; `settings` are those of `SETTINGS` that it names.
     """
 
     id: str | None = None
     name: str | None = None
     visibility: str | None = None
-    manage_membership: bool | None = None
+    rights: Mapping[str, bool] = {}
     members_manage_token: bool | None = None
-    sso_team_id: str | None = None
+    settings: Values = {}
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
@@ -82,7 +116,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
             *self.faults,
             *team_name_faults(self.name),
             *unknown_word("visibility", self.visibility, Visibility, "A visibility"),
-            *self._sso_faults(),
+            *SETTINGS.faults(self.settings),
         ]
 
     def conflicts(self, team: Team) -> list[Fault]:
@@ -100,13 +134,20 @@ class TeamDraft(msgspec.Struct, frozen=True):
         said = {
             "name": self.name,
             "visibility": self.visibility and Visibility(self.visibility),
-            "manage_membership": self.manage_membership,
             "members_manage_token": self.members_manage_token,
         }
-        return replace(team, **{name: value for name, value in said.items() if value is not None})
+        return replace(
+            team,
+            **{name: value for name, value in said.items() if value is not None},
+            rights=self._rights(team),
+            settings=SETTINGS.changed(team.settings, self.settings),
+        )
 
-    def _sso_faults(self) -> list[Fault]:
-        if not self.sso_team_id:
-            return []
-        detail = "There is no single sign-on here: nobody would join the team by this id."
-        return [invalid("sso-team-id", detail)]
+    def gives_rights(self, team: Team) -> bool:
+        """Whether it changes what the team may do in the organization, be it without a subject."""
+        settings = SETTINGS.changed(team.settings, self.settings)
+        differing = SETTINGS.differing(team.settings, settings)
+        return self._rights(team) != team.rights or any(is_right(name) for name in differing)
+
+    def _rights(self, team: Team) -> Rights:
+        return frozenset(one for one in Right if self.rights.get(one, one in team.rights))

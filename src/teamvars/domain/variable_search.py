@@ -103,13 +103,14 @@ class VariableSearch(msgspec.Struct, frozen=True):
 class SearchAccess(msgspec.Struct, frozen=True):
     """What a caller may search of an organization, read in the transaction that searches.
 
-    `workspace_ids` are all that they may read of what is wanted; None: all of it, to an owner, or
-    what the grants of `team_ids` say, which are too many to be listed.
+    `workspace_ids` are all that they may read of what is wanted; None: all of it, where
+    the caller reads every workspace, or what the grants of `team_ids` say, which are too many to be
+    listed.
     """
 
     organization_id: str
     organization_name: str
-    is_owner: bool
+    reads_all: bool
     is_member: bool
     team_ids: tuple[str, ...]
     workspace_ids: tuple[str, ...] | None
@@ -117,7 +118,7 @@ class SearchAccess(msgspec.Struct, frozen=True):
 
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""
-        if not (self.is_owner or self.is_member):
+        if not (self.reads_all or self.is_member):
             raise not_found()
 
 

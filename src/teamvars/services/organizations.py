@@ -7,7 +7,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, makes, reads
-from teamvars.storage import access_by_name, organizations
+from teamvars.storage import access, access_by_name, organizations
 from teamvars.storage.database import Transaction
 
 
@@ -22,15 +22,20 @@ class Organizations(UseCases):
         self, tx: Transaction, caller: Caller, wanted: OrganizationSearch, page: Page
     ) -> Paged[OrganizationView]:
         """The organizations that the caller is in and wants."""
-        actor = await self._actor(tx, caller)
-        found = await organizations.find_visible(tx, actor, wanted, page)
-        return Paged([OrganizationView(*one) for one in found.items], found.total)
+        seen = await access.sight(tx, caller, self._clock())
+        assert caller.actor is not None  # known since the access check
+        found = await organizations.find_visible(tx, caller.actor, wanted, page)
+        views = [
+            OrganizationView(one, one.id in seen.owned, seen.rights.get(one.id, frozenset()))
+            for one in found.items
+        ]
+        return Paged(views, found.total)
 
     @reads
     async def read(self, tx: Transaction, caller: Caller, name: str) -> OrganizationView:
         """One organization, shown to its members. Refuses: not found."""
         granted = await access_by_name.organization(tx, caller, self._clock(), name)
-        return OrganizationView(granted.organization, granted.is_owner)
+        return OrganizationView(granted.organization, granted.is_owner, granted.rights)
 
     async def create(self, caller: Caller, draft: OrganizationDraft) -> OrganizationView:
         """See `decisions.organizations.create`."""

@@ -1,7 +1,7 @@
 """Tags: of one workspace, and of all that an organization has."""
 
 from teamvars.decisions import tags as decisions
-from teamvars.domain.access import Caller
+from teamvars.domain.access import Caller, Level
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import Tag, TagSearch
 from teamvars.services.house import UseCases, looks, makes, reads
@@ -27,5 +27,5 @@ class Tags(UseCases):
     ) -> Paged[Tag]:
         """A page of the tags of the workspaces that the caller sees, by name."""
         granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-        team_ids = None if granted.is_owner else granted.team_ids
+        team_ids = None if granted.everywhere >= Level.READ else granted.team_ids
         return await tags.find_visible(tx, granted.organization, team_ids, wanted, page)

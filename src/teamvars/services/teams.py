@@ -12,14 +12,14 @@ from teamvars.decisions import teams as decisions
 from teamvars.decisions.needs import ToTeam
 from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange
 from teamvars.decisions.teams import TeamView
-from teamvars.domain.access import Caller
+from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.pages import Page
 from teamvars.domain.team_members import LinkageType, MembersDraft
-from teamvars.domain.teams import TeamDraft, TeamFilter
+from teamvars.domain.teams import Right, Team, TeamDraft, TeamFilter
 from teamvars.services.house import House, UseCases, makes, reads
-from teamvars.storage import access, access_by_name, memberships, teams
+from teamvars.storage import access, access_by_name, memberships, team_access, teams
 from teamvars.storage.database import Transaction
 
 MAX_LISTED_USERS = 1000
@@ -50,21 +50,11 @@ class Teams(UseCases):
 
         async def body(tx: Transaction) -> TeamPage:
             granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-            owner, is_user = granted.organization, caller.user_id is not None
-            found = await teams.find_visible(tx, owner.id, granted.sees_secret, wanted, page)
+            id_ = granted.organization.id
+            found = await teams.find_visible(tx, id_, granted.sees_secret, wanted, page)
             counts = await memberships.count_of_teams(tx, [team.id for team in found.items])
-            views = [
-                TeamView(
-                    team,
-                    owner.name,
-                    counts.get(team.id, 0),
-                    granted.is_owner,
-                    granted.is_owner or (granted.manages_membership and not team.is_owners),
-                    granted.is_owner
-                    or (team.members_manage_token and team.id in granted.team_ids and is_user),
-                )
-                for team in found.items
-            ]
+            theirs = await _accesses(tx, caller, granted, found.items)
+            views = [decisions.view_of(one, counts.get(one.team.id, 0)) for one in theirs]
             if members:
                 return await _with_members(tx, views, found.total)
             if sum(counts.values()) <= MAX_LISTED_USERS:
@@ -80,16 +70,8 @@ class Teams(UseCases):
         """One team, on request with its members."""
         granted = await access.team(tx, caller, self._clock(), team_id)
         granted.require_visible()
-        team, is_owner = granted.team, granted.is_owner
-        counts = await memberships.count_of_teams(tx, [team.id])
-        view = TeamView(
-            team,
-            granted.organization_name,
-            counts.get(team.id, 0),
-            is_owner,
-            is_owner or (granted.manages_membership and not team.is_owners),
-            granted.manages_token,
-        )
+        counts = await memberships.count_of_teams(tx, [team_id])
+        view = decisions.view_of(granted, counts.get(team_id, 0))
         if members:
             return await _with_members(tx, [view], 1)
         return TeamPage(await _with_users(tx, [view]), 1, {})
@@ -137,6 +119,32 @@ class TeamMembers(UseCases):
         linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
         change = Change(caller, team_id, decide, foreseen=(asked.team, linked))
         await self._house.runner.make(change)
+
+
+async def _accesses(
+    tx: Transaction, caller: Caller, granted: OrganizationAccess, found: Sequence[Team]
+) -> list[TeamAccess]:
+    """What the caller may do with each of some teams of an organization."""
+    beyond = set[str]()
+    if Right.MANAGE_TEAMS in granted.rights and not granted.is_owner:
+        ids, own = [team.id for team in found], granted.team_ids
+        beyond = await team_access.beyond(tx, ids, own, granted.everywhere)
+    return [
+        TeamAccess(
+            team=team,
+            organization_name=granted.organization.name,
+            is_owner=granted.is_owner,
+            in_organization=True,
+            in_team=team.id in granted.team_ids,
+            rights=granted.rights,
+            lacks_grant=team.id in beyond,
+            has_own_token=team.members_manage_token
+            and team.id in granted.team_ids
+            and caller.user_id is not None,
+            stream=granted.stream,
+        )
+        for team in found
+    ]
 
 
 async def _with_users(tx: Transaction, views: Sequence[TeamView]) -> list[TeamView]:

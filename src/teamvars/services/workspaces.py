@@ -3,10 +3,10 @@
 import msgspec
 
 from teamvars.decisions import workspaces as decisions
+from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Caller, Permission, Principal
 from teamvars.domain.ids import new_id
-from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import WorkspaceDraft, WorkspaceSearch
 from teamvars.services.house import UseCases, glances, looks, makes, reads
@@ -19,8 +19,7 @@ class WorkspacePage(msgspec.Struct, frozen=True):
 
     workspaces: list[WorkspaceView]
     total: int
-    organization: Organization
-    is_owner: bool
+    organization: OrganizationView
 
 
 class Workspaces(UseCases):
@@ -50,11 +49,12 @@ class Workspaces(UseCases):
         """The organization's workspaces that the caller sees and wants."""
         granted = await access_by_name.organization(tx, caller, self._clock(), organization)
         owner = granted.organization
-        team_ids = None if granted.is_owner else granted.team_ids
-        found = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
+        seen = granted.everywhere, granted.team_ids
+        found = await workspaces.find_visible(tx, owner, seen, wanted, page)
         details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
         views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
-        return WorkspacePage(views, found.total, owner, granted.is_owner)
+        whole = OrganizationView(owner, granted.is_owner, granted.rights)
+        return WorkspacePage(views, found.total, whole)
 
     async def list_consumers(
         self, caller: Caller, workspace_id: str, _: Page
@@ -83,5 +83,5 @@ class Accesses(UseCases):
         """
         now = self._clock()
         granted = await access.workspace(tx, caller, now, workspace_id)
-        granted.require(Permission.MANAGE_WORKSPACE)
+        granted.require(Permission.SEE_ACCESS)
         return await team_access.principals(tx, granted.workspace, now, page)

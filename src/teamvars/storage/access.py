@@ -4,6 +4,7 @@ Tokens, memberships and grants are read on every request and trusted for none bu
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from teamvars.domain.access import (
     Caller,
@@ -17,10 +18,12 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
-from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.teams import ALL_RIGHTS, Rights, whole
 from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.storage import teams
 from teamvars.storage.access_statements import (
     AUTHENTICATE,
+    BITS,
     FIND_ACTING_TEAMS,
     FIND_SIGHT,
     READ_ORGANIZATION,
@@ -31,6 +34,7 @@ from teamvars.storage.access_statements import (
 )
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.organizations import to_organization
+from teamvars.storage.teams import RIGHTS, given
 
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the workspace during the one before."""
@@ -89,8 +93,8 @@ async def organization(
         organization=to_organization(id_, title, email, created_at, settings),
         is_owner=bool(is_owner),
         is_member=bool(is_member),
-        team_ids=frozenset(team_id for team_id, _ in acting),
-        manages_membership=any(manages for _, manages in acting),
+        team_ids=frozenset(row[0] for row in acting),
+        rights=ALL_RIGHTS if is_owner else whole(chain(*(given(row[1:]) for row in acting))),
         stream=stream,
     )
 
@@ -101,14 +105,13 @@ async def sight(tx: Transaction, caller: Caller, now: int) -> Sight:
     found = [identify(caller, row) for row in rows] or [identify(caller, None)]
     acting = [row for row in found if row[0] is not None]
     assert caller.actor is not None
-    own = frozenset([caller.actor.id] if caller.actor.kind == "organization" else [])
-    owned = own.union(organization for _, organization, is_owners in acting if is_owners)
-    return Sight(
-        organizations=own.union(organization for _, organization, _ in acting),
-        all_teams=owned,
-        all_workspaces=owned,
-        team_ids=frozenset(team_id for team_id, _, _ in acting),
-    )
+    rights: dict[str, Rights] = {}
+    owned = {caller.actor.id} if caller.actor.kind == "organization" else set[str]()
+    for _, organization_id, is_owners, *flags in acting:
+        rights[organization_id] = whole(given(flags)) | rights.get(organization_id, frozenset())
+        owned |= {organization_id} if is_owners else set()
+    rights |= dict.fromkeys(owned, ALL_RIGHTS)
+    return Sight(rights, frozenset(owned), frozenset(row[0] for row in acting))
 
 
 async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamAccess:
@@ -118,33 +121,25 @@ async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamA
 
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:
     """What a row of READ_TEAM says. Refuses: unauthenticated, not found."""
-    id_, name, organization_id, organization, *its, rights = identify(caller, found)
-    visibility, is_owners, manages, members_manage_token, *place = its
-    stream = _stream(organization_id, place)
+    id_, name, organization_id, organization, *its, bits = identify(caller, found)
+    _, _, members_manage_token, *_ = its
+    stream = _stream(organization_id, its[4 + len(RIGHTS) :])
     caller.place = Place(organization_id, organization, team_id=id_, team=name)
-    is_owner = bool(rights & TeamRight.OWNER)
-    in_organization = bool(rights & TeamRight.IN_ORGANIZATION)
-    in_team = bool(rights & TeamRight.IN_TEAM)
+    is_owner = bool(bits & TeamRight.OWNER)
+    in_organization = bool(bits & TeamRight.IN_ORGANIZATION)
+    in_team = bool(bits & TeamRight.IN_TEAM)
     if is_owner or in_organization:
         caller.organization_id = organization_id
     return TeamAccess(
-        team=Team(
-            id=id_,
-            organization_id=organization_id,
-            name=name,
-            visibility=Visibility(visibility),
-            manage_membership=bool(manages),
-            is_owners=bool(is_owners),
-            members_manage_token=bool(members_manage_token),
-        ),
+        team=teams.to_team((id_, organization_id, name, *its[: 4 + len(RIGHTS)])),
         organization_name=organization,
         is_owner=is_owner,
         in_organization=in_organization,
         in_team=in_team,
-        manages_membership=bool(rights & TeamRight.MANAGES_MEMBERSHIP),
+        rights=ALL_RIGHTS if is_owner else whole(one for one in BITS if bits & BITS[one]),
+        lacks_grant=bool(bits & TeamRight.LACKS_GRANT),
         # By its users alone: what a team's own token could make would outlive it.
-        manages_token=is_owner
-        or bool(members_manage_token and in_team and caller.user_id is not None),
+        has_own_token=bool(members_manage_token and in_team and caller.user_id is not None),
         stream=stream,
     )
 

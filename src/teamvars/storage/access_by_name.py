@@ -27,8 +27,8 @@ from teamvars.storage.access_statements import (
     CALLER_COLUMNS,
     CALLER_WITH_TEAMS,
     IS_MEMBER,
-    IS_OWNER,
     READ_ORGANIZATION_BY_NAME,
+    READS_ALL,
 )
 from teamvars.storage.database import Transaction
 
@@ -39,7 +39,7 @@ _NO_RIGHT = "-"
 
 _SEARCH_COLUMNS = f"""{CALLER_COLUMNS},
     organizations.id AS organization_id, organizations.name AS organization_name,
-    CASE WHEN {IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN {READS_ALL} THEN 1 ELSE 0 END AS reads_all,
     CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids"""
@@ -72,7 +72,7 @@ SELECT {_SEARCH_COLUMNS},
 # $4: the folded name of the one workspace that is wanted.
 READ_SEARCH_OF_WORKSPACE = f"""{CALLER_WITH_TEAMS}
 SELECT {_SEARCH_COLUMNS},
-    CASE WHEN {IS_OWNER} OR (
+    CASE WHEN {READS_ALL} OR (
         SELECT max(level) FROM grants
         WHERE team_id IN {{each of_caller.ids}} AND workspace_id = workspaces.id
     ) >= {Level.READ.value} THEN workspaces.id END AS workspace_ids
@@ -175,18 +175,18 @@ async def _search(
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
     its = access.identify(caller, found)
-    id_, name, is_owner, is_member, *key, team_ids, workspace_ids = its
+    id_, name, reads_all, is_member, *key, team_ids, workspace_ids = its
     if id_ is None:
         raise not_found()
     caller.place = Place(id_, name)
-    if is_owner or is_member:
+    if reads_all or is_member:
         caller.organization_id = id_
     listed = (workspace_ids or "").split()
-    is_listed = workspace is not None or (not is_owner and len(listed) <= MAX_LISTED)
+    is_listed = workspace is not None or (not reads_all and len(listed) <= MAX_LISTED)
     return SearchAccess(
         organization_id=id_,
         organization_name=name,
-        is_owner=bool(is_owner),
+        reads_all=bool(reads_all),
         is_member=bool(is_member),
         team_ids=tuple(json.loads(team_ids or "[]")),
         workspace_ids=tuple(sorted({*listed} - {_NO_RIGHT})) if is_listed else None,

@@ -6,13 +6,15 @@ get them, the statements are in docs/sql/. `access` reads them by position.
 They join with LEFT JOIN: there is a row for a valid token whether the subject exists or not.
 """
 
-from enum import IntEnum
+from enum import IntFlag
 
 from msgspec.structs import replace
 
 from teamvars.domain.access import Level
+from teamvars.domain.teams import INCLUDED, Right
 from teamvars.storage.database import Lookup
 from teamvars.storage.streams import PLACE
+from teamvars.storage.teams import RIGHTS
 
 # The token was not revoked and has not expired, and its user is not disabled. The last is a scalar
 # subquery, which is one lookup by primary key: PostgreSQL turns EXISTS into a join, and reads all
@@ -75,12 +77,18 @@ WHERE {_IS_VALID}
 
 # Workspaces
 
-# The caller's `Level`. Without common table expressions: nothing is materialised, and every step
-# is one lookup in an index.
-_LEVEL = """CASE
-        WHEN caller.organization_id = organizations.id THEN 3
+# The `Level` that a team has in a workspace, by a grant or by a right in the organization.
+LEVEL_OF_TEAM = f"""CASE WHEN teams.is_owners = 1 THEN {Level.OWNER:d}
+                WHEN teams.manage_workspaces = 1 THEN {Level.MANAGE:d}
+                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
+                ELSE grants.level END"""
+
+# The caller's. Without common table expressions: nothing is materialised, and every step is one
+# lookup in an index.
+_LEVEL = f"""CASE
+        WHEN caller.organization_id = organizations.id THEN {Level.OWNER:d}
         WHEN caller.user_id IS NOT NULL THEN coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
+            SELECT max({LEVEL_OF_TEAM})
             FROM memberships
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
@@ -89,7 +97,7 @@ _LEVEL = """CASE
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         ), 0)
         ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
+            SELECT {LEVEL_OF_TEAM}
             FROM teams
             LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
@@ -132,6 +140,12 @@ WHERE {_IS_VALID}
 
 # Organizations
 
+
+def rights_of(table: str) -> str:
+    """The columns of what teams may do in the organization, of a table of teams."""
+    return ", ".join(f"{table}.{column}" for column in RIGHTS.values())
+
+
 # `acting`: every team whose rights the caller has. CROSS JOIN fixes the order of the joins on
 # SQLite, which would else look for the caller among all members of a team.
 CALLER_WITH_TEAMS = f"""
@@ -139,15 +153,23 @@ WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
     WHERE {_IS_VALID}
 ), acting AS (
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
     FROM caller
     JOIN teams ON teams.id = caller.team_id
 )"""
+
+# Every workspace is read by owners, and by whoever has a right to.
+READS_ALL = """(
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
+            AND (acting.is_owners = 1 OR acting.read_workspaces = 1
+                OR acting.manage_workspaces = 1))
+    )"""
 
 IS_OWNER = """(
         caller.organization_id = organizations.id
@@ -184,54 +206,60 @@ READ_ORGANIZATION_BY_NAME = READ_ORGANIZATION.replace(
 
 # $3: the organization's id.
 FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}
-SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
+SELECT acting.id, {rights_of("acting")} FROM acting WHERE acting.organization_id = $3
 """
 
 # A row for each team, or one without a team.
 FIND_SIGHT = f"""{CALLER_WITH_TEAMS}
 SELECT {CALLER_COLUMNS},
-    acting.id, acting.organization_id, acting.is_owners
+    acting.id, acting.organization_id, acting.is_owners, {rights_of("acting")}
 FROM caller LEFT JOIN acting ON 1 = 1
 """
 
 # Teams
 
 
-class TeamRight(IntEnum):
-    """What a caller is to a team or may do with it: one bit each of `rights`.
+class TeamRight(IntFlag):
+    """What a caller is to a team or may do with it: one bit each of `rights`, before those of the
+    rights in the organization.
 
     CHANGES_MEMBERS is the highest, so that a comparison finds it.
     """
 
     IN_ORGANIZATION = 1
     IN_TEAM = 2
-    MANAGES_MEMBERSHIP = 4
-    OWNER = 8
-    CHANGES_MEMBERS = 16
+    OWNER = 4
+    LACKS_GRANT = 8
+    CHANGES_MEMBERS = 1 << 16
 
 
-_IS_SAME = "CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END"
+BITS = {right: 1 << place for place, right in enumerate(Right, start=4)}
+"""Those of the rights that the caller's teams were given in the organization."""
 
-# Of a caller that acts with the rights of the teams `acting`. The last is as
-# `TeamAccess.require_manage_membership` has it.
-_RIGHTS_OF_TEAMS = f"""
-            CASE WHEN count(*) > 0 THEN {TeamRight.IN_ORGANIZATION:d} ELSE 0 END
-            + CASE WHEN max({_IS_SAME}) = 1 THEN {TeamRight.IN_TEAM:d} ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN {TeamRight.MANAGES_MEMBERSHIP:d} ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN {TeamRight.OWNER:d} ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max({_IS_SAME}) = 1)
-                THEN {TeamRight.CHANGES_MEMBERS:d} ELSE 0 END"""
+
+def _has(*rights: Right) -> str:
+    """Whether the caller has one of these."""
+    return f"(its.bits & {sum(BITS[right] for right in rights)}) > 0"
+
+
+def _sum(*bits: str) -> str:
+    return "\n            + ".join(bits)
+
+
+# Of a caller that acts with the rights of the teams `acting`.
+_OF_TEAMS = _sum(
+    f"CASE WHEN count(*) > 0 THEN {TeamRight.IN_ORGANIZATION:d} ELSE 0 END",
+    f"coalesce(max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END), 0) * {TeamRight.IN_TEAM:d}",
+    f"coalesce(max(acting.is_owners), 0) * {TeamRight.OWNER:d}",
+    *(f"coalesce(max(acting.{RIGHTS[right]}), 0) * {bit}" for right, bit in BITS.items()),
+)
 
 # As `_LEVEL`: no common table expression, and the joins in an order that SQLite cannot change, as
 # it would else look for the caller among all members of a team.
-_RIGHTS = f"""CASE
-        WHEN caller.organization_id = organizations.id
-            THEN {TeamRight.OWNER + TeamRight.CHANGES_MEMBERS:d}
+_BITS = f"""CASE
+        WHEN caller.organization_id = organizations.id THEN {TeamRight.OWNER:d}
         WHEN caller.user_id IS NOT NULL THEN (
-            SELECT {_RIGHTS_OF_TEAMS}
+            SELECT {_OF_TEAMS}
             FROM memberships
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
@@ -239,16 +267,62 @@ _RIGHTS = f"""CASE
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         )
         ELSE (
-            SELECT {_RIGHTS_OF_TEAMS}
+            SELECT {_OF_TEAMS}
             FROM teams AS acting
             WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
         )
     END"""
 
+# Whether the team has a grant of more than all of the caller's teams together.
+_LACKS_GRANT = f"""EXISTS (
+        SELECT 1 FROM grants AS its_grants
+        WHERE its_grants.team_id = teams.id
+            AND its_grants.level > CASE WHEN {_has(Right.MANAGE_WORKSPACES)} THEN {Level.MANAGE:d}
+                WHEN {_has(Right.READ_WORKSPACES)} THEN {Level.READ:d} ELSE {Level.NONE:d} END
+            AND NOT EXISTS (
+                SELECT 1 FROM grants AS own
+                WHERE own.workspace_id = its_grants.workspace_id AND own.level >= its_grants.level
+                    AND (own.team_id = caller.team_id OR own.team_id IN (
+                        SELECT team_members.team_id FROM memberships
+                        JOIN team_members ON team_members.membership_id = memberships.id
+                        WHERE memberships.user_id = caller.user_id
+                            AND memberships.organization_id = organizations.id
+                            AND memberships.status = 'active'))
+            )
+    )"""
+
+_MANAGES_TEAMS = _has(Right.MANAGE_TEAMS, Right.MANAGE_ORGANIZATION_ACCESS)
+
+# Whether the caller has each right of the team, be it in one that includes it, as in `whole`.
+_GIVING = {right: [right, *(one for one in INCLUDED if INCLUDED[one] is right)] for right in Right}
+_HAS_ITS_RIGHTS = "\n                    AND ".join(
+    f"(teams.{RIGHTS[right]} = 0 OR {_has(*giving)})" for right, giving in _GIVING.items()
+)
+
+# Only where the rest depends on it are grants looked at. The last bit is as `TeamAccess.may_change`
+# has it. With a LIMIT PostgreSQL computes what is in a subquery once, not wherever it is used.
+_RIGHTS = f"""(
+        SELECT its.bits + its.lacks_grant * {TeamRight.LACKS_GRANT:d}
+            + CASE WHEN (its.bits & {TeamRight.OWNER:d}) > 0
+                    OR teams.is_owners = 0
+                    AND (teams.visibility <> 'secret' OR (its.bits & {TeamRight.IN_TEAM:d}) > 0
+                        OR {_has(Right.ACCESS_SECRET_TEAMS)})
+                    AND {_HAS_ITS_RIGHTS}
+                    AND ({_has(Right.MANAGE_MEMBERSHIP)}
+                        OR {_MANAGES_TEAMS} AND its.lacks_grant = 0)
+                THEN {TeamRight.CHANGES_MEMBERS:d} ELSE 0 END
+        FROM (
+            SELECT its.bits, CASE WHEN {_MANAGES_TEAMS} AND {_LACKS_GRANT}
+                THEN 1 ELSE 0 END AS lacks_grant
+            FROM (SELECT {_BITS} AS bits LIMIT 1) AS its LIMIT 1
+        ) AS its
+    )"""
+
 _TEAM_COLUMNS = f"""{CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
+    teams.visibility, teams.is_owners, teams.members_manage_token, {rights_of("teams")},
+    teams.settings,
     {_STREAM_COLUMNS}"""
 
 # $3: the team's id.

@@ -73,6 +73,9 @@ async def census(tx: Transaction) -> Census:
     )
     return Census(
         managing_teams=await _teams(tx, "teams.manage_membership = 1"),
+        making_teams=await _teams(
+            tx, "(teams.manage_teams = 1 OR teams.manage_organization_access = 1)"
+        ),
         token_teams=await _teams(tx, "teams.members_manage_token = 1 AND teams.is_owners = 0"),
         single_owner=tuple(name for name, active in owners if active == 1),
         without_owner=tuple(name for name, active in owners if active == 0),

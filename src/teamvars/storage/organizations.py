@@ -14,22 +14,18 @@ from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = "id, name, email, created_at, settings"
 
-# $1: the caller. Each row says whether the caller may do everything in that organization.
+# $1: the caller.
 SEEN_BY = {
     "user": """
-        SELECT organizations.*, CASE WHEN EXISTS (
-            SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
-            WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1
-        ) THEN 1 ELSE 0 END AS is_owner
-        FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
+        SELECT organizations.* FROM memberships
+        JOIN organizations ON organizations.id = memberships.organization_id
         WHERE memberships.user_id = $1 AND memberships.status = 'active'
     """,
     "team": """
-        SELECT organizations.*, teams.is_owners AS is_owner
-        FROM teams JOIN organizations ON organizations.id = teams.organization_id
-        WHERE teams.id = $1
+        SELECT organizations.* FROM teams
+        JOIN organizations ON organizations.id = teams.organization_id WHERE teams.id = $1
     """,
-    "organization": "SELECT organizations.*, 1 AS is_owner FROM organizations WHERE id = $1",
+    "organization": "SELECT organizations.* FROM organizations WHERE id = $1",
 }
 
 
@@ -65,17 +61,11 @@ async def get(tx: Transaction, organization_id: str) -> Organization:
 
 async def find_visible(
     tx: Transaction, actor: Actor, wanted: OrganizationSearch, page: Page
-) -> Paged[tuple[Organization, bool]]:
-    """A page of the organizations the actor is in, by name.
-
-    With each goes whether the actor may do everything in it.
-    """
+) -> Paged[Organization]:
+    """A page of the organizations the actor is in, by name."""
     patterns = map(containing, (wanted.part, wanted.name, wanted.email))
-    seen = Reading(
-        f"{_COLUMNS}, is_owner",
-        f"({SEEN_BY[actor.kind]}) AS visible",
-        lambda row: (to_organization(*row[:-1]), bool(row[-1])),
-    )
+    visible = f"({SEEN_BY[actor.kind]}) AS visible"
+    seen = Reading(_COLUMNS, visible, lambda row: to_organization(*row))
     return await seen.paged(tx, _WANTED, "name_folded", (actor.id, *patterns), page)
 
 

@@ -16,7 +16,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.tags import TagRow
 from teamvars.domain.team_access import Grant
-from teamvars.domain.teams import Team
+from teamvars.domain.teams import Right, Team
 from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
@@ -61,6 +61,10 @@ def _column(path: str) -> Callable[[Any], object]:
 
 def _stored(value: object) -> object:
     return int(value) if isinstance(value, int) else value  # flags and levels
+
+
+def _has_right(right: Right, team: Team) -> int:
+    return int(right in team.rights)
 
 
 def _owner(kind: str) -> Callable[[Any], object]:
@@ -115,8 +119,9 @@ TABLES: Mapping[type[Record], Table] = {
     Team: Table(
         "teams",
         _columns(
-            "id organization_id name name_folded visibility manage_membership is_owners "
-            "members_manage_token"
+            "id organization_id name name_folded visibility is_owners members_manage_token",
+            settings=lambda team: to_column(team.settings),
+            **{right.replace("-", "_"): partial(_has_right, right) for right in Right},
         ),
         is_dated=True,
     ),

@@ -13,8 +13,9 @@ from teamvars.domain.team_access import (
     Grant,
     NamedGrant,
 )
-from teamvars.domain.teams import Visibility
+from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import Workspace
+from teamvars.storage.access_statements import LEVEL_OF_TEAM
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
@@ -42,12 +43,12 @@ _SEEN = f"""WHERE teams.organization_id IN {{each $1}}
         WHERE theirs.team_id IN {{each $4}} AND theirs.level >= {Level.READ.value}
     )"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
-# $1: the organization, $2: the workspace. A team with a grant, or the owners.
+# $1: the organization, $2: the workspace. The teams that read it.
 _READING_TEAMS = f"""
 SELECT teams.id, teams.name,
-    CASE WHEN teams.is_owners = 1 THEN {Level.OWNER.value} ELSE grants.level END AS level
+    {LEVEL_OF_TEAM} AS level
 FROM teams LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
-WHERE teams.organization_id = $1 AND (teams.is_owners = 1 OR grants.level >= {Level.READ.value})
+WHERE teams.organization_id = $1 AND {LEVEL_OF_TEAM} >= {Level.READ:d}
 """
 _USERS = f"""
 SELECT users.id, users.username, teams.level, teams.name, memberships.status, users.disabled
@@ -75,7 +76,7 @@ WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND use
         SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
         LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
         WHERE team_members.membership_id = memberships.id
-            AND (teams.is_owners = 1 OR grants.level >= {Level.READ.value}))
+            AND {LEVEL_OF_TEAM} >= {Level.READ:d})
 UNION ALL
 SELECT 2, 'team-token', tokens.id, teams.name
 FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
@@ -125,14 +126,31 @@ async def find_visible(
     """A page of the grants of teams that a caller sees, on workspaces that they may read, by the
     names of these: of one workspace or team, or of all.
     """
-    sets = seen.organizations, seen.all_teams, seen.all_workspaces, seen.team_ids
-    args: list[object] = [each(ids) for ids in sets]
+    secrets, spaces = map(seen.having, (Right.ACCESS_SECRET_TEAMS, Right.READ_WORKSPACES))
+    args: list[object] = [each(ids) for ids in (seen.rights, secrets, spaces, seen.team_ids)]
     wanted = _SEEN
     for column, id_ in (("workspace_id", workspace_id), ("team_id", team_id)):
         if id_ is not None:
             args.append(id_)
             wanted += f" AND grants.{column} = ${len(args)}"
     return await _NAMED.paged(tx, wanted, "workspaces.name_folded, grants.id", args, page)
+
+
+async def beyond(
+    tx: Transaction, team_ids: Iterable[str], own: Iterable[str], everywhere: Level
+) -> set[str]:
+    """Those of the teams that may do more in some workspace than the teams `own` together, which
+    have a level everywhere.
+    """
+    sql = """
+SELECT DISTINCT its.team_id FROM grants AS its
+WHERE its.team_id IN {each $1} AND its.level > $3 AND NOT EXISTS (
+    SELECT 1 FROM grants AS own
+    WHERE own.workspace_id = its.workspace_id AND own.level >= its.level
+        AND own.team_id IN {each $2})
+"""
+    rows = await tx.fetch(sql, each(team_ids), each(own), everywhere.value)
+    return {team_id for (team_id,) in rows}
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:

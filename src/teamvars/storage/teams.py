@@ -4,21 +4,42 @@ from collections.abc import Collection, Iterable
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.teams import Team, TeamFilter, Visibility
+from teamvars.domain.team_settings import SETTINGS
+from teamvars.domain.teams import Right, Rights, Team, TeamFilter, Visibility
+from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
 
+RIGHTS = {right: right.replace("-", "_") for right in Right}
+"""The columns of what teams may do in the organization."""
+
 _COLUMNS = (
-    "id, organization_id, name, visibility, manage_membership, is_owners, members_manage_token"
+    "id, organization_id, name, visibility, is_owners, members_manage_token, "
+    f"{', '.join(RIGHTS.values())}, settings"
 )
 
 
-def _team(row: Row) -> Team:
-    id_, organization_id, name, visibility, *flags = row
-    return Team(id_, organization_id, name, Visibility(visibility), *map(bool, flags))
+def to_team(row: Row) -> Team:
+    """What a row says, by these columns."""
+    id_, organization_id, name, visibility, is_owners, manages_token, *flags, stored = row
+    return Team(
+        id=id_,
+        organization_id=organization_id,
+        name=name,
+        visibility=Visibility(visibility),
+        rights=given(flags),
+        is_owners=bool(is_owners),
+        members_manage_token=bool(manages_token),
+        settings=from_column(SETTINGS, id_, stored),
+    )
 
 
-_TEAMS = Reading(_COLUMNS, "teams", _team)
+def given(flags: Row) -> Rights:
+    """The rights that a team was given, by the columns of all."""
+    return frozenset(right for right, flag in zip(RIGHTS, flags, strict=True) if flag)
+
+
+_TEAMS = Reading(_COLUMNS, "teams", to_team)
 
 
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Team]:

@@ -21,9 +21,15 @@ from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching, where
 
-# Owners see all. Of teams' ids comes the first parameter that is not a condition's.
-_SEEN_BY_OWNERS = f"""
-SELECT id, name, name_folded, {Level.OWNER.value} AS level FROM workspaces
+# Of teams' ids comes the first parameter that is not a condition's. For who sees all comes then the
+# level that they have everywhere.
+_ALL_SEEN = """
+SELECT workspaces.id, workspaces.name, workspaces.name_folded, coalesce((
+        SELECT max(grants.level) FROM grants
+        WHERE grants.workspace_id = workspaces.id AND grants.team_id IN {each $%(teams)d}
+            AND grants.level > $%(level)d
+    ), CAST($%(level)d AS BIGINT)) AS level
+FROM workspaces
 WHERE %(wanted)s
 """
 _SEEN_BY_TEAMS = f"""
@@ -65,32 +71,33 @@ async def find_named(tx: Transaction, organization: str, name: str) -> Workspace
 async def find_visible(
     tx: Transaction,
     organization: Organization,
-    team_ids: Collection[str] | None,
+    seen: tuple[Level, Collection[str]],
     wanted: WorkspaceSearch,
     page: Page,
 ) -> Paged[tuple[Workspace, Level]]:
-    """A page of the workspaces that the teams may see, by name.
+    """A page of the workspaces that a caller may see, by name.
 
-    Without `team_ids` everything is seen.
+    `seen`: the level that they have in every workspace, and the teams whose grants they have.
     """
+    everywhere, team_ids = seen
     conditions, args = where(
         ("workspaces.organization_id = $n", organization.id),
         ("workspaces.name_folded LIKE $n ESCAPE '!'", containing(wanted.part)),
         ("workspaces.name_folded LIKE $n ESCAPE '!'", matching(wanted.wildcard)),
         *tags.conditions(wanted),
     )
-    visible = _SEEN_BY_OWNERS % {"wanted": conditions}
-    if team_ids is not None:
-        visible = _SEEN_BY_TEAMS % {"wanted": conditions, "teams": len(args) + 1}
-        args.append(each(team_ids))
+    text = _SEEN_BY_TEAMS if everywhere < Level.READ else _ALL_SEEN
+    first = len(args) + 1
+    visible = text % {"wanted": conditions, "teams": first, "level": first + 1}
+    args += [each(team_ids), everywhere.value] if text is _ALL_SEEN else [each(team_ids)]
     owner = organization.id, organization.name
     order = "name_folded DESC" if wanted.is_reversed else "name_folded"
-    seen = Reading(
+    listed = Reading(
         "id, name, level",
         f"({visible}) AS visible",
         lambda row: (Workspace(row[0], row[1], *owner), Level(row[2])),
     )
-    return await seen.paged(tx, "", order, args, page)
+    return await listed.paged(tx, "", order, args, page)
 
 
 async def find_records(

@@ -13,6 +13,7 @@ from teamvars.domain.errors import Code
 from teamvars.domain.names import NAME
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
+from teamvars.domain.teams import Right
 from teamvars.services.organizations import Organizations
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
@@ -92,13 +93,10 @@ _PERMISSIONS = Group[OrganizationView](
     "What the caller may do; clients ask before they offer it.",
     *flags(lambda one: one.is_owner, "can-update", "can-destroy"),
     Attribute("can-access-via-teams", bool, lambda _: True),
-    *flags(
-        lambda one: one.is_owner,
-        "can-create-team",
-        "can-create-workspace",
-        "can-manage-users",
-        "can-update-api-token",
-    ),
+    Attribute("can-create-team", bool, lambda one: Right.MANAGE_TEAMS in one.rights),
+    Attribute("can-create-workspace", bool, lambda one: Right.MANAGE_WORKSPACES in one.rights),
+    *flags(lambda one: one.is_owner, "can-manage-users", "can-update-api-token"),
+    Attribute("can-traverse", bool, lambda _: True),
 )
 ORGANIZATION = Resource[OrganizationView](
     type="organizations",

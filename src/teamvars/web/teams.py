@@ -7,12 +7,15 @@ from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
 from teamvars.decisions.teams import TeamView
+from teamvars.domain.client_settings import MAX_CHARACTERS, Value
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
-from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
+from teamvars.domain.team_settings import SETTINGS, is_right
+from teamvars.domain.teams import Right, TeamDraft, TeamFilter, Visibility
 from teamvars.services.teams import TeamPage, Teams
+from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.resource_objects import (
@@ -33,13 +36,7 @@ _SEARCH = Parameter("q", "A part of the name.")
 _NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
-_SSO = Meta(description="Null or empty: there is no single sign-on.")
-_NOT_HERE = (
-    *("manage-policies", "manage-policy-overrides", "manage-workspaces", "manage-vcs-settings"),
-    *("manage-providers", "manage-modules", "manage-run-tasks", "manage-projects"),
-    *("read-workspaces", "read-projects", "manage-teams", "manage-organization-access"),
-    *("access-secret-teams", "manage-agent-pools"),
-)
+_SSO = Meta(max_length=MAX_CHARACTERS, description="There is no single sign-on.")
 
 
 def _path(one: TeamView) -> str:
@@ -50,24 +47,35 @@ def _may_rename(one: TeamView) -> bool:
     return one.may_manage and not one.team.is_owners
 
 
+def _right(right: Right) -> Attribute[TeamView]:
+    def has(one: TeamView) -> bool:
+        return one.team.is_owners or right in one.team.rights
+
+    return Attribute(right.value, bool, has, given=bool, new=False, to=f"rights/{right}")
+
+
+def _setting(one: TeamView, name: str) -> Value:
+    """Owners have the rights without a subject as well."""
+    return (one.team.is_owners and is_right(name)) or SETTINGS.value(one.team.settings, name)
+
+
+_OTHERS = [
+    setting_attribute(one, _setting) for name, one in SETTINGS.by_name.items() if is_right(name)
+]
 _ACCESS = Group[TeamView](
     "OrganizationAccess",
-    "What the team may do in its organization; what has a default is the same for all.",
-    Attribute(
-        "manage-membership",
-        bool,
-        lambda one: one.team.manage_membership or one.team.is_owners,
-        given=bool,
-    ),
-    *fixed(dict.fromkeys(_NOT_HERE, False)),
-    given="What the team may do in its organization; whatever is not here is ignored.",
+    "What the team may do in its organization. Some rights have no subject here.",
+    *map(_right, Right),
+    *_OTHERS,
+    given="What the team is to be allowed in its organization; only owners say so.",
 )
 _PERMISSIONS = Group[TeamView](
     "TeamPermissions",
     "What the caller may do; clients ask before they offer it.",
     Attribute("can-destroy", bool, _may_rename),
     Attribute("can-update-membership", bool, lambda one: one.may_change_members),
-    *flags(lambda one: one.may_manage, "can-update-organization-access", "can-update-visibility"),
+    Attribute("can-update-organization-access", bool, lambda one: one.is_owner),
+    Attribute("can-update-visibility", bool, lambda one: one.may_manage),
     Attribute("can-update-name", bool, _may_rename),
     Attribute("can-update-api-token", bool, lambda one: one.may_manage_token),
 )
@@ -130,7 +138,14 @@ TEAM = Resource[TeamView](
             new=False,
             to="members_manage_token",
         ),
-        Attribute("sso-team-id", str | None, given=Annotated[str | None, _SSO], default=None),
+        Attribute(
+            "sso-team-id",
+            str | None,
+            lambda one: _setting(one, "sso-team-id") or None,
+            given=Annotated[str, _SSO] | None,
+            null="",
+            to="settings/sso-team-id",
+        ),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
 )
@@ -169,7 +184,7 @@ def routes(teams: Teams, dialect: Dialect) -> list[Route]:
         do.reads(_ONE, "Read a team.", teams.read, shows=_found, expands="members"),
         do.updates(
             _ONE,
-            "Update a team: its name, visibility or right to manage membership.",
+            "Update a team: its name, visibility or rights.",
             teams.update,
             _CHANGED,
         ),

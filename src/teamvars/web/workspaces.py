@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.domain.ids import prefix_of
@@ -66,7 +65,7 @@ _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
 _CONSUMERS = "relationships/remote-state-consumers"
-_UNLOCK = "Unlock a workspace; only an owner may force open what another has locked."
+_UNLOCK = "Unlock a workspace; what another has locked only who manages it may force open."
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
 _DEFAULTS = WorkspaceSettings()
 _MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
@@ -85,7 +84,7 @@ def workspace_path(workspace: Workspace) -> str:
 
 
 def _owns(one: WorkspaceView) -> bool:
-    return one.level is Level.OWNER
+    return one.level >= Level.MANAGE
 
 
 def _locker(one: WorkspaceView) -> Identifier:
@@ -418,15 +417,15 @@ def _read(workspaces: Workspaces, path: str, name: str) -> Route:
 def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Found[WorkspaceView]:
     """The workspaces of a list, or the one that was read, with their organization if asked for."""
     if isinstance(found, WorkspacePage):
-        items, total, is_owner = found.workspaces, found.total, found.is_owner
+        items, total = found.workspaces, found.total
     else:
-        items, total, is_owner = [found], 1, found.level is Level.OWNER
+        items, total = [found], 1
     if not includes:
         return Found(items, total)
     included: list[msgspec.Struct] = []
     # No organization stands beside no workspace.
     if _ORGANIZATION in includes and items and found.organization is not None:
-        included.append(ORGANIZATION.shape.of(OrganizationView(found.organization, is_owner)))
+        included.append(ORGANIZATION.shape.of(found.organization))
     if _EFFECTIVE in includes:
         bound = [each for one in items for each in effective_bindings(one)]
         included += map(EFFECTIVE.shape.of, bound)

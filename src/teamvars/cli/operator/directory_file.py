@@ -34,13 +34,13 @@ from teamvars.domain.names import (
     is_team_name,
     is_username,
 )
-from teamvars.domain.teams import OWNERS, Visibility
+from teamvars.domain.teams import OWNERS, Right, Visibility
 from teamvars.domain.times import moment, timestamp
 
 _TEAM_KEYS = (
     "name",
     "visibility",
-    "manage-membership",
+    *(right.value for right in Right),
     "members-manage-token",
     "members",
     "workspaces",
@@ -175,7 +175,7 @@ class _Reader:
         }
         self._of_team = {
             "visibility": self._one_of({one.value: one for one in Visibility}),
-            "manage-membership": self._boolean,
+            **{right.value: self._boolean for right in Right},
             "members-manage-token": self._boolean,
             "members": self._each(self._username),
             "workspaces": self._pairs(self._name, access),

@@ -67,7 +67,7 @@ export function teamForm({ path, team, done, cancel }) {
     h("h2", {}, team ? "Change the team" : "A new team"),
     may?.["can-update-name"] !== false && field({ label: "Name", control: named, pointer: `${AT}/name` }),
     visibility.element,
-    may?.["can-destroy"] !== false && manages.element,
+    may?.["can-destroy"] !== false && may?.["can-update-organization-access"] !== false && manages.element,
     h("div", { class: "actions" },
       h("button", { class: "button primary" }, team ? "Save" : "Create team"), button("Cancel", cancel)));
   return element;

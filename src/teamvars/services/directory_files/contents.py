@@ -166,13 +166,13 @@ class Contents:
             organization_id=state.id,
             name=entry.name,
             visibility=Visibility.ORGANIZATION,
-            manage_membership=False,
+            rights=frozenset(),
             is_owners=False,
         )
         team = replace(
             base,
             visibility=_or(entry.visibility, base.visibility),
-            manage_membership=_or(entry.manage_membership, base.manage_membership),
+            rights=entry.rights_after(base.rights),
             members_manage_token=_or(entry.members_manage_token, base.members_manage_token),
         )
         told = f"team {state.name}/{entry.name}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from teamvars.domain.directory import (
     FILE_ACCESS,
     Directory,
@@ -14,7 +16,7 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.names import fold, is_email
 from teamvars.domain.runners import UNREADABLE, Runner
-from teamvars.domain.teams import Team
+from teamvars.domain.teams import Right, Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.changeset import Changeset
@@ -99,14 +101,15 @@ def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:
 def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:
     ids = state.in_team[team.id]
     members = tuple(one.user.username for _, one in sorted(state.members.items()) if one.id in ids)
-    return TeamEntry(
+    entry = TeamEntry(
         team.name,
         team.visibility,
-        team.manage_membership,
+        Right.MANAGE_MEMBERSHIP in team.rights,
         team.members_manage_token,
         members,
         None if team.is_owners else _grants(state, team, unsaid),
     )
+    return replace(entry, **{right.replace("-", "_"): True for right in team.rights})
 
 
 def _grants(

@@ -1,0 +1,27 @@
+"""What describes a team to its clients: the rights that have no subject here, and an id."""
+
+from teamvars.domain.client_settings import Setting, Settings
+
+_RIGHTS = "organization-access/"
+
+SETTINGS = Settings(
+    Setting("sso-team-id", "", "Who is in it by a single sign-on; there is none."),
+    *(
+        Setting(f"{_RIGHTS}{name}", False, text)
+        for name, text in {
+            "manage-policies": "Policies; there are none.",
+            "manage-policy-overrides": "Exceptions to policies; there are none.",
+            "delegate-policy-overrides": "Exceptions to policies; there are none.",
+            "manage-vcs-settings": "Connections to repositories; there are none.",
+            "manage-providers": "Providers; there are none.",
+            "manage-modules": "Modules; there are none.",
+            "manage-run-tasks": "Tasks of runs; there are none.",
+            "manage-agent-pools": "Agent pools; there are none.",
+        }.items()
+    ),
+)
+
+
+def is_right(name: str) -> bool:
+    """Whether the setting with that name is a right, which has no subject here."""
+    return name.startswith(_RIGHTS)

@@ -1,0 +1,81 @@
+"""What everybody in an organization may do, and whether somebody gained what its giver had not."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from teamvars.domain.access import Level, level_of
+from teamvars.domain.team_access import Grant
+from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Team, whole
+
+
+@dataclass(frozen=True)
+class Power:
+    """The rights of somebody, and their levels by workspace."""
+
+    is_owner: bool = False
+    rights: Rights = frozenset()
+    levels: Mapping[str, Level] = field(default_factory=dict)
+
+    def level(self, workspace_id: str) -> Level:
+        if self.is_owner:
+            return Level.OWNER
+        return max(level_of(self.rights), self.levels.get(workspace_id, Level.NONE))
+
+    def beyond(self, other: "Power", *, grants: bool = True) -> list[str]:
+        """What it lets do that the other does not."""
+        found = ["everything"] if self.is_owner and not other.is_owner else []
+        found += sorted(self.rights - other.rights)
+        spaces = [one for one in self.levels if self.level(one) > other.level(one)]
+        return found + (sorted(spaces) if grants else [])
+
+
+@dataclass
+class Place:
+    """Teams of an organization with their grants, members and tokens."""
+
+    teams: dict[str, Team] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
+    members: dict[str, set[str]] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    """The team of each."""
+
+    def of_teams(self, team_ids: Iterable[str]) -> Power:
+        """What those teams may do together."""
+        its = [self.teams[id_] for id_ in team_ids]
+        if any(team.is_owners for team in its):
+            return Power(True, ALL_RIGHTS)
+        ids = {team.id for team in its}
+        levels: dict[str, Level] = {}
+        for grant in self.grants.values():
+            if grant.team_id in ids:
+                before = levels.get(grant.workspace_id, Level.NONE)
+                levels[grant.workspace_id] = max(before, grant.level)
+        return Power(False, whole(right for team in its for right in team.rights), levels)
+
+    def teams_of(self, who: str) -> list[str]:
+        """The teams whose rights a member or a token has."""
+        if who in self.tokens:
+            return [self.tokens[who]]
+        return [id_ for id_, inside in self.members.items() if who in inside]
+
+    def powers(self) -> dict[str, Power]:
+        """By member, and by token."""
+        everybody = {one for inside in self.members.values() for one in inside} | {*self.tokens}
+        return {who: self.of_teams(self.teams_of(who)) for who in everybody}
+
+
+def gains(
+    before: Mapping[str, Power], after: Mapping[str, Power], maker: Power
+) -> dict[str, list[str]]:
+    """What others gained that the maker of a change did not have.
+
+    Whoever manages membership gives whatever grants the team has: that is intended.
+    """
+    grants = Right.MANAGE_MEMBERSHIP not in maker.rights
+    found = {}
+    for who, power in after.items():
+        gained = power.beyond(maker, grants=grants)
+        new = [one for one in gained if one in power.beyond(before.get(who, Power()))]
+        if new:
+            found[who] = new
+    return found
