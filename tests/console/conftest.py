@@ -23,9 +23,13 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="session")
 async def window(browser: Browser) -> BrowserContext:
-    """Where all tabs are; it has loaded what all pages share."""
+    """Where all tabs are; it has loaded what all pages share.
+
+    One of them stays: the process that draws pages would end with the last.
+    """
     context = await browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(HANGS * 1000)
+    await context.new_page()
     return context
 
 

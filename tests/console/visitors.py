@@ -120,6 +120,7 @@ class Crowd:
 
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
+        self._tabs_before = list(context.pages)
         self._visitors: list[Visitor] = []
 
     async def visitor(
@@ -150,9 +151,10 @@ class Crowd:
         return visitor
 
     async def leave(self) -> None:
-        """Closes all tabs."""
+        """Closes all tabs that were opened since."""
         for page in self._context.pages:
-            await page.close()
+            if page not in self._tabs_before:
+                await page.close()
 
     @property
     def complaints(self) -> list[str]:

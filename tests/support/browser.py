@@ -33,10 +33,17 @@ async def open_browser() -> AsyncIterator[Browser]:
     expect.set_options(timeout=HANGS * 1000)
     async with async_playwright() as playwright:
         # Its own sandbox refuses to run as root, and it sees no page but ours. A GPU that is not
-        # there it would imitate, and processes keep apart what is all ours: both take time.
+        # there it would imitate, and processes keep apart what is all ours: both take time. One
+        # process draws all pages, and is there for the next as long as any is open.
         browser = await playwright.chromium.launch(
             executable_path=program,
-            args=["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--process-per-site"],
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--in-process-gpu",
+                "--process-per-site",
+                "--renderer-process-limit=1",
+            ],
             timeout=HANGS * 1000,
         )
         yield browser
