@@ -178,16 +178,18 @@ def test_who_may_approve_is_told_where_there_is_something_to_approve(
     assert seen(found(*knowing(runner), actor=actor), runner, "acme", trust).may_approve is may
 
 
-def test_readers_see_the_runners_that_reach_their_workspace_or_did_when_approved() -> None:
+def test_readers_see_the_runners_that_reach_their_workspace_or_would_or_did() -> None:
     elsewhere = approved_as(
         spec_of(replace(FEDERATED, id="run-2"), workspace_ids=("ws-2",)), reach=frozenset({"ws-2"})
     )
     taken_away = approved_as(replace(elsewhere, id="run-3"), reach=frozenset({"ws-1"}))
-    proposed = replace(elsewhere, id="run-4", approval=None)
-    known = {RunnersOf("org-1"): [taken_away, proposed, elsewhere, FEDERATED]}
+    proposed = [
+        replace(one, id=id_, approval=None) for one, id_ in ((FEDERATED, "run-4"), (elsewhere, "5"))
+    ]
+    known = {RunnersOf("org-1"): [*proposed, taken_away, elsewhere, FEDERATED]}
     for level, seen_in in ((Level.OWNER, None), (Level.READ, "ws-1")):
         listed = of_workspace(found(WORKSPACES, known, to_network(level)), "ws-1", Page(), TRUST)
-        assert [one.runner.id for one in listed.items] == ["run-1", "run-3"]
+        assert [one.runner.id for one in listed.items] == ["run-1", "run-3", "run-4"]
         assert {one.seen_in for one in listed.items} == {seen_in}
     stranger = found(to_network(Level.NONE))
     assert refused(of_workspace, stranger, "ws-1", Page(), TRUST) == ["not_found"]

@@ -84,7 +84,8 @@ def test_another_proof_takes_the_place_of_one(draft: RunnerDraft, proof: tuple[A
 
 def test_a_draft_names_each_workspace_once_and_leaves_what_it_does_not_name() -> None:
     assert RunnerDraft(workspace_ids=("b", "a", "b")).applied_to(SPEC).workspace_ids == ("b", "a")
-    assert RunnerDraft(max_ttl=60).applied_to(SPEC) == replace(SPEC, max_ttl=60)
+    for spec in (SPEC, OF_KEY):
+        assert RunnerDraft(max_ttl=60).applied_to(spec) == replace(spec, max_ttl=60)
 
 
 def test_a_runner_belongs_to_the_organization_it_is_proposed_in_however_that_is_written() -> None:
