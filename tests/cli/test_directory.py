@@ -11,6 +11,7 @@ import yaml
 from teamvars.cli.exits import Failure
 from teamvars.cli.operator.directory_file import read
 from teamvars.domain.names import Origin
+from teamvars.domain.teams import Right
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Done, Host
 from tests.support.server import Server
@@ -296,6 +297,26 @@ def test_whether_members_manage_their_teams_token_is_told_and_kept(served_host: 
     )
     assert apply(served_host, may.replace("token: true", "token: false")).code == 0
     assert apply(served_host, DIRECTORY, "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("right", [*Right])
+def test_rights_in_the_organization_are_told_and_kept(
+    served_host: ServedHost, right: Right
+) -> None:
+    def exported() -> Any:
+        said = yaml.safe_load(served_host.host.succeed("directory", "export").out)
+        return said["organizations"][0]["teams"][1].get(right.value, False)
+
+    plain = DIRECTORY.replace("manage-membership: true, ", "")
+    taken = plain.replace("members: [bob],", f"members: [bob], {right}: false,")
+    apply(served_host, taken)
+    given = taken.replace(f"{right}: false", f"{right}: true")
+    assert apply(served_host, given).out == "update team acme/platform\n"
+    assert exported() is True
+    assert apply(served_host, plain).out == "", "a file that does not speak of it changes nothing"
+    assert apply(served_host, taken).out == "update team acme/platform\n"
+    assert exported() is False
+    assert apply(served_host, DIRECTORY).code == 0
 
 
 def test_a_file_may_be_standard_input(served_host: ServedHost) -> None:

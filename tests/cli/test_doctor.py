@@ -173,6 +173,15 @@ def test_teams_whose_members_manage_their_token_are_pointed_out(ready: Host) -> 
     assert [text.partition(" can make")[0] for text in told] == ["Members of team acme/platform"]
 
 
+@pytest.mark.parametrize("right", ["manage-teams", "manage-organization-access"])
+def test_teams_that_manage_teams_are_pointed_out(ready: Host, right: str) -> None:
+    may = DIRECTORY.replace("members: [bob],", f"members: [bob], {right}: true,")
+    (ready.folder / "directory.yaml").write_text(may)
+    ready.succeed("directory", "apply", "directory.yaml")
+    told = [text for _, subject, text in findings(ready, 0) if subject == "manage-teams"]
+    assert [text.partition(" can make")[0] for text in told] == ["Members of team acme/platform"]
+
+
 def test_an_organization_without_an_active_owner_is_a_problem(ready: Host) -> None:
     (ready.folder / "directory.yaml").write_text(DIRECTORY)
     ready.succeed("directory", "apply", "directory.yaml")
