@@ -27,9 +27,14 @@ async def window(browser: Browser) -> BrowserContext:
 
     One of them stays: the process that draws pages would end with the last.
     """
+    context = await _window(browser)
+    await context.new_page()
+    return context
+
+
+async def _window(browser: Browser) -> BrowserContext:
     context = await browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(HANGS * 1000)
-    await context.new_page()
     return context
 
 
@@ -72,3 +77,12 @@ async def crowd(window: BrowserContext) -> AsyncIterator[Crowd]:
     yield crowd
     await crowd.leave()
     assert crowd.complaints == []
+
+
+@pytest.fixture
+async def timeless(browser: Browser) -> AsyncIterator[Crowd]:
+    """As `crowd`, in a window of its own: a test that turns its clock turns it for all tabs."""
+    async with await _window(browser) as window:
+        crowd = Crowd(window)
+        yield crowd
+        assert crowd.complaints == []

@@ -145,10 +145,10 @@ async def test_a_secret_is_in_nothing_once_its_form_is_sent(
 
 @pytest.mark.parametrize("way", ["signs out", "idles", "idles without a token"])
 async def test_whoever_leaves_leaves_nothing_in_the_document_its_history_or_storage(
-    sqlite_site: Site, crowd: Crowd, way: str
+    sqlite_site: Site, timeless: Crowd, way: str
 ) -> None:
     site, tenant = sqlite_site, await two_variables(sqlite_site)
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await timeless.visitor(site, tenant)
     page = visitor.page
     await page.clock.install()
     await visitor.go("/")

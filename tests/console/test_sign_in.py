@@ -62,10 +62,10 @@ async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
 
 
 async def test_whoever_idles_is_signed_out_and_comes_back_to_the_same_page(
-    sqlite_site: Site, crowd: Crowd
+    sqlite_site: Site, timeless: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await timeless.visitor(sqlite_site, tenant)
     await visitor.page.clock.install()
     await visitor.go(f"/{tenant.organization}/workspaces/network")
     await visitor.sign_in("owner")
