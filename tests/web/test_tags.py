@@ -172,6 +172,20 @@ async def test_what_is_wrong_with_tags_is_told_all_at_once_where_it_is(tenant: T
     assert (await attributes_of(tenant))["tag-names"] == []
 
 
+async def test_a_tag_with_an_impossible_id_is_at_fault_once_and_asked_of_no_store(
+    tenant: Tenant,
+) -> None:
+    bad = linked("tags", "tag-\0")
+    in_path = {"data": {"type": "workspaces", "relationships": {"tags": bad}}}
+    for method, where, asked, at in (
+        ("POST", names_path(tenant), bad, "/data/0/id"),
+        ("DELETE", names_path(tenant), bad, "/data/0/id"),
+        ("PATCH", path(tenant), in_path, "/data/relationships/tags/data/0/id"),
+    ):
+        answer = await tenant.call("owner", method, where, asked)
+        assert faults(answer) == [("422", "invalid_value", at)]
+
+
 @pytest.mark.parametrize("name", ["", "-", "a-", ":a", "a b", "ä", "a,b", "x" * 256])
 async def test_a_tag_has_letters_or_digits_at_its_ends(tenant: Tenant, name: str) -> None:
     answer = await tenant.call("owner", "POST", names_path(tenant), named("fine", name))

@@ -193,7 +193,8 @@ def _read_names(read: Reader, items: list[Any], at: str = "/data") -> tuple[Said
         one = _item(read, item, _TAGS, here)
         id_ = read.member(one, "id", str, here, required=False)
         if id_:
-            said.append(SaidName(id_, f"{here}/id", is_id=True))
+            if "\0" not in id_:  # which is told already, and which no store can be asked for
+                said.append(SaidName(id_, f"{here}/id", is_id=True))
             continue
         attributes = read.member(one, "attributes", dict, here)
         name = read.member(attributes, "name", str, f"{here}/attributes")
