@@ -209,7 +209,7 @@ async def test_a_workspace_has_only_so_many_tags(tenant: Tenant) -> None:
 async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:
     await add(tenant, "live", "app")
     await add(tenant, "live", workspace="payments")
-    await bind(tenant, "payments", Env="eu", only="")
+    await bind(tenant, "payments", Env="eu", only="", pair="a=b")
     both = ["network", "payments"]
     for query, expected in {
         "search[tags]=live": both,
@@ -226,6 +226,8 @@ async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:
         "filter[tagged][0][key]=Env&filter[tagged][0][value]=": ["payments"],
         "filter[tagged][0][key]=Env&filter[tagged][7][key]=only": ["payments"],
         "filter[tagged][0][key]=Env&filter[tagged][1][key]=app": [],
+        "filter[tagged][0][key]=pair&filter[tagged][0][value]=a%3Db": ["payments"],
+        "filter[tagged][0][key]=pair%3Da&filter[tagged][0][value]=b": [],
         "filter[tagged][0][key]=live": both,
         "search[tags]=live&search[name]=pay": ["payments"],
         "sort=name": both,
@@ -257,6 +259,13 @@ async def test_what_would_narrow_or_sort_a_list_otherwise_is_refused(
     answer = await tenant.call("owner", "GET", f"{all_path(tenant)}?{query}")
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["source"]["parameter"]) == (400, name)
+
+
+async def test_each_value_without_its_key_is_named(tenant: Tenant) -> None:
+    names = [f"filter[tagged][{number}][value]" for number in (2, 0, 1)]
+    query = "&".join(f"{name}=x" for name in names)
+    answer = await tenant.call("owner", "GET", f"{all_path(tenant)}?{query}")
+    assert [one["source"]["parameter"] for one in answer.json()["errors"]] == names
 
 
 async def test_bindings_are_included_where_they_are_asked_for(tenant: Tenant) -> None:

@@ -219,6 +219,8 @@ async def test_variables_are_listed_by_the_names_of_their_workspace_as_well(
     assert (await tenant.call("reader", "GET", f"/vars?{whose}&{name}=payments")).status_code == 404
     lacking = await tenant.call("reader", "GET", f"/vars?{whose}")
     assert lacking.json()["errors"][0]["source"] == {"parameter": name}
+    neither = (await tenant.call("reader", "GET", "/vars")).json()["errors"]
+    assert [one["source"]["parameter"] for one in neither] == ["filter[organization][name]", name]
 
 
 # What terraform 1.11.4 asks for in a workspace before it does what needs a state, and in the end.
