@@ -47,9 +47,9 @@ def conditions(wanted: WorkspaceSearch) -> Iterator[tuple[str, object]]:
     for key, value in wanted.bindings:
         if value is None:
             yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key = $n)", key
-        else:  # no key has a sign of equality
-            bound = f"{key}={value}"
-            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key || '=' || value = $n)", bound
+        else:  # neither has a bar, so nothing else is written like both
+            bound = f"{key}|{value}"
+            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key || '|' || value = $n)", bound
 
 
 async def names_of(

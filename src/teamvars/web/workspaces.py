@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
+from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
 from teamvars.domain.workspaces import (
@@ -29,7 +30,6 @@ from teamvars.web.http.parameters import (
     Parameter,
     choice_of,
     indexed_texts,
-    invalid,
     text_of,
     words_of,
 )
@@ -482,7 +482,7 @@ def _search(request: Request) -> tuple[str, WorkspaceSearch]:
 def _bindings(request: Request) -> tuple[tuple[str, str | None], ...]:
     """The keys that are asked for, each with the value that has its number, if there is one."""
     keys, values = indexed_texts(request, _KEY), indexed_texts(request, _VALUE)
-    for number in values.keys() - keys.keys():
-        name = _VALUE.name.replace("[0]", f"[{number}]")
-        raise invalid(name, f"{name} is the value of a key, and there is none with its number.")
+    lonely = [_VALUE.name.replace("[0]", f"[{number}]") for number in values if number not in keys]
+    detail = "This is the value of a key, and there is none with its number."
+    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in lonely)
     return tuple((key, values.get(number)) for number, key in keys.items())

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.variables import VariableInWorkspace
 from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
@@ -20,7 +21,7 @@ from teamvars.web.http.negotiation import (
     MEDIA_TYPE,
     is_known,
 )
-from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import NO_HEADERS, Response
@@ -116,8 +117,7 @@ class VariableRoutes:
 
         async def list_named(request: Request) -> Response:
             """List all variables of a workspace that is named, as older clients do."""
-            named = ByNames(*(_name(request, one) for one in _NAMED))
-            view = await workspaces.read(request.require_caller(), named)
+            view = await workspaces.read(request.require_caller(), _names(request))
             return await self._listed(request, view.workspace.id)
 
         by_names = self._list(
@@ -217,8 +217,11 @@ class VariableRoutes:
         return await rendered(entity_tag(found.version, workspace, self._dialect), batches)
 
 
-def _name(request: Request, parameter: Parameter) -> str:
-    name = text_of(request, parameter)
-    if name is None:
-        raise invalid(parameter.name, f"{parameter.name} says which.")
-    return name
+def _names(request: Request) -> ByNames:
+    said = {one.name: text_of(request, one) or "" for one in _NAMED}
+    refuse_all(
+        Fault(Code.INVALID_PARAMETER, f"{name} says which.", parameter=name)
+        for name, text in said.items()
+        if not text
+    )
+    return ByNames(*said.values())
