@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from teamvars.storage.database import Body
 from tests.support.tenant import Tenant, faults
 from tests.web.test_tokens import (
     described,
@@ -160,3 +161,20 @@ async def test_no_token_slips_past_a_limit_that_is_set_meanwhile(tenant: Tenant,
     listed = (await tenant.call("owner", "GET", f"{team_path(tenant)}s")).json()["data"]
     assert len(listed) == 4
     assert all(lives(one) <= timedelta(days=1) for one in listed)
+
+
+async def test_many_tokens_are_shortened_beside_what_others_do(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tenant.deployment.services.database
+    write_in_turns, turns = database.write_in_turns, []
+
+    async def noted(body: Body[Any], **more: Any) -> Any:
+        turns.append(body)
+        return await write_in_turns(body, **more)
+
+    monkeypatch.setattr(database, "write_in_turns", noted)
+    await enable(tenant)
+    assert len(turns) == 1
+    await limit(tenant, team=DAY_MS)
+    assert len(turns) == 2

@@ -14,7 +14,7 @@ from teamvars.storage.database import Transaction
 class Organizations(UseCases):
     """What callers do with organizations. All methods refuse unauthenticated."""
 
-    update = makes(decisions.update)
+    update = makes(decisions.update, in_turns=True)
     delete = makes(decisions.delete, in_turns=True)
 
     @reads
