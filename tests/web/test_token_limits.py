@@ -148,6 +148,18 @@ async def test_what_is_not_limited_here_has_its_default_alone(tenant: Tenant) ->
     ] == DAY_MS
 
 
+async def test_a_kind_has_one_limit(tenant: Tenant) -> None:
+    said = limits(team=DAY_MS)
+    items = said["data"]["attributes"]["token-ttl-policies"]
+    items += [{**items[0], "max-ttl-ms": 2 * DAY_MS}, items[0]]
+    answer = await tenant.call("owner", "PATCH", path(tenant), said)
+    at = "/data/attributes/token-ttl-policies/1/token-type"
+    assert faults(answer) == [("422", "invalid_value", at)]
+    del items[1]
+    answer = await tenant.call("owner", "PATCH", path(tenant), said)
+    assert [one["attributes"]["max-ttl-ms"] for one in answer.json()["data"]] == [DAY_MS]
+
+
 @pytest.mark.parametrize("turn", range(5))
 async def test_no_token_slips_past_a_limit_that_is_set_meanwhile(tenant: Tenant, turn: int) -> None:
     await enable(tenant)

@@ -70,10 +70,17 @@ class LimitsDraft(msgspec.Struct, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [*self.faults, *(fault for one in self.limits for fault in one.faults())]
+        said: dict[str, int] = {}
+        faults = list(self.faults)
+        for one in self.limits:
+            faults += one.faults()
+            if said.setdefault(one.kind, one.max_ttl_ms) != one.max_ttl_ms:
+                detail = "Tokens of this kind are given another limit before."
+                faults.append(Fault(Code.INVALID_VALUE, detail, pointer=f"{one.at}/token-type"))
+        return faults
 
     def wanted(self) -> dict[str, int]:
-        """In milliseconds by kind; of what is said twice the last."""
+        """In milliseconds by kind."""
         return {one.kind: one.max_ttl_ms for one in self.limits if one.kind in LIMITED}
 
 
