@@ -36,10 +36,11 @@ from teamvars.decisions.users import (
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.times import in_24_months
 from teamvars.domain.token_limits import ENABLED, TokenLimit, limit_of
 from teamvars.domain.tokens import (
+    DAY,
     DESCRIPTION_TAKEN,
-    LIFETIME,
     MAX_LIVE_TOKENS,
     DescribedOfTeam,
     HashedToken,
@@ -102,14 +103,14 @@ HOUR = limit_of("org-1", "team", 3_600_000, NOW)
 
 def test_a_limit_counts_where_the_organization_says_so_and_else_the_default_does() -> None:
     answers = to_team(), {TokensOf(OF_TEAM): (OLD,)}
-    for by, limits, lasts in (
-        (ACME, (HOUR,), LIFETIME),
-        (LIMITS, (HOUR,), 3_600_000_000),
-        (LIMITS, (replace(HOUR, kind="organization"),), LIFETIME),
-        (LIMITS, (), LIFETIME),
+    for by, limits, ends in (
+        (ACME, (HOUR,), in_24_months(NOW)),
+        (LIMITS, (HOUR,), NOW + 3_600_000_000),
+        (LIMITS, (replace(HOUR, kind="organization"),), in_24_months(NOW)),
+        (LIMITS, (), in_24_months(NOW)),
     ):
         made = make(limited(*answers, by=by, limits=limits), OfTeam("team-1"), TokenDraft(), FRESH)
-        assert made.answer.token.expires_at == NOW + lasts
+        assert made.answer.token.expires_at == ends
     later = TokenDraft(expired_at="2999-01-01T00:00:00Z")
     for limits in ((HOUR,), ()):
         known = limited(*answers, by=LIMITS, limits=limits)
@@ -127,6 +128,9 @@ def test_an_operator_makes_no_token_that_outlives_the_limit() -> None:
     assert create(known, named, 3_600_000_000, FRESH).answer.token.expires_at
     for lifetime in (3_600_000_001, None):
         assert refused(create, known, named, lifetime, FRESH) == ["invalid_value"]
+    unsaid = limited(answers, by=LIMITS, actor=OPERATOR)
+    assert create(unsaid, named, 731 * DAY, FRESH).answer.token.expires_at
+    assert refused(create, unsaid, named, 731 * DAY + 1, FRESH) == ["invalid_value"]
 
 
 def test_a_limit_is_looked_at_with_the_organizations_stream_locked() -> None:
@@ -139,7 +143,7 @@ def test_a_teams_new_token_takes_the_place_of_all_there_were() -> None:
     known = limited(to_team(), {TokensOf(OF_TEAM): (OLD,)})
     decision = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
     assert actions(decision) == [("team-1", "token.revoke"), ("team-1", "token.create")]
-    assert decision.answer.token.expires_at == NOW + LIFETIME
+    assert decision.answer.token.expires_at == in_24_months(NOW)
 
 
 def test_tokens_of_a_team_with_a_description_stay_and_are_made_beside_it() -> None:

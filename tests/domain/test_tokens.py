@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.domain.times import LATEST, microseconds, moment
+from teamvars.domain.times import LATEST, in_24_months, microseconds, moment
 from teamvars.domain.tokens import (
-    LIFETIME,
     MAX_DESCRIPTION_CHARACTERS,
     UNUSED_AFTER,
     IssuedToken,
@@ -17,6 +16,8 @@ from teamvars.domain.tokens import (
     can_expire,
 )
 from teamvars.web.http.resource_objects import timestamp
+
+END = in_24_months(0)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +41,24 @@ def test_a_token_expires_at_a_time_that_can_be_written(expired_at: str, allowed:
         assert can_expire(draft.expires_at(0, None), 0)
 
 
-@pytest.mark.parametrize(
-    ("latest", "ends"), [(None, LIFETIME), (LIFETIME + 1, LIFETIME), (7, 7), (LATEST, LIFETIME)]
-)
+@pytest.mark.parametrize(("latest", "ends"), [(None, END), (END + 1, END), (7, 7), (LATEST, END)])
 def test_a_token_that_says_no_end_has_one(latest: int | None, ends: int) -> None:
     assert TokenDraft().expires_at(0, latest) == ends
     assert TokenDraft().all_faults(0, latest) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "ends"),
+    [
+        ("2026-11-25T22:40:04.5", "2028-11-25T22:40:04.5"),
+        ("2025-01-31T00:00:00", "2027-01-31T00:00:00"),
+        ("2028-02-29T23:59:59", "2030-02-28T23:59:59"),
+        ("2026-02-28T12:00:00", "2028-02-28T12:00:00"),
+    ],
+)
+def test_its_24_months_are_those_of_the_calendar(made: str, ends: str) -> None:
+    now, end = (microseconds(datetime.fromisoformat(text)) for text in (made, ends))
+    assert TokenDraft().expires_at(now, None) == end
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -33,6 +33,13 @@ def microseconds(at: datetime) -> int:
     return (aware - _EPOCH) // timedelta(microseconds=1)
 
 
+def in_24_months(at: int) -> int:
+    """The same day and time two years later; of February 29th that is the 28th."""
+    now = _EPOCH + timedelta(microseconds=at)
+    day = 28 if (now.month, now.day) == (2, 29) else now.day
+    return microseconds(now.replace(year=now.year + 2, day=day))
+
+
 def timestamp(text: str) -> int | None:
     """What a timestamp of RFC 3339 stands for, which has a zone; None when it is none."""
     if _RFC_3339.fullmatch(text) is None:

@@ -16,8 +16,10 @@ from teamvars.domain.times import LATEST
 MILLISECOND = 1000
 """In µs, which all times are in."""
 MIN_MS = 60_000
-DEFAULT_MS = 730 * 86_400_000
-"""24 months."""
+DEFAULT_MS = 731 * 86_400_000
+"""24 months with a leap day, so that nobody's 24 months are cut short who said nothing."""
+TWO_YEARS_MS = 730 * 86_400_000
+"""What clients make of two years."""
 MAX_MS = 36_500 * 86_400_000
 LIMITED = ("organization", "team")
 NOT_LIMITED = ("user", "audit_trails", "metrics")
@@ -46,11 +48,11 @@ class SaidLimit(msgspec.Struct, frozen=True):
     def faults(self) -> list[Fault]:
         """What is wrong with it."""
         if self.kind in NOT_LIMITED:
-            if self.max_ttl_ms == DEFAULT_MS:
+            if self.max_ttl_ms == TWO_YEARS_MS:
                 return []
             detail = (
                 "Only tokens of an organization and of its teams are limited here. For others "
-                f"there is no value but {DEFAULT_MS}."
+                f"there is no value but {TWO_YEARS_MS}."
             )
             return [Fault(Code.NOT_OFFERED, detail, pointer=f"{self.at}/max-ttl-ms")]
         if self.kind not in LIMITED:

@@ -9,7 +9,7 @@ import msgspec
 
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, invalid
-from teamvars.domain.times import LATEST, microseconds, moment
+from teamvars.domain.times import LATEST, in_24_months, microseconds, moment
 from teamvars.kernel import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
@@ -25,9 +25,6 @@ MAX_LIVE_TOKENS = 100
 OWN_END = "Your token expires at {}, and tokens that you make with it expire no later."
 LIMITED = "The organization limits how long such a token lives: now it ends at {} at the latest."
 DAY = 86_400_000_000
-LIFETIME = 730 * DAY
-"""24 months, of a token that is made over HTTP without an end, and of a team's or organization's
-that an operator makes so; in µs."""
 UNUSED_AFTER = 90 * DAY
 """A token that nobody has used for so long is probably forgotten; in µs."""
 
@@ -181,10 +178,10 @@ class TokenDraft(msgspec.Struct, frozen=True):
         """When it will expire, in µs UTC; None: at no time at all.
 
         `latest` is when the token ends that it is made with, where it may not outlive that. One
-        that says nothing ends then, after `LIFETIME` at the latest.
+        that says nothing ends then, after 24 months at the latest.
         """
         if self.expired_at is None:
-            return min(now + LIFETIME, LATEST if latest is None else latest)
+            return min(in_24_months(now), LATEST if latest is None else latest)
         try:
             return microseconds(datetime.fromisoformat(self.expired_at))
         except ValueError:

@@ -9,11 +9,11 @@ from msgspec import Meta
 from teamvars.domain.pages import Paged
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.token_limits import (
-    DEFAULT_MS,
     LIMITED,
     MAX_MS,
     MIN_MS,
     NOT_LIMITED,
+    TWO_YEARS_MS,
     LimitsDraft,
     SaidLimit,
     TokenLimit,
@@ -31,7 +31,7 @@ from teamvars.web.http.sending import Response
 
 _PATH = "/api/v2/organizations/{organization}/token-ttl-policies"
 _ITEMS = "token-ttl-policies"
-_KINDS = Meta(description=f"For all but {' and '.join(LIMITED)} there is no other than 24 months.")
+_KINDS = Meta(description=f"For all but {' and '.join(LIMITED)} there is no other than 730 days.")
 _MOST = Meta(ge=MIN_MS, le=MAX_MS, description="How long a token may live, in milliseconds.")
 LIMIT = Resource[TokenLimit](
     type="organization-token-ttl-policies",
@@ -82,7 +82,7 @@ class TokenLimitsDocument(msgspec.Struct):
     data: TokenLimitsResource
 
 
-_EXAMPLE = {_ITEMS: [{"token-type": "team", "max-ttl-ms": DEFAULT_MS // 2}]}
+_EXAMPLE = {_ITEMS: [{"token-type": "team", "max-ttl-ms": TWO_YEARS_MS // 2}]}
 _TAKES = RequestBody(TokenLimitsDocument, {"data": {"type": LIMIT.type, "attributes": _EXAMPLE}})
 
 

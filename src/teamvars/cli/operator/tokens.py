@@ -10,8 +10,8 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
-from teamvars.domain.times import moment
-from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, OwnerName, can_expire
+from teamvars.domain.times import in_24_months, moment
+from teamvars.domain.tokens import DAY, EXPIRY_RULE, IssuedToken, OwnerName, can_expire
 
 USER_TOKEN_LIFETIME = 90 * DAY
 """Of a user's token when the command does not say; in µs."""
@@ -22,15 +22,18 @@ _MOST_OF_STDIN = 4096
 @option("--user", "A user's name.")
 @option("--team", "A team, as ORG/TEAM.")
 @option("--organization", "An organization's name.")
-@option("--expires", "Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d.")
+@option(
+    "--expires", "Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 24 months."
+)
 @json_option
 def create(
     user: str | None, team: str | None, organization: str | None, expires: str | None
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
-    lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else LIFETIME)
     now = wiring.clock()
+    otherwise = USER_TOKEN_LIFETIME if owner.user is not None else in_24_months(now) - now
+    lives = lifetime(expires, otherwise)
     if lives is not None and not can_expire(now + lives, now):
         raise Misuse(f"A token expires {EXPIRY_RULE}.")
     new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
