@@ -173,7 +173,7 @@ def handed(runner: Runner = FEDERATED, **token: Any) -> Handed:
     """A token and its runner."""
     key = WrappedKey("org-1", 1, "mk-1", b"wrapped")
     stream = Stream(runner.id, runner.organization_id, 1, b"", b"", Usage(0, 0))
-    return Handed(replace(TOKEN, **token), runner, NETWORK, key, stream)
+    return Handed(replace(TOKEN, **token), runner, NETWORK, key, HAS[0], stream)
 
 
 NONE = Refusal(NO_VALID_TOKEN)
@@ -208,6 +208,12 @@ def test_a_delivery_is_noted_before_anything_is_opened() -> None:
     assert write.delivery.versions == {"var-password": "v-password", "var-region": "v-region"}
     assert write.says_all
     assert {each.sealed for each in decided.answer.variables} == {b"sealed"}
+
+
+def test_what_the_workspace_had_before_is_not_handed_out_once_it_has_changed() -> None:
+    decided = deliver(asking(handed()), "ws-1", (b"former", STORED[:1]), DRAFT, TRUST)
+    assert decided.answer.head == b"head"
+    assert keys(decided) == {"password", "region"}
 
 
 NOT_HANDED: dict[str, Handed | Refusal] = {

@@ -1,10 +1,14 @@
 """Receipts: which runner was handed what, when and in which run, for owners and readers."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from teamvars.changes.runner import Runner
+from teamvars.decisions import Found
+from teamvars.domain.access import Caller
 from teamvars.protocol import encoded
 from tests.support.deployment import operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
@@ -167,3 +171,31 @@ async def test_readers_see_the_receipts_of_their_workspace_alone(job: Job) -> No
         "reader", "GET", f"/workspaces/{network}/deliveries?filter[workspace]=payments"
     )
     assert refused.status_code == 400
+
+
+async def test_what_was_looked_up_before_is_never_told_after_what_was_handed_out_since(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    glance, has_looked, go_on = Runner.glance, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Runner, caller: Caller, see: Callable[[Found], Any]) -> Any:
+        seen = await glance(self, caller, see)
+        if not has_looked.is_set():
+            has_looked.set()
+            await go_on.wait()
+        return seen
+
+    tokens = [await job.token(), await job.token()]
+    monkeypatch.setattr(Runner, "glance", slow)
+    first = asyncio.create_task(job.deliver(tokens[0]))
+    await has_looked.wait()
+    password = (await ids_of(job))["password"]
+    where = f"/workspaces/{job.tenant.workspaces['network']}/vars/{password}"
+    said = {"data": {"type": "vars", "id": password, "attributes": {"value": "newer"}}}
+    assert (await job.tenant.call("owner", "PATCH", where, said)).status_code == 200
+    assert (await job.deliver(tokens[1])).status_code == 200
+    go_on.set()
+    assert (await first).status_code == 200
+    await job.tenant.deployment.services.approvals.revoke(operator(), job.runner["id"])
+    (one,) = await receipts(job)
+    assert [each["key"] for each in one["attributes"]["to-rotate"]] == ["password"]

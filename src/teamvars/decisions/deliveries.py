@@ -95,13 +95,14 @@ class Reaching(Need[tuple[Workspace, Sequence[Runner], bool] | None], frozen=Tru
 
 class Handed(msgspec.Struct, frozen=True):
     """A token of a job that asks now, and what it is for: the runner, with its stream, and the
-    workspace, with the data key of its values.
+    workspace, with the data key of its values and the head of its stream.
     """
 
     token: JobToken
     runner: Runner
     workspace: Workspace
     key: WrappedKey
+    head: bytes
     stream: Stream
 
     @property
@@ -265,11 +266,15 @@ def deliver(
     """What a job is handed of what the workspace has; its receipt says which variables, in which
     versions, and for what job.
 
+    `has` was looked up before, and is looked up again where the workspace has changed: a receipt of
+    what was there would take the place of one that says what was handed out since.
+
     Refuses: unauthenticated for every token that delivers nothing here, every fault of the draft.
     """
     handed = _held(found, workspace_id, trust)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
-    head, stored = has
+    is_current = has[0] == handed.head
+    head, stored = has if is_current else effective(found, ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
     wanted = [each for each in stored if draft.wants(each.variable.key)]
     variables = [each for each in wanted if runner.hands_out(each.variable)]

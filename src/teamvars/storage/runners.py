@@ -61,11 +61,12 @@ SELECT {_READ_TOKEN}, {_COLUMNS},
     workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
-    {PLACE}{is_held}
+    CAST(its.head AS {{bytes}}) AS workspace_head, {PLACE}{is_held}
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
+JOIN streams AS its ON its.id = workspaces.id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version{lock}
@@ -150,20 +151,21 @@ def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | N
 
 def handed(
     rows: Sequence[Row],
-) -> tuple[JobToken, Runner, Workspace, WrappedKey, Stream] | None:
+) -> tuple[JobToken, Runner, Workspace, WrappedKey, bytes, Stream] | None:
     """Of a row of `HANDED`: what the token with that hash is for, unless it has expired or is for
-    another workspace; the data key of the values; and the runner's stream.
+    another workspace; the data key of the values, and the head at which they are; and the runner's
+    stream.
     """
     if not rows:
         return None
     (row,) = rows
-    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-12])
+    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-13])
     if token is None:
         return None
-    id_, name, owner_id, owner, *key = row[-12:-5]
+    id_, name, owner_id, owner, *key, head = row[-13:-5]
     stream = to_stream((runner.id, owner_id, *row[-5:]))
     workspace = Workspace(id_, name, owner_id, owner)
-    return token, runner, workspace, WrappedKey(owner_id, *key), stream
+    return token, runner, workspace, WrappedKey(owner_id, *key), head, stream
 
 
 def issuing(token: JobToken) -> Statement:
