@@ -14,8 +14,11 @@ from teamvars.domain.names import name_faults
 from teamvars.domain.tags import Tags, TagsDraft
 from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 
-TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
-"""A version or a constraint on one."""
+_VERSION = r"v?[0-9]+(\.[0-9]+)*([-+][0-9A-Za-z.+-]+)?"
+_CONSTRAINT = rf" *((~>|[<>!]=|[<>=]) *)?{_VERSION} *"
+TERRAFORM_VERSION = re.compile(rf"latest|{_CONSTRAINT}(,{_CONSTRAINT})*")
+"""A version, constraints on one, or the latest."""
+MAX_VERSION_CHARACTERS = 64
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -163,8 +166,8 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
             faults.append(not_offered("execution-mode", NO_AGENTS))
         if None not in (mode, self.operations) and self.operations != (mode != "local"):
             faults.append(invalid("operations", "This contradicts the execution mode."))
-        if version is not None and TERRAFORM_VERSION.fullmatch(version) is None:
-            detail = "This must be a version or a constraint on one."
+        if version is not None and not is_terraform_version(version):
+            detail = "This must be a version, a constraint on one as in '~> 1.5', or 'latest'."
             faults.append(invalid("terraform-version", detail))
         return faults + workspace_settings.faults(self.settings)
 
@@ -203,3 +206,9 @@ class Quota(msgspec.Struct, frozen=True):
             for most, was, will_be, what in limits
             if most is not None and will_be > most and will_be > was
         ]
+
+
+def is_terraform_version(text: str) -> bool:
+    """Whether it says which versions of terraform a workspace is for."""
+    is_short = len(text) <= MAX_VERSION_CHARACTERS
+    return is_short and TERRAFORM_VERSION.fullmatch(text) is not None

@@ -12,6 +12,7 @@ from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
 from teamvars.domain.workspaces import (
+    MAX_VERSION_CHARACTERS,
     TERRAFORM_VERSION,
     Address,
     ByNames,
@@ -73,7 +74,8 @@ _MODE = Meta(description="Where clients run; nothing runs here, whichever it is.
 _OPERATIONS = Meta(description="Instead of a mode: true is remote, and false is local.")
 _TAG_NAMES = Meta(max_length=MAX_TAGS, description="In the place of the names there are.")
 _VERSION = Meta(
-    pattern=f"^{TERRAFORM_VERSION.pattern}$",
+    pattern=f"^({TERRAFORM_VERSION.pattern})$",
+    max_length=MAX_VERSION_CHARACTERS,
     description="A version, a constraint or 'latest'.",
 )
 
