@@ -111,6 +111,33 @@ async def test_what_cannot_be_given_is_told_at_the_field(sqlite_site: Site, crow
         await expect(visitor.page.get_by_label("Team", exact=True)).to_have_value(name)
 
 
+async def test_who_manages_workspaces_and_teams_is_offered_nothing_that_owners_alone_do(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "SECRET", "s", sensitive=True)
+    rights = {"manage-workspaces": True, "manage-teams": True}
+    data = {"type": "teams", "attributes": {"organization-access": rights}}
+    path = f"/teams/{tenant.teams['readers']}"
+    assert (await tenant.call("owner", "PATCH", path, {"data": data})).status_code == 200
+    visitor = await visit(sqlite_site, crowd, tenant, "reader")
+    page, offered = visitor.page, visitor.page.get_by_role("form", name="Give access")
+    await expect(rows(visitor)).to_have_count(2)
+    await expect(page.get_by_role("heading", name="Who has access")).to_have_count(0)
+    await expect(offered).to_have_count(0)
+
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['crew']}/workspaces")
+    await page.get_by_text("No workspace yet").wait_for()
+    await expect(offered).to_have_count(0)
+
+    await visitor.go(f"/{tenant.organization}/teams")
+    await visitor.button("New team").click()
+    await page.get_by_label("Name", exact=True).fill("a/b")
+    await expect(page.get_by_label("Manages members")).to_have_count(0)
+    await visitor.button("Create team").click()
+    await page.get_by_role("heading", level=1, name="a/b").wait_for()
+
+
 async def test_a_name_is_typed_where_none_can_be_suggested(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     visitor = await visit(sqlite_site, crowd, tenant, workspace="payments")

@@ -1,10 +1,10 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, Refused, read, readPage, remove, send } from "./api.js";
+import { Change, Refused, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
-import { isOwners, readTeam, teamHead, workspaceHead } from "./heads.js";
+import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { PagedList, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
 
@@ -35,10 +35,8 @@ const SIDES = {
 
 /** The teams with a grant on a workspace, the runners that reach it; for owners also everybody whom that lets in. */
 export async function workspaceAccessPage(context) {
-  const { organization, workspace, signal } = context;
-  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
-  const found = (await read(path, { signal })).document.data;
-  const owns = found.attributes.permissions["can-update"];
+  const { organization, signal } = context;
+  const { found, owns } = await readWorkspace(context);
   const holders = owns && new PagedList({
     path: () => `/workspaces/${found.id}/access`, row: (one) => holder(organization, one), noun: "entry",
     nothing: () => h("p", {}, "Nobody."), signal,
@@ -76,7 +74,8 @@ export async function teamWorkspacesPage(context) {
     return h("section", {}, head, h("p", { class: "notice" }, "Owners may do everything in every workspace, without a grant."));
   }
   const { organization, signal } = context;
-  const grants = new Grants({ organization, side: "team", id: team.id, may: team.attributes.permissions["can-destroy"], signal });
+  const may = team.attributes.permissions["can-update-organization-access"]; // owners alone give access, of any kind
+  const grants = new Grants({ organization, side: "team", id: team.id, may, signal });
   await grants.list.draw();
   return h("section", {}, head, grants.element);
 }

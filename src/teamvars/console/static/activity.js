@@ -4,7 +4,7 @@ import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow } from "./events.js";
 import { field, form } from "./fields.js";
-import { organizationHead, readTeam, teamHead, workspaceHead } from "./heads.js";
+import { organizationHead, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
 
 const PAGE_SIZE = 50;
@@ -12,10 +12,8 @@ const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key" };
 
 /** Of a workspace, for whoever reads its variables. */
 export async function activityPage(context) {
-  const { organization, workspace, signal } = context;
-  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
-  const found = (await read(path, { signal })).document.data;
-  const here = `/app/${organization}/workspaces/${found.attributes.name}`;
+  const { found } = await readWorkspace(context);
+  const here = `/app/${context.organization}/workspaces/${found.attributes.name}`;
   const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"],
     (one, people) => eventRow(one, people, here));
   await events.draw();

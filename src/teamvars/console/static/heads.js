@@ -27,6 +27,13 @@ export function teamHead({ organization }, { id, attributes }, current) {
   return head(attributes.name, badges(attributes), "Of this team", current, pages);
 }
 
+/** The workspace that the path names, and whether one owns its organization: it may be managed by others as well. */
+export async function readWorkspace({ organization, workspace, signal }) {
+  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
+  const { data, included: [owner] } = (await read(`${path}?include=organization`, { signal })).document;
+  return { found: data, owns: owner.attributes.permissions["can-update"] };
+}
+
 /** The team that the path names, in the organization that it names. */
 export async function readTeam({ organization, team, signal }) {
   const found = (await read(`/teams/${encodeURIComponent(team)}`, { signal })).document.data;

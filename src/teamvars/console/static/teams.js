@@ -21,12 +21,12 @@ export async function teamsPage({ organization, go, signal }) {
   });
   const [found] = await Promise.all([read(base, { signal }), list.draw()]);
   const place = new FormPlace();
-  const add = () => place.open((end) => teamForm({ path: `${base}/teams`, team: null, cancel: () => end(),
+  const may = found.document.data.attributes.permissions;
+  const add = () => place.open((end) => teamForm({ path: `${base}/teams`, team: null, owns: may["can-update"], cancel: () => end(),
     done: ({ id }) => go(`/app/${organization}/teams/${id}`) }));
-  const may = found.document.data.attributes.permissions["can-create-team"];
   return h("section", {}, organizationHead(found.document.data, "teams"),
     h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
-      may && h("div", { class: "actions" }, button("New team", add, { kind: "primary", picture: "add" }))),
+      may["can-create-team"] && h("div", { class: "actions" }, button("New team", add, { kind: "primary", picture: "add" }))),
     place.element, list.element);
 }
 
@@ -43,10 +43,13 @@ function nothing() {
     h("p", {}, "Owners make teams and put people into them. Ask one of them."));
 }
 
-/** The form. `team` is null for a new one, which is made at `path`; `done(resource)` once it is saved. */
-export function teamForm({ path, team, done, cancel }) {
+/**
+ * The form. `team` is null for a new one, which is made at `path`, and `owns` whether by an owner; `done(resource)`
+ * once it is saved.
+ */
+export function teamForm({ path, team, owns, done, cancel }) {
   const start = saidOf(team?.attributes);
-  const may = team?.attributes.permissions;
+  const may = team?.attributes.permissions ?? { "can-update-organization-access": owns };
   const named = h("input", { value: start.name, spellcheck: "false" });
   const visibility = choice({ legend: "Who sees it", options: VISIBLE, chosen: start.visibility, pointer: `${AT}/visibility` });
   const manages = tick({ label: "Manages members", checked: start.manages,
@@ -65,9 +68,9 @@ export function teamForm({ path, team, done, cancel }) {
     },
   },
     h("h2", {}, team ? "Change the team" : "A new team"),
-    may?.["can-update-name"] !== false && field({ label: "Name", control: named, pointer: `${AT}/name` }),
+    may["can-update-name"] !== false && field({ label: "Name", control: named, pointer: `${AT}/name` }),
     visibility.element,
-    may?.["can-destroy"] !== false && may?.["can-update-organization-access"] !== false && manages.element,
+    may["can-destroy"] !== false && may["can-update-organization-access"] && manages.element,
     h("div", { class: "actions" },
       h("button", { class: "button primary" }, team ? "Save" : "Create team"), button("Cancel", cancel)));
   return element;

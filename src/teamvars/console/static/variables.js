@@ -5,7 +5,7 @@ import { copyDialog } from "./copy_dialog.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, count, h, icon } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
-import { workspaceHead } from "./heads.js";
+import { readWorkspace, workspaceHead } from "./heads.js";
 import { importDialog, watchDrops } from "./import_dialog.js";
 import { readOnly } from "./value_field.js";
 import { variableForm } from "./variable_form.js";
@@ -13,13 +13,12 @@ import { VariableList } from "./variable_list.js";
 import { VariableTable } from "./variable_table.js";
 
 export async function variablesPage(context) {
-  const { organization, workspace, signal } = context;
-  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
-  const found = (await read(path, { signal })).document.data;
+  const { signal } = context;
+  const { found, owns } = await readWorkspace(context);
   const variables = `/workspaces/${found.id}/vars`;
   try {
     const [listed, words] = await Promise.all([read(variables, { signal }), categories({ signal })]);
-    return new VariablesPage(context, found, words, listed).element;
+    return new VariablesPage(context, found, owns, words, listed).element;
   } catch (error) {
     if (!(error instanceof Refused && error.has("damaged_value"))) throw error;
     const again = () => context.go(location.pathname + location.search, { replace: true });
@@ -31,16 +30,15 @@ export async function variablesPage(context) {
 }
 
 class VariablesPage {
-  constructor(context, workspace, words, listed) {
+  constructor(context, workspace, owns, words, listed) {
     this.workspace = workspace;
+    this.owns = owns;
     this.categories = words;
     this.organization = context.organization;
     this.path = `/app/${context.organization}/workspaces/${workspace.attributes.name}`;
     this.list = new VariableList(listed.document.data);
     this.etag = listed.etag;
-    const may = workspace.attributes.permissions;
-    this.may = may["can-update-variable"];
-    this.owns = may["can-update"];
+    this.may = workspace.attributes.permissions["can-update-variable"];
     this.table = new VariableTable({ may: this.may, sort: (order) => this.#sort(order),
       open: (id) => this.#open(id), remove: (id) => this.#remove(id) });
     this.place = new FormPlace();
