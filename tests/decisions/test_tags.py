@@ -15,8 +15,8 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.workspaces import create, update
 from teamvars.domain.access import Level
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.tags import (
-    IdsDraft,
     SaidBinding,
     SaidName,
     TagChange,

@@ -112,6 +112,7 @@ ACCESS = ACCESSES + "/{team_workspace_id}"
 INVITATIONS = "/api/v2/invitations"
 USER = "/api/v2/users/{user_id}"
 TOKEN_OF = "/authentication-token"
+TEAM_TOKENS = ORGANIZATION + "/team-tokens"
 TOKEN_LIMITS = ORGANIZATION + "/token-ttl-policies"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
 TAGS = ORGANIZATION + "/tags"
@@ -224,7 +225,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("DELETE", TEAM + TOKEN_OF): OWN_ORGANIZATION,
     ("GET", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
     ("POST", TEAM + TOKEN_OF + "s"): OWN_ORGANIZATION,
-    ("GET", ORGANIZATION + "/team-tokens"): OWN_ORGANIZATION,
+    ("GET", TEAM_TOKENS): OWN_ORGANIZATION,
+    ("DELETE", TEAM_TOKENS): OWN_ORGANIZATION,
     ("GET", TOKEN_LIMITS): OWN_ORGANIZATION,
     ("PATCH", TOKEN_LIMITS): OWN_ORGANIZATION,
     ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
@@ -337,7 +339,7 @@ async def source_of_writers(tenant: Tenant) -> str:
 
 
 def needs_token(template: str) -> bool:
-    return "{token_id}" in template or template == TEAM + TOKEN_OF
+    return "{token_id}" in template or template in (TEAM + TOKEN_OF, TEAM_TOKENS)
 
 
 async def token_of(tenant: Tenant, owner: str, team_id: str) -> str:
@@ -359,6 +361,8 @@ async def elsewhere(tenant: Tenant, template: str = "") -> Ids:
         ids["source_id"] = await another_workspace(tenant, "outsider", ids["organization"])
     if "{runner_id}" in template:
         ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
+    if template == TEAM_TOKENS:
+        ids["token_id"] = await token_of(tenant, "outsider", ids["team_id"])
     if template.startswith((TAG, TAGS)):
         ids["tag_id"] = await tag_of(tenant, "outsider", ids["workspace_id"])
     return ids
@@ -441,6 +445,8 @@ def document_of_tags(method: str, template: str, target: Ids) -> object:
     if method == "POST" and template == TEAM + TOKEN_OF + "s":
         described = {"description": uuid4().hex}
         return {"data": {"type": "authentication-tokens", "attributes": described}}
+    if method == "DELETE" and template == TEAM_TOKENS:
+        return {"data": [{"type": "authentication-tokens", "id": target["token_id"]}]}
     if method == "PATCH" and template == TOKEN_LIMITS:
         attributes: dict[str, object] = {"token-ttl-policies": []}
         return {"data": {"type": "organization-token-ttl-policies", "attributes": attributes}}

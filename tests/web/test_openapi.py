@@ -498,9 +498,7 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         if taken["attributes"]["key"] in ("some_key", "OTHER_KEY"):
             await tenant.call("owner", "DELETE", taken["links"]["self"].removeprefix("/api/v2"))
     crew = f"/teams/{tenant.teams['crew']}/authentication-token"
-    await tenant.call("owner", "POST", crew)
-    own = f"/users/{tenant.users['owner']}/authentication-tokens"
-    token = (await tenant.call("owner", "POST", own)).json()["data"]
+    token = (await tenant.call("owner", "POST", crew)).json()["data"]
     region = {"type": "vars", "attributes": {"key": "region", "category": "env"}}
     path = f"/workspaces/{tenant.workspaces['payments']}/actions/apply"
     await tenant.call("owner", "POST", path, {"data": [region]})

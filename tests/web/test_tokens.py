@@ -264,6 +264,10 @@ def described(what: str, **attributes: object) -> dict[str, Any]:
     return token_document("", description=what, **attributes)
 
 
+def identified(*ids: str) -> dict[str, Any]:
+    return {"data": [{"type": "authentication-tokens", "id": id_} for id_ in ids]}
+
+
 async def tokens_of_teams(tenant: Tenant, query: str = "") -> list[str | None]:
     """The descriptions of all tokens of teams that there are."""
     path = f"/organizations/{tenant.organization}/team-tokens{query}"
@@ -353,6 +357,39 @@ async def test_owners_list_the_tokens_of_all_teams_in_the_order_they_ask_for(
     for query in ("sort=name", "filter[expiry_status]=expired"):
         path = f"/organizations/{tenant.organization}/team-tokens?{query}"
         assert (await tenant.call("owner", "GET", path)).status_code == 400
+
+
+async def test_owners_revoke_tokens_of_teams_all_or_none(tenant: Tenant) -> None:
+    target = f"/organizations/{tenant.organization}"
+    where, ends = f"{target}/team-tokens", {}
+    for team in ("crew", "readers", "writers"):
+        new = await made(tenant, "owner", f"{team_path(tenant, team)}s", described(team))
+        ends[team] = new["id"], new["attributes"]["token"]
+    first, second = ends["crew"][0], ends["readers"][0]
+    own = (await made(tenant, "plain", user_path(tenant)))["id"]
+    single = f"/teams/{tenant.other_team}/authentication-token"
+    strange = (await made(tenant, "outsider", single))["id"]
+
+    refused = await tenant.call("owner", "DELETE", where, identified(first, own, strange, "at-no"))
+    assert faults(refused) == [("404", "not_found", f"/data/{n}/id") for n in (1, 2, 3)]
+    wrong = {"data": [{"type": "users", "id": first}, 7]}
+    assert faults(await tenant.call("owner", "DELETE", where, wrong)) == [
+        ("409", "type_conflict", "/data/0/type"),
+        ("422", "wrong_type", "/data/1"),
+    ]
+    assert (await tenant.call("manager", "DELETE", where, identified(first))).status_code == 403
+    assert set(ends) < set(await tokens_of_teams(tenant))
+
+    gone = await tenant.call("owner", "DELETE", where, identified(second, first, second))
+    assert (gone.status_code, gone.content) == (204, b"")
+    statuses = [await status(tenant, secret, target) for _, secret in ends.values()]
+    assert statuses == [401, 401, 200]
+    for team in ("crew", "readers"):
+        events = f"/teams/{tenant.teams[team]}/audit-events?page[size]=1"
+        (told,) = (await tenant.call("owner", "GET", events)).json()["data"]
+        assert told["attributes"]["action"] == "token.revoke"
+        assert told["attributes"]["subject"]["id"] == ends[team][0]
+    assert await tenant.deployment.audit_holds()
 
 
 async def let_members(tenant: Tenant, team: str, may: bool) -> None:

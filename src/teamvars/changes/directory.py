@@ -140,6 +140,7 @@ LOOK_UPS: LookUps = {
     needs.TokensOf: by_fields(tokens.of_owner),
     needs.TokensPage: by_fields(tokens.page_of_owner),
     needs.TeamTokensPage: by_fields(tokens.page_of_teams),
+    needs.TeamTokensWithIds: by_fields(tokens.find_of_teams),
     needs.TokenLimitsOf: by_fields(tokens.limits_of),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
     needs.TokensIssued: by_fields(tokens.meant),

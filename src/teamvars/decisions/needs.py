@@ -252,6 +252,13 @@ class TeamTokensPage(Need[Paged[Token]], frozen=True):
     page: Page
 
 
+class TeamTokensWithIds(Need[Sequence[Token]], frozen=True):
+    """Those of an organization's teams' tokens that there are, oldest first."""
+
+    organization_id: str
+    token_ids: tuple[str, ...]
+
+
 class TokenLimitsOf(Need[Sequence[TokenLimit]], frozen=True):
     """The limits that an organization has set, by kind."""
 

@@ -18,12 +18,12 @@ from teamvars.decisions.rows import together
 from teamvars.decisions.workspaces import WorkspaceView, changed, named, permitted, read
 from teamvars.domain.access import Permission
 from teamvars.domain.errors import NO_SUCH_WORKSPACE, not_found, refuse_all
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import (
     NO_SUCH_TAG,
     Binding,
-    IdsDraft,
     SaidName,
     Tag,
     TagChange,
@@ -78,7 +78,7 @@ def delete(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
     """Takes tags from all workspaces of an organization. Refuses: forbidden, ids of no tags."""
     granted = found.of(ToOrganization(organization))
     granted.require(Right.MANAGE_WORKSPACES)
-    owner_id, ids = granted.organization.id, _wanted(draft)
+    owner_id, ids = granted.organization.id, draft.wanted
     known = found.of(TagsWithIds(owner_id, ids))
     refuse_all(draft.all_faults(known, NO_SUCH_TAG))
     said = TagsDraft(tuple(SaidName(name, "") for name in known.values()))
@@ -96,14 +96,10 @@ def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]
     owner_id, name = found.of(TagCalled(tag_id))
     if Right.MANAGE_WORKSPACES not in found.of(ToOrganizationWithId(owner_id)).rights:
         raise not_found()
-    records = found.of(WorkspacesWithIds(owner_id, _wanted(draft)))
+    records = found.of(WorkspacesWithIds(owner_id, draft.wanted))
     known = {record.workspace.id for record in records}
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
     return _retagged(found, records, TagChange.ADD, TagsDraft((SaidName(name, ""),)))
-
-
-def _wanted(draft: IdsDraft) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, draft.ids)))
 
 
 def _retagged(

@@ -14,6 +14,7 @@ from teamvars.decisions.needs import (
     OrganizationWithId,
     TeamCalled,
     TeamTokensPage,
+    TeamTokensWithIds,
     TokenLimitsOf,
     TokensIssued,
     TokensOf,
@@ -31,6 +32,7 @@ from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NO_SUCH_EXPIRY,
+    NO_SUCH_TOKEN,
     TOO_MANY_TOKENS,
     Code,
     Fault,
@@ -39,6 +41,7 @@ from teamvars.domain.errors import (
     refuse_all,
     there_is_no,
 )
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.token_limits import latest_end
 from teamvars.domain.tokens import (
@@ -136,6 +139,18 @@ def end_all(found: Found, whose: Whose) -> Decision[None]:
 def end(found: Found, token_id: str) -> Decision[None]:
     """Revokes one token, be it the caller's own."""
     return revoked(found, own(found, token_id))
+
+
+def end_of_teams(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
+    """Revokes tokens of an organization's teams, all that the draft names or none.
+
+    Refuses: forbidden, ids of no such tokens.
+    """
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    tokens = found.of(TeamTokensWithIds(granted.organization.id, draft.wanted))
+    refuse_all(draft.all_faults({token.id for token in tokens}, NO_SUCH_TOKEN))
+    return together(None, *(revoked(found, token) for token in tokens))
 
 
 def revoke(found: Found, meant: TokensIssued) -> Decision[Sequence[IssuedToken]]:

@@ -466,6 +466,7 @@ TOO_MANY_TO_ADDRESS = Fault(
 
 # Of tokens
 NO_SUCH_EXPIRY = Fault(Code.INVALID_VALUE, "A token expires in the future, {rule}.")
+NO_SUCH_TOKEN = Fault(Code.NOT_FOUND, "No team of the organization has a token with this id.")
 TOO_MANY_TOKENS = Fault(
     Code.TOO_MANY_ITEMS, "There are {most} live tokens already: revoke one that nobody uses."
 )

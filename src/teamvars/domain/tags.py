@@ -4,7 +4,7 @@ Nothing here acts on them: they are what workspaces are found by.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -120,19 +120,6 @@ class SaidBinding(msgspec.Struct, frozen=True):
     key: str
     value: str
     at: str
-
-
-class IdsDraft(msgspec.Struct, frozen=True):
-    """The tags, or the workspaces, that a request names by id; an empty one is at fault itself."""
-
-    ids: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
-
-    def all_faults(self, known: Collection[str], unknown: Fault) -> list[Fault]:
-        """Those of the document, and one for each id that is not known."""
-        named = enumerate(self.ids)
-        lacking = [unknown.at(f"/data/{n}/id") for n, id_ in named if id_ and id_ not in known]
-        return [*self.faults, *lacking]
 
 
 class TagsDraft(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ class Tokens(UseCases):
     show = looks(decisions.own)
     end_all = makes(decisions.end_all)
     end = makes(decisions.end)
+    end_of_teams = makes(decisions.end_of_teams, in_turns=True)
 
     async def create(self, caller: Caller, owner: OwnerName, lifetime: int | None) -> NewToken:
         """See `decisions.tokens.create`."""

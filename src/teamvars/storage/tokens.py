@@ -1,6 +1,6 @@
 """Tokens as rows: hashes, never the tokens. Operators see them with the names of their owners."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
@@ -15,7 +15,7 @@ from teamvars.domain.tokens import (
     TokenOrder,
     TokenOwner,
 )
-from teamvars.storage.database import Row, Statement, Transaction
+from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
@@ -102,6 +102,14 @@ async def page_of_teams(
     order = ", ".join(f"{key} {direction}" for key in (*keys, "tokens.created_at", "tokens.id"))
     args = organization_id, containing(wanted.part)
     return await _TEAM_TOKENS.paged(tx, rest, order, args, page)
+
+
+async def find_of_teams(
+    tx: Transaction, organization_id: str, token_ids: Collection[str]
+) -> list[Token]:
+    """Those of the tokens that an organization's teams have, oldest first."""
+    rest = "WHERE teams.organization_id = $1 AND tokens.id IN {each $2}" + _ORDER
+    return await _TEAM_TOKENS.every(tx, rest, organization_id, each(token_ids))
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:

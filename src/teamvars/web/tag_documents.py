@@ -12,7 +12,6 @@ from teamvars.domain.tags import (
     NAME,
     VALUE,
     Binding,
-    IdsDraft,
     SaidBinding,
     SaidName,
     Tag,
@@ -236,12 +235,6 @@ def bindings_draft(document: object) -> TagsDraft:
     read = Reader(document)
     bindings = _read_bindings(read, read.data(list) or [])
     return TagsDraft(bindings=bindings, faults=read.faults)
-
-
-def ids_draft(document: object, type_: str) -> IdsDraft:
-    """The ids of a document that names resources of that type alone."""
-    read = Reader(document)
-    return IdsDraft(read.identifiers(read.data(list) or [], type_, MAX_ITEMS), read.faults)
 
 
 TAKES_NAMES = RequestBody(

@@ -16,6 +16,7 @@ from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.linked import ids_draft
 from teamvars.web.tag_documents import (
     BINDING,
     EFFECTIVE,
@@ -26,7 +27,6 @@ from teamvars.web.tag_documents import (
     TAKES_WORKSPACES,
     bindings_draft,
     effective_bindings,
-    ids_draft,
     names_draft,
 )
 

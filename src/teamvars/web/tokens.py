@@ -1,12 +1,14 @@
 """Authentication tokens as HCP Terraform's clients know them."""
 
 from collections.abc import Callable
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from teamvars.domain.pages import Paged
+from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
     MAX_DESCRIPTION_CHARACTERS,
@@ -22,6 +24,7 @@ from teamvars.domain.tokens import (
     Whose,
 )
 from teamvars.services.tokens import Tokens
+from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, choice_of, invalid, text_of
@@ -29,6 +32,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.linked import ids_draft
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
@@ -55,6 +59,20 @@ _CREATE = "Create a token, shown only once; a team's or organization's replaces 
 _PART = Parameter("q", "A part of the team's name.")
 _WAYS = [way for word in TokenOrder for way in (word.value, f"-{word.value}")]
 _SORT = Parameter("sort", "Oldest first unless given.", schema={"type": "string", "enum": _WAYS})
+
+
+class TokenIdentifier(Struct):
+    """A token by its id."""
+
+    type: Literal["authentication-tokens"]
+    id: str
+
+
+class TokenIdentifiersDocument(Struct):
+    """Tokens to revoke, all or none."""
+
+    data: Annotated[list[TokenIdentifier], Meta(max_length=MAX_ITEMS)]
+
 
 Asks = Callable[[Request], tuple[Whose]]
 
@@ -125,6 +143,9 @@ TOKEN = Resource[NewToken](
     },
 )
 NEW = TOKEN.new_body(attributes={"description": "for a robot"})
+_SEVERAL = RequestBody(
+    TokenIdentifiersDocument, {"data": [{"type": TOKEN.type, "id": IDS["token_id"]}]}
+)
 _WITHOUT_DESCRIPTION = replace(NEW, example={"data": {"type": TOKEN.type}})
 
 
@@ -167,6 +188,14 @@ def routes(tokens: Tokens) -> list[Route]:
             reads=(_PART, _SORT),
             name="listOrganizationTeamTokens",
             may_forbid=True,
+        ),
+        do.deletes(
+            _OF_TEAMS,
+            "Revoke tokens of an organization's teams, all or none.",
+            tokens.end_of_teams,
+            takes=_SEVERAL,
+            draft=partial(ids_draft, type_=TOKEN.type),
+            name="deleteOrganizationTeamTokens",
         ),
         do.lists(
             _OF_USER,

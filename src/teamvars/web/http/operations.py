@@ -28,6 +28,7 @@ class Operations(Generic[T]):
     is another thing, knowing what to include where something can be; work that has to know
     whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
     makes the id that a repeat is told in its place. Its document may have types `also`; None: none.
+    Where it takes something else than one such resource, `draft` reads that.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -97,8 +98,9 @@ class Operations(Generic[T]):
     def _changes(self, method: str, path: str, text: str, work: Work, **more: Any) -> Route:
         status, made = more.pop("status", 200), more.pop("made", None)
         asks, shows = more.pop("asks", _asks), more.pop("shows", _as_found)
-        draft = self._resource.new_draft if method == "POST" else self._resource.changed_draft
-        drafts = (partial(draft, also=more.pop("also", ())),) if "takes" in more else ()
+        known = self._resource.new_draft if method == "POST" else self._resource.changed_draft
+        draft = more.pop("draft", partial(known, also=more.pop("also", ())))
+        drafts = (draft,) if "takes" in more else ()
 
         def render(found: Any) -> Response:
             return Response(204) if status == 204 else self._response(status, shows(found))
