@@ -1,6 +1,7 @@
 """A server that hands out first and writes the receipt later, for controls."""
 
 import asyncio
+from itertools import cycle
 from typing import Any
 
 from teamvars import wiring
@@ -9,9 +10,10 @@ from teamvars.services import deliveries as services
 from teamvars.services.deliveries import Deliveries
 from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import AlteredHost
+from tests.support.patience import HANGS
 
-_SECONDS = 0.2
-"""How long it takes its time."""
+_SECONDS = cycle((0, HANGS))
+"""How long it takes its time: some receipts are there at once, and some when nobody waits."""
 
 
 class GenerousHost(AlteredHost):
@@ -26,7 +28,7 @@ def worker() -> ASGIApp:
 
     async def first(self: Any, caller: Any, workspace_id: str, draft: Any) -> Any:
         async def receipt() -> None:
-            await asyncio.sleep(_SECONDS)
+            await asyncio.sleep(next(_SECONDS))
             await deliver(self, caller, workspace_id, draft)
 
         bundle = await self._house.runner.look(

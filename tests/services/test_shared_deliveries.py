@@ -12,7 +12,7 @@ from teamvars.domain.deliveries import ReceiptSearch
 from teamvars.domain.pages import Page
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
-from tests.services.calls import caller
+from tests.services.calls import ON_POSTGRES, caller
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
 from tests.support.deployment import Deployment
@@ -142,11 +142,10 @@ async def test_a_part_that_shares_a_transaction_with_the_whole_does_not_forget_t
     assert await receipts(tenant, runner_id) == 2
 
 
+@ON_POSTGRES  # the one writer of SQLite everybody waits for
 async def test_a_delivery_waits_for_whoever_has_the_stream_of_its_runner(
-    tenant: Tenant, second_node: Deployment, store_url: str
+    tenant: Tenant, second_node: Deployment
 ) -> None:
-    if store_url.startswith("sqlite"):
-        pytest.skip("There is one writer, for whom everybody waits.")
     runner_id, job = await ready(tenant)
     token = await job.exchange()
     is_locked, is_over = asyncio.Event(), asyncio.Event()

@@ -3,13 +3,10 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from teamvars.storage.database import Transaction
-from tests.services.calls import Calls, caller, count
+from tests.services.calls import ON_POSTGRES, Calls, caller, count
 from tests.storage.stores import words
 
-ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 TEAMS = ("writers", "readers", "managers", "crew")
 
 

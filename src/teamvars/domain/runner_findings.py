@@ -156,7 +156,7 @@ def _rests_on_environment(runner: Runner) -> bool:
 
 
 def _named(some: Iterable[Examined]) -> str:
-    titles = [one.title for one in some]
+    titles = sorted(one.title for one in some)
     more = len(titles) - _MOST_NAMED
     named = ", ".join(titles[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"Runners ({len(titles)}: {named})"
