@@ -1,5 +1,6 @@
 """Teams and workspaces: many people at once, all or none, and each error says what to do."""
 
+import httpx
 import pytest
 
 from tests.cli.client.conftest import Service
@@ -123,3 +124,19 @@ def test_an_empty_team_is_told_as_such(desk: Desk) -> None:
     assert (told.out, "Nobody is in auditors yet." in told.err) == ("", True)
     assert "0 members" in desk.succeed("team", "list").out
     assert "1 member\n" in desk.succeed("team", "list").out
+
+
+def test_what_fills_an_empty_team_can_be_pasted(desk: Desk, service: Service) -> None:
+    (auditors,) = (
+        row["id"]
+        for row in desk.succeed("team", "list", "--json").json
+        if row["name"] == "auditors"
+    )
+    renamed = {"data": {"type": "teams", "id": auditors, "attributes": {"name": "ops/on call"}}}
+    token = {"Authorization": f"Bearer {service.tokens['alice']}"}
+    media = {"Content-Type": "application/vnd.api+json"}
+    path = f"{service.url}/api/v2/teams/{auditors}"
+    assert httpx.patch(path, json=renamed, headers=token | media).status_code == 200
+    desk.succeed("team", "remove", "ops/on call", "erin", "--yes")
+    told = desk.succeed("team", "members", "ops/on call")
+    assert "teamvars team add 'ops/on call' PERSON" in told.err

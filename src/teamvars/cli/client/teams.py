@@ -1,6 +1,7 @@
 """`team list`, `members`, `add`, `remove`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from teamvars.cli import asking
@@ -114,7 +115,7 @@ def members(api: Api, team: str) -> None:
     """
     found = _members(api, _team(api, team))
     cells = ((one.username, one.email or "-", one.status, one.user) for one in found)
-    said = f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON"
+    said = f"Nobody is in {team} yet. Add somebody: teamvars team add {quote(team)} PERSON"
     show([one._asdict() for one in found], cells, said=None if found else said)
 
 
