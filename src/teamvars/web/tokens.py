@@ -161,6 +161,39 @@ def routes(tokens: Tokens) -> list[Route]:
             "TeamToken",
             _WITHOUT_DESCRIPTION,
         ),
+        *_of_teams(tokens),
+        do.lists(
+            _OF_USER,
+            "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
+            tokens.list_of,
+            shows=_listed,
+            asks=_user,
+            name="listUserTokens",
+        ),
+        do.creates(
+            _OF_USER,
+            _CREATE,
+            tokens.make,
+            NEW,
+            asks=_user,
+            made=_id,
+            may_forbid=False,
+            name="createUserToken",
+        ),
+        do.reads(
+            _ONE,
+            "Read about a token; the token itself is not shown.",
+            tokens.show,
+            shows=_known,
+        ),
+        do.deletes(_ONE, "Revoke a token.", tokens.end, may_forbid=False),
+    ]
+
+
+def _of_teams(tokens: Tokens) -> list[Route]:
+    """Those with descriptions, and all of an organization's teams."""
+    do = Operations(TOKEN)
+    return [
         do.lists(
             _OF_TEAM_DESCRIBED,
             "List the tokens of a team, oldest first; the tokens themselves are not shown.",
@@ -197,31 +230,6 @@ def routes(tokens: Tokens) -> list[Route]:
             draft=partial(ids_draft, type_=TOKEN.type),
             name="deleteOrganizationTeamTokens",
         ),
-        do.lists(
-            _OF_USER,
-            "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
-            tokens.list_of,
-            shows=_listed,
-            asks=_user,
-            name="listUserTokens",
-        ),
-        do.creates(
-            _OF_USER,
-            _CREATE,
-            tokens.make,
-            NEW,
-            asks=_user,
-            made=_id,
-            may_forbid=False,
-            name="createUserToken",
-        ),
-        do.reads(
-            _ONE,
-            "Read about a token; the token itself is not shown.",
-            tokens.show,
-            shows=_known,
-        ),
-        do.deletes(_ONE, "Revoke a token.", tokens.end, may_forbid=False),
     ]
 
 
