@@ -6,6 +6,7 @@ from teamvars.domain.errors import Fault, invalid
 PREFIXES, PATTERNS = "trigger-prefixes", "trigger-patterns"
 OWN_MODE, OWN_POOL = "setting-overwrites/execution-mode", "setting-overwrites/agent-pool"
 
+NO_PROJECTS = "There are no projects here."
 _NO_RUNS = "Nothing runs here, so nothing would happen then."
 
 SETTINGS = Settings(
@@ -33,7 +34,7 @@ SETTINGS = Settings(
         "inherits-project-auto-destroy",
         False,
         "There are no projects.",
-        not_offered="There are no projects here.",
+        not_offered=NO_PROJECTS,
     ),
     Setting(
         "hyok-enabled",

@@ -9,7 +9,6 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.domain.access import Caller
 from teamvars.domain.client_settings import NO_AGENTS, Value
-from teamvars.domain.errors import Code
 from teamvars.domain.names import NAME
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
@@ -73,10 +72,7 @@ class _GivenOrganizationRelationships(
 
 def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     """Nothing: there is no agent pool that an organization could have."""
-    at = "/data/relationships"
-    pool = read.member(relationships, "default-agent-pool", dict, at, required=False)
-    if pool is not None and pool.get("data") is not None:
-        read.fault(Code.NOT_OFFERED, NO_AGENTS, f"{at}/default-agent-pool/data")
+    read.refuse_related(relationships, "default-agent-pool", NO_AGENTS)
     return {}
 
 

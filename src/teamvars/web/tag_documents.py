@@ -19,6 +19,7 @@ from teamvars.domain.tags import (
     bindings_of,
 )
 from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.workspace_settings import NO_PROJECTS
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.reader import Reader
@@ -96,9 +97,16 @@ class TaggedWorkspacesDocument(msgspec.Struct):
     data: Annotated[list[TaggedWorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
-class GivenWorkspaceRelationships(msgspec.Struct, rename="kebab"):
-    """The tags that a workspace is to have; other relationships are ignored."""
+class NoProject(msgspec.Struct):
+    """No project: there are none here."""
 
+    data: None
+
+
+class GivenWorkspaceRelationships(msgspec.Struct, rename="kebab"):
+    """The tags that a workspace is to have; others but a project are ignored."""
+
+    project: NoProject | UnsetType = UNSET
     tags: TagsDocument | UnsetType = UNSET
     tag_bindings: TagBindingsDocument | UnsetType = UNSET
 
@@ -173,6 +181,7 @@ def effective_bindings(view: WorkspaceView) -> list[Binding]:
 
 def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the relationships of a workspace say of its tags."""
+    read.refuse_related(relationships, "project", NO_PROJECTS)
     said = {}
     for name, items in ((_TAGS, _read_names), (_TAG_BINDINGS, _read_bindings)):
         at = f"/data/relationships/{name}"

@@ -139,6 +139,15 @@ class Reader:
             lambda name: f"{at}/{pointer_token(name)}",
         )
 
+    def refuse_related(
+        self, relationships: Mapping[str, Any] | None, name: str, detail: str
+    ) -> None:
+        """A relationship to what is not here; to nothing it may be."""
+        at = "/data/relationships"
+        relation = self.member(relationships, name, dict, at, required=False)
+        if relation is not None and relation.get("data") is not None:
+            self.fault(Code.NOT_OFFERED, detail, f"{at}/{name}/data")
+
     def choice(self, word: str | None, known: Mapping[str, T], text: str, at: str) -> T | None:
         """What a word stands for that was read there; None when it is at fault, or was.
 
