@@ -47,8 +47,8 @@ from teamvars.domain.token_limits import latest_end
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
-    LIMITED,
     MAX_LIVE_TOKENS,
+    ORGANIZATION_END,
     OWN_END,
     DescribedOfTeam,
     HashedToken,
@@ -92,7 +92,7 @@ def create(
         raise Refusal(NO_SUCH_EXPIRY.filled(rule=EXPIRY_RULE))
     latest = _limited_end(found, owner, _organization_named(found, named))
     if latest is not None and (expires_at is None or expires_at > latest):
-        raise Refusal(Fault(Code.INVALID_VALUE, ends_by(LIMITED, latest)))
+        raise Refusal(Fault(Code.INVALID_VALUE, ends_by(ORGANIZATION_END, latest)))
     refuse_all(_surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
     return created(found, token, fresh)
@@ -107,7 +107,7 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
     """
     owner = managed(found, whose)
     is_one = isinstance(whose, OfOrganization | OfTeam)
-    latest, why = _limited_end(found, owner, _organization_of(found, whose)), LIMITED
+    latest, why = _limited_end(found, owner, _organization_of(found, whose)), ORGANIZATION_END
     if owner.kind == "user":
         latest, why = _own_end(found), OWN_END
     surplus = [] if is_one else _surplus(found, owner)

@@ -23,7 +23,9 @@ MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
 
 OWN_END = "Your token expires at {}, and tokens that you make with it expire no later."
-LIMITED = "The organization limits how long such a token lives: now it ends at {} at the latest."
+ORGANIZATION_END = (
+    "The organization limits how long such a token lives: now it ends at {} at the latest."
+)
 DAY = 86_400_000_000
 UNUSED_AFTER = 90 * DAY
 """A token that nobody has used for so long is probably forgotten; in µs."""
