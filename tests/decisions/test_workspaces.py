@@ -24,6 +24,7 @@ from teamvars.decisions.workspaces import (
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Right, Visibility
+from teamvars.domain.workspace_settings import OWN_MODE
 from teamvars.domain.workspaces import (
     ExecutionMode,
     WorkspaceDetails,
@@ -45,7 +46,7 @@ from tests.decisions.directory import (
 )
 
 RECORD = WorkspaceRecord(NETWORK)
-MADE = replace(RECORD, settings=WorkspaceDraft().new_settings())
+MADE = replace(RECORD, settings=WorkspaceDraft().new_settings(ExecutionMode.REMOTE))
 
 
 def seen(
@@ -135,9 +136,11 @@ def test_anothers_lock_is_forced_by_owners_alone_and_stays_otherwise() -> None:
 
 
 def test_clients_that_run_by_themselves_lock_nothing_and_find_no_empty_state() -> None:
-    local = found(seen(Level.WRITE, execution_mode=ExecutionMode.LOCAL))
-    assert refused(lock, local, "ws-1") == ["not_offered"]
-    assert refused(ask_for_state, local, "ws-1") == ["not_offered"]
+    owned = seen(Level.WRITE, own_mode=ExecutionMode.LOCAL)
+    by_default: Any = {"others": {OWN_MODE: False}, "default_mode": ExecutionMode.LOCAL}
+    for local in (found(owned), found(seen(Level.WRITE, **by_default))):
+        assert refused(lock, local, "ws-1") == ["not_offered"]
+        assert refused(ask_for_state, local, "ws-1") == ["not_offered"]
     assert refused(ask_for_state, found(seen(Level.WRITE)), "ws-1") == ["not_found"]
 
 

@@ -6,10 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Value, Values
 from teamvars.domain.errors import Code
-from teamvars.domain.workspace_settings import PATTERNS, PREFIXES, SETTINGS, changed, faults
+from teamvars.domain.workspace_settings import (
+    OWN_MODE,
+    PATTERNS,
+    PREFIXES,
+    SETTINGS,
+    changed,
+    faults,
+)
 from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft, WorkspaceSettings
 
 KEPT = [one for one in SETTINGS.by_name.values() if not one.not_offered]
@@ -90,21 +98,43 @@ def test_a_value_that_breaks_a_rule_is_named(name: str, value: Value, at: str) -
         ({"operations": False}, "local", True),
         ({"operations": True}, "remote", True),
         ({"execution_mode": "remote", "operations": True}, "remote", True),
-        (
-            {"execution_mode": "local", "settings": {"setting-overwrites/execution-mode": False}},
-            "local",
-            False,
-        ),
+        ({"execution_mode": "remote", "settings": {OWN_MODE: False}}, "remote", False),
     ],
 )
 def test_who_names_a_mode_has_it_as_the_workspaces_own(
     draft: dict[str, Any], mode: str, is_own: bool
 ) -> None:
     made = WorkspaceDraft(**draft)
-    assert made.all_faults() == []
-    settings = made.new_settings()
-    assert settings.execution_mode is ExecutionMode(mode)
-    assert settings.value("setting-overwrites/execution-mode") is is_own
+    assert made.all_faults() == made.mode_faults(ExecutionMode.REMOTE) == []
+    settings = made.new_settings(ExecutionMode.REMOTE)
+    assert settings.mode is ExecutionMode(mode)
+    assert settings.value(OWN_MODE) is is_own
+
+
+drafts = st.builds(
+    WorkspaceDraft,
+    execution_mode=st.sampled_from([None, "remote", "local"]),
+    settings=st.sampled_from([{}, {OWN_MODE: True}, {OWN_MODE: False}, {"auto-apply": True}]),
+)
+modes = st.sampled_from([ExecutionMode.REMOTE, ExecutionMode.LOCAL])
+
+
+@given(drafts=st.lists(drafts, max_size=4), default=modes, later=modes)
+def test_a_mode_is_the_one_that_was_named_or_else_the_default_of_that_moment(
+    drafts: list[WorkspaceDraft], default: ExecutionMode, later: ExecutionMode
+) -> None:
+    settings = WorkspaceDraft().new_settings(default)
+    for draft in drafts:
+        if draft.mode_faults(default):
+            assert draft.settings[OWN_MODE] is False
+            assert draft.execution_mode not in (None, default)
+            continue
+        was, settings = settings.mode, draft.applied_to(settings)
+        expected = draft.execution_mode or (was if settings.value(OWN_MODE) else default)
+        assert settings.mode == expected
+    moved = replace(settings, default_mode=later)
+    assert moved.mode is (settings.mode if settings.value(OWN_MODE) else later)
+    assert WorkspaceDraft().applied_to(moved) == moved
 
 
 @pytest.mark.parametrize(
@@ -114,10 +144,22 @@ def test_who_names_a_mode_has_it_as_the_workspaces_own(
         ({"execution_mode": "magic"}, Code.INVALID_VALUE, "execution-mode"),
         ({"execution_mode": "local", "operations": True}, Code.INVALID_VALUE, "operations"),
         ({"execution_mode": "remote", "operations": False}, Code.INVALID_VALUE, "operations"),
+        (
+            {"execution_mode": "magic", "settings": {OWN_MODE: False}},
+            Code.INVALID_VALUE,
+            "execution-mode",
+        ),
+        (
+            {"execution_mode": "remote", "settings": {OWN_MODE: False}},
+            Code.INVALID_VALUE,
+            "execution-mode",
+        ),
+        ({"operations": True, "settings": {OWN_MODE: False}}, Code.INVALID_VALUE, "operations"),
     ],
 )
 def test_a_mode_that_is_none_here_or_contradicts_itself_is_refused(
     draft: dict[str, Any], code: Code, at: str
 ) -> None:
-    (fault,) = WorkspaceDraft(**draft).all_faults()
+    said = WorkspaceDraft(**draft)
+    (fault,) = [*said.all_faults(), *said.mode_faults(ExecutionMode.LOCAL)]
     assert (fault.code, fault.pointer) == (code, f"/data/attributes/{at}")

@@ -39,6 +39,7 @@ from teamvars.domain.workspaces import (
     WorkspaceDetails,
     WorkspaceDraft,
     WorkspaceRecord,
+    default_mode,
 )
 
 
@@ -81,10 +82,11 @@ def create(
     granted.require(Right.MANAGE_WORKSPACES)
     owner = granted.organization
     draft = replace(draft, tags=named(found, owner.id, draft.tags))
-    refuse_all(draft.all_faults())
+    mode = default_mode(owner.settings)
+    refuse_all([*draft.all_faults(), *draft.mode_faults(mode)])
     tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
     refuse_all(surplus(Tags(), tags))
-    details = WorkspaceDetails(draft.new_settings(), None, found.now, (), 0, tags)
+    details = WorkspaceDetails(draft.new_settings(mode), None, found.now, (), 0, tags)
     view = WorkspaceView(
         Workspace(id_, draft.name or "", owner.id, owner.name), details, granted.everywhere
     )
@@ -98,8 +100,10 @@ def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[Wo
     """
     before = permitted(found, address, Permission.MANAGE_WORKSPACE)
     draft = replace(draft, tags=named(found, before.workspace.organization_id, draft.tags))
-    refuse_all([*draft.all_faults(), *draft.conflicts(before.workspace)])
-    settings = draft.applied_to(before.details.settings)
+    former = before.details.settings
+    faults = [*draft.all_faults(), *draft.mode_faults(former.default_mode)]
+    refuse_all([*faults, *draft.conflicts(before.workspace)])
+    settings = draft.applied_to(former)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
     refuse_all(surplus(before.details.tags, tags))
     after = replace(
@@ -232,7 +236,7 @@ def _retagged(workspace: Workspace, before: Tags, after: Tags) -> list[Write]:
 
 def _require_no_work(seen: WorkspaceView) -> None:
     """Refuses clients that run by themselves in this workspace."""
-    if seen.details.settings.execution_mode is ExecutionMode.LOCAL:
+    if seen.details.settings.mode is ExecutionMode.LOCAL:
         raise _no_state(seen)
 
 
@@ -289,6 +293,6 @@ def _noted(found: Found, workspace: Workspace, verb: str, more: Mapping[str, obj
 def _settings(record: WorkspaceRecord) -> dict[str, object]:
     return {
         "name": record.workspace.name,
-        "execution-mode": record.settings.execution_mode.value,
+        "execution-mode": record.settings.mode.value,
         "terraform-version": record.settings.terraform_version,
     }

@@ -49,6 +49,10 @@ class Setting(msgspec.Struct, frozen=True):
         """What a create means that does not name it."""
         return self.default if self.new is None else self.new
 
+    def may_be(self, value: object) -> bool:
+        """Whether that is of the setting's type, and one of its words where it has some."""
+        return type(value) is type(self.default) and (not self.words or value in self.words)
+
     def faults(self, value: Any) -> list[Fault]:
         """What is wrong with a value of the setting's type."""
         if self.not_offered:
@@ -114,5 +118,4 @@ class Settings:
         """Those members of a JSON object that are values of settings."""
         values = ((name, one) for name, one in members.items() if name in self.by_name)
         read = {name: tuple(one) if isinstance(one, list) else one for name, one in values}
-        kinds = {name: type(self.by_name[name].default) for name in read}
-        return {name: value for name, value in read.items() if type(value) is kinds[name]}
+        return {name: value for name, value in read.items() if self.by_name[name].may_be(value)}

@@ -6,11 +6,13 @@ _NO_SESSIONS = "Nobody signs in here: tokens have an end of their own, and there
 _NO_SECOND_FACTOR = "Nobody signs in with a password here, and so with no second factor either."
 _NO_KEYS = "An organization has no key of its own here."
 
+DEFAULT_MODE = "default-execution-mode"
+
 SETTINGS = Settings(
     Setting(
-        "default-execution-mode",
+        DEFAULT_MODE,
         "remote",
-        "Where clients of new workspaces run; workspaces say it themselves.",
+        "Where clients of workspaces run that have no mode of their own.",
         words={"remote": "", "local": "", "agent": NO_AGENTS},
     ),
     Setting(

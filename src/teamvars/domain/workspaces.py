@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain import workspace_settings
+from teamvars.domain import organization_settings, workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
 from teamvars.domain.names import name_faults
@@ -49,15 +49,28 @@ class ExecutionMode(StrEnum):
     AGENT = "agent"
 
 
+def default_mode(of_organization: Values) -> ExecutionMode:
+    """The mode of the workspaces of an organization with these settings that have none."""
+    settings = organization_settings.SETTINGS
+    return ExecutionMode(str(settings.value(of_organization, organization_settings.DEFAULT_MODE)))
+
+
 class WorkspaceSettings(msgspec.Struct, frozen=True):
     """What owners set for the clients of a workspace, besides its name.
 
-    `others` are those of `SETTINGS` that are no defaults, by name.
+    `own_mode` counts where the setting `OWN_MODE` says so, and else the `default_mode`, which is
+    that of its organization. `others` are those of `SETTINGS` that are no defaults, by name.
     """
 
-    execution_mode: ExecutionMode = ExecutionMode.REMOTE
+    own_mode: ExecutionMode = ExecutionMode.REMOTE
     terraform_version: str = "latest"
     others: Values = {}
+    default_mode: ExecutionMode = ExecutionMode.REMOTE
+
+    @property
+    def mode(self) -> ExecutionMode:
+        """Where its clients are told to run."""
+        return self.own_mode if self.value(OWN_MODE) else self.default_mode
 
     def value(self, name: str) -> Value:
         """One of the others."""
@@ -135,19 +148,35 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         is_other = self.id not in (None, workspace.id)
         return [OTHER_ID.filled(what="workspace")] if is_other else []
 
-    def new_settings(self) -> WorkspaceSettings:
-        """The settings of a workspace that a draft without faults makes."""
-        return self.applied_to(WorkspaceSettings(others=SETTINGS.of_new()))
+    def mode_faults(self, default: ExecutionMode) -> list[Fault]:
+        """A fault when it names a mode, and says that the default counts, which is another.
+
+        Of a mode that is none it says nothing.
+        """
+        if self.settings.get(OWN_MODE, True) or self.execution_mode not in (None, *ExecutionMode):
+            return []
+        if self._mode() in (None, default):
+            return []
+        detail = f"By 'setting-overwrites' the mode is the default, which is '{default.value}'."
+        return [invalid("execution-mode" if self.execution_mode else "operations", detail)]
+
+    def new_settings(self, default: ExecutionMode) -> WorkspaceSettings:
+        """The settings of a workspace that a draft without faults makes, where that is the default
+        mode.
+        """
+        return self.applied_to(WorkspaceSettings(others=SETTINGS.of_new(), default_mode=default))
 
     def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """The settings as a draft without faults makes them.
 
-        Whoever names a mode has it as the workspace's own, unless they say otherwise.
+        Whoever names a mode has it as the workspace's own, unless they say otherwise; one that
+        becomes its own without being named is the one that counted so far.
         """
         said, mode = self.settings, self._mode()
         if mode is not None:
             said = {OWN_MODE: True, OWN_POOL: True, **said}
-            settings = replace(settings, execution_mode=mode)
+        if said.get(OWN_MODE):
+            settings = replace(settings, own_mode=mode or settings.mode)
         if self.terraform_version is not None:
             settings = replace(settings, terraform_version=self.terraform_version)
         return replace(settings, others=workspace_settings.changed(settings.others, said))

@@ -136,7 +136,8 @@ TABLES: Mapping[type[Record], Table] = {
         "workspaces",
         _columns(
             "workspace.id workspace.organization_id workspace.name workspace.name_folded "
-            "settings.execution_mode settings.terraform_version locked_by",
+            "settings.terraform_version locked_by",
+            execution_mode=lambda record: record.settings.own_mode,
             settings=lambda record: to_column(record.settings.others),
         ),
         is_dated=True,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from teamvars.domain import organization_settings
 from teamvars.domain.access import Level
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -15,6 +16,7 @@ from teamvars.domain.workspaces import (
     WorkspaceRecord,
     WorkspaceSearch,
     WorkspaceSettings,
+    default_mode,
 )
 from teamvars.storage import tags
 from teamvars.storage.client_settings import from_column
@@ -107,7 +109,7 @@ async def find_records(
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, "
         "workspaces.execution_mode, workspaces.terraform_version, workspaces.settings, "
-        "workspaces.locked_by "
+        "organizations.settings, workspaces.locked_by "
         "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
         "WHERE workspaces.organization_id = $1 AND workspaces.id IN {each $2} "
         "ORDER BY workspaces.id",
@@ -117,7 +119,7 @@ async def find_records(
     tagged = await tags.of_workspaces(tx, workspace_ids)
     return [
         WorkspaceRecord(
-            Workspace(*row[:4]), _settings(row[0], *row[4:7]), row[7], tagged.get(row[0], Tags())
+            Workspace(*row[:4]), _settings(row[0], *row[4:8]), row[8], tagged.get(row[0], Tags())
         )
         for row in rows
     ]
@@ -145,25 +147,28 @@ async def find_details(
     tagged = await tags.of_workspaces(tx, workspace_ids)
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
-        "workspaces.settings, workspaces.locked_by, workspaces.created_at, "
-        "CAST(streams.variables AS BIGINT) "
+        "workspaces.settings, organizations.settings, workspaces.locked_by, "
+        "workspaces.created_at, CAST(streams.variables AS BIGINT) "
         "FROM workspaces JOIN streams ON streams.id = workspaces.id "
+        "JOIN organizations ON organizations.id = workspaces.organization_id "
         "WHERE workspaces.id IN {each $1}",
         ids,
     )
     return {
         id_: WorkspaceDetails(
-            _settings(id_, mode, version, others),
+            _settings(id_, mode, version, others, owners),
             locked_by,
             created_at,
             variables[id_],
             count,
             tagged.get(id_, Tags()),
         )
-        for id_, mode, version, others, locked_by, created_at, count in rows
+        for id_, mode, version, others, owners, locked_by, created_at, count in rows
     }
 
 
-def _settings(id_: str, mode: str, version: str, others: str) -> WorkspaceSettings:
+def _settings(id_: str, mode: str, version: str, others: str, owners: str) -> WorkspaceSettings:
+    """What is stored of a workspace's settings, and of those of its organization."""
     values = from_column(SETTINGS, id_, others)
-    return WorkspaceSettings(ExecutionMode(mode), version, values)
+    whole = from_column(organization_settings.SETTINGS, f"organization of {id_}", owners)
+    return WorkspaceSettings(ExecutionMode(mode), version, values, default_mode(whole))

@@ -70,7 +70,7 @@ _UNLOCK = "Unlock a workspace; what another has locked only who manages it may f
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
 _DEFAULTS = WorkspaceSettings()
 _MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
-_MODE = Meta(description="Where clients run; nothing runs here, whichever it is.")
+_MODE = Meta(description="Where clients run; the organization's default unless it says one.")
 _OPERATIONS = Meta(description="Instead of a mode: true is remote, and false is local.")
 _TAG_NAMES = Meta(max_length=MAX_TAGS, description="In the place of the names there are.")
 _VERSION = Meta(
@@ -205,14 +205,13 @@ WORKSPACE = Resource[WorkspaceView](
         Attribute(
             "execution-mode",
             ExecutionMode,
-            lambda one: one.details.settings.execution_mode,
+            lambda one: one.details.settings.mode,
             given=one_of(_MODES, _MODE),
-            new=_DEFAULTS.execution_mode,
         ),
         Attribute(
             "operations",
             bool,
-            lambda one: one.details.settings.execution_mode is not ExecutionMode.LOCAL,
+            lambda one: one.details.settings.mode is not ExecutionMode.LOCAL,
             given=Annotated[bool, _OPERATIONS],
         ),
         Attribute(
