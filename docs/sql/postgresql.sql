@@ -820,9 +820,8 @@ SELECT streams.head, variables.id, workspace_id,
     variables.value_bytes, sealed_value
 FROM streams
 LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = (
-    SELECT workspace_id FROM runner_tokens
-    WHERE hash = $2 AND workspace_id = $1 AND expires_at > $3
+WHERE streams.id = $1 AND streams.id = (
+    SELECT workspace_id FROM runner_tokens WHERE hash = $2 AND expires_at > $3
 )
 ORDER BY key, category;
 
@@ -860,7 +859,7 @@ LEFT JOIN LATERAL (
     SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
     FOR UPDATE OF held SKIP LOCKED
 ) AS held ON TRUE
-WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id = lookup.workspace_id;
+WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id || '' = lookup.workspace_id;
 
 
 -- #29

@@ -568,9 +568,8 @@ SELECT streams.head, variables.id, workspace_id,
     variables.value_bytes, sealed_value
 FROM streams
 LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = (
-    SELECT workspace_id FROM runner_tokens
-    WHERE hash = ?2 AND workspace_id = ?1 AND expires_at > ?3
+WHERE streams.id = ?1 AND streams.id = (
+    SELECT workspace_id FROM runner_tokens WHERE hash = ?2 AND expires_at > ?3
 )
 ORDER BY key, category;
 
@@ -602,7 +601,7 @@ JOIN streams AS its ON its.id = workspaces.id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id = ?3;
+WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
 -- #28: runners.py, DELIVERED

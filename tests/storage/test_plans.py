@@ -15,7 +15,7 @@ import pytest
 from teamvars import wiring
 from teamvars.protocol import encoded
 from teamvars.services import audit_pages
-from teamvars.storage import access_by_name, access_statements, runners
+from teamvars.storage import access_by_name, access_statements, runners, variables
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -519,6 +519,28 @@ async def test_while_serving_no_access_statement_goes_through_a_table_however_sm
             found = await serving.write(plans)
     assert "Index Scan" in found
     assert "Seq Scan" not in found
+
+
+async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_statistics(
+    postgres: Postgres,
+) -> None:
+    """Else each delivery goes through all tokens that its workspace had within the hour."""
+
+    async def plans(tx: Transaction) -> list[str]:
+        seen: dict[str, Statement] = {}
+        asking = Listening(tx, seen, has_many=True)
+        await asking.lock_each(runners.HANDED, [(b"hash", 0, "id")])
+        await variables.sealed_for_job(asking, "id", b"hash", 0)
+        explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in seen.values()]
+        return ["\n".join(str(row[0]) for row in rows) for rows in explained]
+
+    with fresh_postgres(postgres) as url:
+        async with open_deployment(url) as deployment:
+            await build_tenant(deployment)
+        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
+            found = await serving.write(plans)
+    used = [re.findall(r"runner_tokens_\w+", plan) for plan in found]
+    assert used.count(["runner_tokens_pkey"]) == len(used) >= 2
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,8 @@ ORDER BY key, category
 # The same for whoever has the token of a job, $2 its hash, at the time $3.
 _SEALED_FOR_JOB = _ALL_SEALED.replace(
     "WHERE streams.id = $1",
-    """WHERE streams.id = (
-    SELECT workspace_id FROM runner_tokens
-    WHERE hash = $2 AND workspace_id = $1 AND expires_at > $3
+    """WHERE streams.id = $1 AND streams.id = (
+    SELECT workspace_id FROM runner_tokens WHERE hash = $2 AND expires_at > $3
 )""",
 )
 
