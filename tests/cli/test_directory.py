@@ -265,6 +265,7 @@ def test_a_file_that_is_not_there_or_no_yaml_is_invalid(served_host: ServedHost)
         ("organizations:\n  - name: a\n    members: {alice: active, ALICE: invited}\n", [3]),
         ("organizations:\n  - {name: a, workspaces: {w: read}}\n", [2]),
         ("organizations:\n  - {name: a, workspaces: [w/w]}\n", [2]),
+        ("organizations:\n- name: a\n  workspaces:\n  - w\n  - {name: W}\n", [5]),
         ("organizations:\n  - {name: a, team: []}\n", [2]),
         ("organizations:\n- name: a\n  teams:\n  - {name: owners, workspaces: {w: read}}\n", [4]),
         ("organizations:\n  - name: a\n    teams:\n    - {name: t, workspaces: {w: admin}}\n", [4]),
@@ -395,6 +396,50 @@ def test_what_cannot_be_said_of_a_former_name_is_a_fault(
 ) -> None:
     (told,) = faults_of(tmp_path, f"organizations: [{organization}]")
     assert told.startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("tags", "fault"),
+    [
+        ("tag-names: eu", "this must be a list"),
+        ("tag-names: [eu, -eu]", "A tag is 1 to 255 letters"),
+        ("tag-names: [{eu: 1}]", "A tag is 1 to 255 letters"),
+        ("tag-bindings: [eu]", "this must be a mapping"),
+        ("tag-bindings: {'a,b': c}", "A key is 1 to 128 letters"),
+        ("tag-bindings: {a: 'b,c'}", "A value is at most 256 letters"),
+        ("tag-bindings: {a: b, a: c}", "a is given twice"),
+        ("tags: [eu]", "unknown key 'tags'"),
+    ],
+)
+def test_what_no_tag_may_be_is_a_fault(tmp_path: Path, tags: str, fault: str) -> None:
+    text = f"organizations:\n  - name: a\n    workspaces:\n      - {{name: w, {tags}}}\n"
+    (told,) = faults_of(tmp_path, text)
+    assert told.startswith(f"4: {fault}")
+
+
+def test_tags_are_applied_and_exported_as_they_are_written(served_host: ServedHost) -> None:
+    tagged = (
+        "{name: network, tag-names: [EU, prod], tag-bindings: {region: 7, Region: us-1, note: }}"
+    )
+    text = DIRECTORY.replace("workspaces: [network, payments]", f"workspaces: [{tagged}, payments]")
+    assert text != DIRECTORY
+    assert apply(served_host, text).out == "change the tags of workspace acme/network\n"
+    exported = served_host.host.succeed("directory", "export").out
+    (acme,) = yaml.safe_load(exported)["organizations"]
+    assert acme["workspaces"] == [
+        {
+            "name": "network",
+            "tag-names": ["eu", "prod"],
+            "tag-bindings": {"Region": "us-1", "note": "", "region": "7"},
+        },
+        "payments",
+    ]
+    for again in (exported, text, DIRECTORY):
+        assert apply(served_host, again, "--dry-run").code == 0
+    without = text.replace("[EU, prod]", "[]").replace("{region: 7, Region: us-1, note: }", "{}")
+    assert apply(served_host, without).out == "change the tags of workspace acme/network\n"
+    assert apply(served_host, DIRECTORY, "--dry-run").code == 0
+    assert served_host.host.succeed("directory", "export").out != exported
 
 
 def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(

@@ -1,5 +1,6 @@
 """`directory apply`: a file says what there is, exactly where it says so, and nothing else."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,10 +9,14 @@ from teamvars.decisions.invitations import Asked
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
+    TagsEntry,
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.memberships import Status
+from teamvars.domain.names import Origin
+from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagChange, TagsDraft
 from teamvars.domain.team_access import AccessType, GrantDraft
 from teamvars.domain.teams import Visibility
 from teamvars.services.directory_files.files import Options
@@ -43,6 +48,7 @@ def whole(calls: Calls, **changes: Any) -> Directory:
         "members": {anna: ACTIVE, ben: INVITED},
         "workspaces": ("network", "Payments"),
         "teams": teams,
+        "tags": {"network": TagsEntry(("eu",), {"Region": "eu", "region": ""})},
     }
     users = (UserEntry(anna, f"{anna}@example.com", True), UserEntry(ben))
     return Directory(users, (OrganizationEntry(**{**entry, **changes}),))
@@ -248,6 +254,8 @@ async def test_what_is_exported_changes_nothing_when_it_is_applied_and_tells_wha
     place = tenant.teams["crew"], tenant.workspaces["payments"]
     draft = GrantDraft(team_id=place[0], workspace_id=place[1], access=AccessType.ADMIN)
     await services.grants.create(caller(tenant, "owner"), draft)
+    tags = TagsDraft((SaidName("Live", ""),), (SaidBinding("region", "eu", ""),))
+    await services.tags.change(caller(tenant, "owner"), place[1], tags, TagChange.ADD)
     (disabled,) = own_calls.named("disabled")
     exported = every = await services.directory.export([])
     for names in ([], [tenant.organization]):
@@ -260,8 +268,79 @@ async def test_what_is_exported_changes_nothing_when_it_is_applied_and_tells_wha
         assert f"User {disabled} is disabled" in told
         assert f"Team {tenant.organization}/crew has grants" in told
         assert "(payments: admin)" in told
+    (entry,) = exported.directory.organizations
+    assert entry.tags == {"payments": TagsEntry(("live",), {"region": "eu"})}
     usernames = {user.username for user in exported.directory.users}
     (outsider,) = own_calls.named("outsider")
     assert outsider in {user.username for user in every.directory.users} - usernames
     assert {name for one in exported.directory.organizations for name in one.members} >= usernames
     assert len(every.directory.organizations) == 2
+
+
+async def test_tags_are_exact_where_the_file_names_them_and_stay_where_it_does_not(
+    calls: Calls,
+) -> None:
+    name, spaces = calls.tenant.organization, ("network", "payments")
+
+    async def tagged(**tags: TagsEntry) -> tuple[tuple[str, ...], Mapping[str, TagsEntry]]:
+        entry = OrganizationEntry(name, workspaces=spaces, tags=tags)
+        file = Directory(organizations=(entry,))
+        told = await apply(calls, file, Options(dry_run=True))
+        assert await apply(calls, file) == told
+        assert await apply(calls, file) == ()
+        exported = await calls.services.directory.export([name])
+        return told, exported.directory.organizations[0].tags
+
+    names, bindings = TagsEntry(("b", "A")), TagsEntry(None, {"k": "v"})
+    told, seen = await tagged(network=names, payments=bindings)
+    assert len(told) == 2
+    assert seen == {"network": TagsEntry(("a", "b")), "payments": bindings}
+    told, seen = await tagged(network=bindings, payments=TagsEntry((), {"K": "w"}))
+    assert seen == {
+        "network": TagsEntry(("a", "b"), {"k": "v"}),
+        "payments": TagsEntry(None, {"K": "w"}),
+    }
+    assert (await tagged())[1] == seen
+    told, seen = await tagged(network=TagsEntry((), {}))
+    assert told == (f"change the tags of workspace {name}/network",)
+    assert seen.keys() == {"payments"}
+    events = await calls.tenant.call(
+        "owner", "GET", f"/workspaces/{calls.tenant.workspaces['network']}/audit-events"
+    )
+    changed = events.json()["data"][0]["attributes"]["details"]["changed"]
+    assert changed == ["tag-bindings", "tag-names"]
+    assert await calls.tenant.deployment.audit_holds()
+
+
+async def test_a_workspace_gets_another_name_and_tags_at_once(calls: Calls) -> None:
+    organization = calls.tenant.organization
+    file = OrganizationEntry(
+        organization,
+        workspaces=("net",),
+        origins={"net": Origin("network")},
+        tags={"net": TagsEntry(("eu",))},
+    )
+    told = await apply(calls, Directory(organizations=(file,)))
+    assert told == (
+        f"rename workspace {organization}/network to net",
+        f"change the tags of workspace {organization}/net",
+    )
+    assert await apply(calls, Directory(organizations=(file,))) == ()
+    shown = await calls.tenant.call("owner", "GET", f"/organizations/{organization}/workspaces/net")
+    assert shown.json()["data"]["id"] == calls.tenant.workspaces["network"]
+    assert shown.json()["data"]["attributes"]["tag-names"] == ["eu"]
+    assert await calls.tenant.deployment.audit_holds()
+
+
+async def test_a_workspace_with_too_many_tags_is_refused_at_its_line(calls: Calls) -> None:
+    names = tuple(f"t{number}" for number in range(MAX_TAGS))
+    entry: dict[str, Any] = {"name": calls.tenant.organization, "workspaces": ("network", "made")}
+    places = {"network": "f:2", "made": "f:3"}
+    tags = {one: TagsEntry(names, {"k": "v"}) for one in places}
+    file = Directory(organizations=(OrganizationEntry(**entry, tags=tags, workspace_at=places),))
+    with pytest.raises(Refusal) as raised:
+        await apply(calls, file)
+    assert [(fault.code, fault.detail[:4]) for fault in raised.value.faults] == [
+        (Code.TOO_MANY_ITEMS, "f:2:"),
+        (Code.TOO_MANY_ITEMS, "f:3:"),
+    ]

@@ -11,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from teamvars.domain.memberships import Status
-from teamvars.domain.names import Origin
+from teamvars.domain.names import Origin, fold
+from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Right, Rights, Visibility
 
@@ -82,10 +83,25 @@ class RunnerEntry(msgspec.Struct, frozen=True):
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
+class TagsEntry(msgspec.Struct, frozen=True):
+    """The tags of a workspace the file names. Both are exact when they are present."""
+
+    tag_names: tuple[str, ...] | None = None
+    tag_bindings: Mapping[str, str] | None = None
+
+    def applied_to(self, tags: Tags) -> Tags:
+        """The tags of a workspace that has these, once the file is applied."""
+        names, bindings = self.tag_names, self.tag_bindings
+        return Tags(
+            tags.names if names is None else tuple(sorted(set(map(fold, names)))),
+            tags.bindings if bindings is None else dict(sorted(bindings.items())),
+        )
+
+
 class OrganizationEntry(msgspec.Struct, frozen=True):
     """An organization the file names; `members` adds and changes status, and removes nobody.
 
-    `origins` are of those of its workspaces of which the file says more than the name.
+    `origins` and `tags` are of those of its workspaces of which the file says more than the name.
     """
 
     name: str
@@ -98,6 +114,7 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     origin: Origin = Origin()
     origins: Mapping[str, Origin] = msgspec.field(default_factory=dict)
+    tags: Mapping[str, TagsEntry] = msgspec.field(default_factory=dict)
 
 
 class Directory(msgspec.Struct, frozen=True):

@@ -12,11 +12,13 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from teamvars.cli.exits import INVALID, Failure
+from teamvars.domain import tags
 from teamvars.domain.directory import (
     FILE_ACCESS,
     Directory,
     OrganizationEntry,
     RunnerEntry,
+    TagsEntry,
     TeamEntry,
     UserEntry,
 )
@@ -45,6 +47,7 @@ _TEAM_KEYS = (
     "members",
     "workspaces",
 )
+_TAG_KEYS = "tag-names", "tag-bindings"
 _MOST_DIGITS = 9
 _RUNNER_KEYS = (
     "name",
@@ -69,7 +72,8 @@ def document(directory: Directory) -> dict[str, Any]:
         ],
         "organizations": [
             {
-                **_said(entry, "name", "members", "workspaces"),
+                **_said(entry, "name", "members"),
+                "workspaces": [_workspace(name, entry.tags.get(name)) for name in entry.workspaces],
                 "teams": [_said(team, *_TEAM_KEYS) for team in entry.teams],
                 **({"runners": [*map(_runner, entry.runners)]} if entry.runners else {}),
             }
@@ -78,15 +82,18 @@ def document(directory: Directory) -> dict[str, Any]:
     }
 
 
+def _workspace(name: str, tags: TagsEntry | None) -> str | dict[str, Any]:
+    """Its name alone, unless more is to be said."""
+    return name if tags is None else {"name": name, **_said(tags, *_TAG_KEYS)}
+
+
 def _runner(entry: RunnerEntry) -> dict[str, Any]:
     ends = moment(entry.expired_at)
     written = None if ends is None else ends.replace(tzinfo=None).isoformat() + "Z"
     return {**_said(entry, *_RUNNER_KEYS), **({"expired-at": written} if written else {})}
 
 
-def _said(
-    entry: UserEntry | OrganizationEntry | TeamEntry | RunnerEntry, *keys: str
-) -> dict[str, Any]:
+def _said(entry: msgspec.Struct, *keys: str) -> dict[str, Any]:
     """What an entry says under these keys; those of which it does not speak are left out."""
     plain = msgspec.json.decode(msgspec.json.encode(entry))
     return {key: found for key in keys if (found := plain[_field(key)]) is not None}
@@ -138,10 +145,11 @@ Read = Callable[[Node], Any]
 
 
 class _Workspace(NamedTuple):
-    """A workspace that the file names, how it came by its name, and where that stands."""
+    """A workspace that the file names, how it came by its name, its tags, and where it stands."""
 
     name: str
     origin: Origin
+    tags: TagsEntry
     at: str
 
 
@@ -169,9 +177,15 @@ class _Reader:
         }
         self._of_organization = {
             "members": self._pairs(self._username, status),
-            "workspaces": self._each(self._workspace, name),
+            "workspaces": self._each(self._workspace, name, once=True),
             "teams": self._each(self._team, name, once=True),
             "runners": self._each(self._runner, name, once=True),
+        }
+        tag_key = self._text(tags.KEY.fullmatch, tags.KEY_RULE)
+        tag_value = self._text(tags.VALUE.fullmatch, tags.VALUE_RULE)
+        self._of_workspace = {
+            "tag-names": self._each(self._text(tags.NAME.fullmatch, tags.NAME_RULE)),
+            "tag-bindings": self._pairs(tag_key, tag_value, same=str),
         }
         self._of_team = {
             "visibility": self._one_of({one.value: one for one in Visibility}),
@@ -221,15 +235,17 @@ class _Reader:
             workspace_at={one.name: one.at for one in workspaces},
             origin=origin,
             origins={one.name: one.origin for one in workspaces},
+            tags={one.name: one.tags for one in workspaces if one.tags != TagsEntry()},
         )
 
     def _workspace(self, node: Node) -> _Workspace | None:
-        """A name, or a mapping that says where it comes from."""
+        """A name, or a mapping that says where it comes from, and its tags."""
         if isinstance(node, ScalarNode):
-            name, origin = self._name(node), Origin()
+            name, origin, tagged = self._name(node), Origin(), TagsEntry()
         else:
-            _, name, origin = self._named(node, self._name, {})
-        return None if name is None else _Workspace(name, origin, self._at(node))
+            members, name, origin = self._named(node, self._name, self._of_workspace)
+            tagged = TagsEntry(**self._values(members, self._of_workspace))
+        return None if name is None else _Workspace(name, origin, tagged, self._at(node))
 
     def _team(self, node: Node) -> TeamEntry | None:
         members, name, origin = self._named(node, self._team_name, self._of_team)
@@ -324,8 +340,8 @@ class _Reader:
 
         return items
 
-    def _pairs(self, take_key: Read, take_value: Read) -> Read:
-        """A mapping of names."""
+    def _pairs(self, take_key: Read, take_value: Read, same: Callable[[str], str] = fold) -> Read:
+        """A mapping of names, of which those are given twice that are the `same`."""
 
         def pairs(node: Node) -> dict[str, Any] | None:
             if not isinstance(node, MappingNode):
@@ -336,9 +352,9 @@ class _Reader:
                 key, value = take_key(key_node), take_value(value_node)
                 if key is None or value is None:
                     continue
-                if fold(key) in found:
+                if same(key) in found:
                     self._fault(key_node, f"{key} is given twice")
-                found[fold(key)] = key, value
+                found[same(key)] = key, value
             return dict(found.values())
 
         return pairs
@@ -363,7 +379,7 @@ class _Reader:
 
         return number
 
-    def _text(self, holds: Callable[[str], bool], rule: str) -> Read:
+    def _text(self, holds: Callable[[str], object], rule: str) -> Read:
         """A text that holds what the rule says."""
 
         def text(node: Node) -> Any:

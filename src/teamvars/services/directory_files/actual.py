@@ -11,6 +11,7 @@ from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import Runner
+from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
@@ -22,6 +23,7 @@ from teamvars.storage import (
     memberships,
     organizations,
     runners,
+    tags,
     team_access,
     teams,
     users,
@@ -38,8 +40,8 @@ class OrganizationState(msgspec.Struct):
 
     `former_teams` and `former_workspaces` are names that what it has had before.
 
-    Keyed by folded name, or by id: `variables` and `grants` by workspace, `in_team` and `grants` by
-    team. `variables` counts them; `in_team` has ids of memberships.
+    Keyed by folded name, or by id: `variables`, `tags` and `grants` by workspace, `in_team` and
+    `grants` by team. `variables` counts them; `in_team` has ids of memberships.
     """
 
     organization: Organization
@@ -48,6 +50,7 @@ class OrganizationState(msgspec.Struct):
     members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
+    tags: dict[str, Tags] = msgspec.field(default_factory=dict)
     teams: dict[str, Team] = msgspec.field(default_factory=dict)
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
     grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
@@ -97,12 +100,14 @@ async def find(
 
 
 def _changing(directory: Directory, *, prune: bool) -> Changing | None:
-    """Which workspaces change: those that may be pruned, and those that may be renamed."""
-    origins = (one for entry in directory.organizations for one in entry.origins.values())
-    renamed = {fold(one.former_name) for one in origins if one.former_name is not None}
-    if not (prune or renamed):
+    """Which workspaces change: those that may be pruned, renamed or given other tags."""
+    entries = directory.organizations
+    origins = (one for entry in entries for one in entry.origins.values())
+    named = {fold(one.former_name) for one in origins if one.former_name is not None}
+    named |= {fold(name) for entry in entries for name in entry.tags}
+    if not (prune or named):
         return None
-    return lambda space: prune or fold(space.name) in renamed
+    return lambda space: prune or fold(space.name) in named
 
 
 async def _people(tx: Transaction, directory: Directory, changeset: Changeset) -> People:
@@ -149,9 +154,12 @@ async def load(
     changed = [space.id for space, _ in spaces if changing and changing(space)]
     await lock([*team_ids, *(runner.id for runner in found_runners), *changed])
     _place(found_runners, loaded)
-    for space, variables in await workspaces.of_organizations(tx, loaded):
+    spaces = await workspaces.of_organizations(tx, loaded)
+    tagged = await tags.of_workspaces(tx, [space.id for space, _ in spaces])
+    for space, variables in spaces:
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables
+        loaded[space.organization_id].tags[space.id] = tagged.get(space.id, Tags())
     for member in await memberships.of_organizations(tx, loaded):
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)

@@ -5,10 +5,13 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Concatenate, ParamSpec
 
-from teamvars.decisions import Decision, Found, memberships
-from teamvars.decisions.rows import together
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Write, memberships
+from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
+from teamvars.domain.tags import TagRow
 from teamvars.domain.users import User
 
 P = ParamSpec("P")
@@ -18,6 +21,7 @@ Step = IntEnum(
         "RENAME_ORGANIZATION",
         "RENAME_TEAM",
         "RENAME_WORKSPACE",
+        "TAG_WORKSPACE",
         "CREATE_ORGANIZATION",
         "LEAVE_TEAM",
         "END_INVITATION",
@@ -53,7 +57,7 @@ class Changeset:
     """What is to be changed, the report of it, a line each, and what is wrong with the file.
 
     `now` in µs UTC. `changed_members` are pairs of what a membership was and becomes, and
-    `changed_users` users as they were, by id. `renamed_workspaces` are ids. `proposed` are runners
+    `changed_users` users as they were, by id. `changed_workspaces` are ids. `proposed` are runners
     of which a version waits for approval then, as ORG/NAME.
     """
 
@@ -63,7 +67,7 @@ class Changeset:
         self.faults: list[Fault] = []
         self.changed_members: list[tuple[Membership, Membership]] = []
         self.changed_users: dict[str, User] = {}
-        self.renamed_workspaces: list[str] = []
+        self.changed_workspaces: set[str] = set()
         self.proposed: list[str] = []
         self._changes: list[tuple[Step, Callable[[Found], Decision[None]]]] = []
         # All at once: one by one they would take more statements.
@@ -91,6 +95,20 @@ class Changeset:
         self.faults.append(Fault(code, f"{at}: {detail}" if at else detail))
 
     def decided(self, found: Found) -> Decision[None]:
-        """All of it, step by step."""
+        """All of it, step by step. The rows of tags come last, those alike together: so they take a
+        few statements, and not some for each workspace.
+        """
         in_order = sorted(self._changes, key=itemgetter(0))
-        return together(None, *(decide(found) for _, decide in in_order))
+        whole = together(None, *(decide(found) for _, decide in in_order))
+        return replace(whole, writes=tuple(sorted(whole.writes, key=_place)))
+
+
+def _place(write: Write) -> int:
+    match write:
+        case Delete(kind=kind) if kind is TagRow:
+            return 1
+        case Insert(row=TagRow()):
+            return 2
+        case Update(after=TagRow()):
+            return 3
+    return 0

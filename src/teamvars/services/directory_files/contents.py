@@ -16,12 +16,13 @@ from teamvars.decisions import (
     workspaces,
 )
 from teamvars.decisions.needs import DetailsOf
-from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TeamEntry
+from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TagsEntry, TeamEntry
 from teamvars.domain.errors import Code
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objection, to_rename
 from teamvars.domain.organizations import Organization
+from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
@@ -122,7 +123,7 @@ class Contents:
         of_teams = _Names("team", f"{state.name}/", named, state.teams, state.former_teams, OWNERS)
         of_teams.rename(changeset, Step.RENAME_TEAM, teams.changed)
         for before, _ in spaces.rename(changeset, Step.RENAME_WORKSPACE, _workspace_renamed):
-            changeset.renamed_workspaces.append(before.id)
+            changeset.changed_workspaces.add(before.id)
         spaces.object_to(changeset)
         of_teams.object_to(changeset)
 
@@ -150,13 +151,24 @@ class Contents:
             state.members[fold(username)] = after
 
     def _apply_workspaces(self) -> None:
-        state = self._state
+        state, changeset = self._state, self._changeset
         for name in self._entry.workspaces:
-            if fold(name) not in state.workspaces:
-                workspace = Workspace(new_id("ws"), name, state.id, state.name)
+            before = state.workspaces.get(fold(name))
+            workspace = before or Workspace(new_id("ws"), name, state.id, state.name)
+            former = state.tags.get(workspace.id, Tags())
+            tags = self._entry.tags.get(name, TagsEntry()).applied_to(former)
+            for fault in surplus(former, tags):
+                at = self._entry.workspace_at.get(name, self._entry.at)
+                changeset.refuse(f"Workspace {state.name}/{name}: {fault.detail}", at, fault.code)
+            if before is None:
                 state.workspaces[fold(name)] = workspace
-                told, made = f"create workspace {state.name}/{name}", WorkspaceRecord(workspace)
-                self._changeset.add(Step.CREATE_WORKSPACE, [told], workspaces.created, made)
+                told, made = [f"create workspace {state.name}/{name}"], WorkspaceRecord(workspace)
+                made = replace(made, tags=tags)
+                changeset.add(Step.CREATE_WORKSPACE, told, workspaces.created, made)
+            elif tags != former:
+                told = [f"change the tags of workspace {state.name}/{workspace.name}"]
+                changeset.add(Step.TAG_WORKSPACE, told, _workspace_tagged, workspace, tags)
+                changeset.changed_workspaces.add(workspace.id)
 
     def _apply_team(self, entry: TeamEntry) -> None:
         state, changeset = self._state, self._changeset
@@ -313,9 +325,18 @@ class _Names(msgspec.Struct, Generic[Named], frozen=True):
 
 
 def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
-    known = found.of(DetailsOf(before.id))
-    record = WorkspaceRecord(before, known.settings, known.locked_by, known.tags)
+    record = _record(found, before)
     return workspaces.changed(found, record, replace(record, workspace=after))
+
+
+def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decision[None]:
+    record = _record(found, workspace)
+    return workspaces.changed(found, record, replace(record, tags=tags))
+
+
+def _record(found: Found, workspace: Workspace) -> WorkspaceRecord:
+    known = found.of(DetailsOf(workspace.id))
+    return WorkspaceRecord(workspace, known.settings, known.locked_by, known.tags)
 
 
 def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

@@ -11,6 +11,7 @@ from teamvars.domain.directory import (
     FileAccess,
     OrganizationEntry,
     RunnerEntry,
+    TagsEntry,
     TeamEntry,
     UserEntry,
 )
@@ -78,7 +79,14 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
         for _, runner in sorted(state.runners.items())
         if runner.spec != UNREADABLE
     ]
-    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams), tuple(runners))
+    tags = {
+        space.name: TagsEntry(held.names or None, held.bindings or None)
+        for space in state.workspaces.values()
+        if (held := state.tags[space.id]).count
+    }
+    return OrganizationEntry(
+        state.name, members, tuple(spaces), tuple(teams), tuple(runners), tags=tags
+    )
 
 
 def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:

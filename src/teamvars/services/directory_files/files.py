@@ -153,7 +153,7 @@ class DirectoryFiles(UseCases):
         before = changeset.changed_users
         if before and await users.lock_all(tx, before) != before:
             raise Overtaken
-        details = await workspaces.find_details(tx, changeset.renamed_workspaces)
+        details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
         try:
             decision = replace(changeset.decided(found), taken=None)
