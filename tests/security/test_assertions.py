@@ -263,6 +263,9 @@ def test_a_machine_signs_for_itself() -> None:
     require_signed(said, machine_key(issuer))
     with pytest.raises(Unproven):
         require_signed(said, machine_key(MACHINE + encoded(bytes(32))))
+    for algorithm in ("ES256", "RS256"):
+        with pytest.raises(Unproven):
+            require_signed(claimed(signed(algorithm, iss=issuer)), machine_key(issuer))
     for wrong in ("", encoded(public[:-1]), encoded(public) + "=", "é"):
         with pytest.raises(Unproven):
             machine_key(MACHINE + wrong)

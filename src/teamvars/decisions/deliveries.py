@@ -216,15 +216,11 @@ def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
     if reaching is None:
         raise NoTarget({})
     workspace, runners, was_used = reaching
-    reasons: dict[str, Sequence[str]] = {}
-    for runner in of_workspace(runners, workspace.id, workspace.name, found.now):
-        if asked.runner_id not in (None, runner.id):
-            continue
-        if _means(runner, asked, trust):
-            break
-        reasons[runner.id] = _reasons(runner, asked, trust)
-    else:
-        raise NoTarget(reasons)
+    reaches = of_workspace(runners, workspace.id, workspace.name, found.now)
+    asked_for = [runner for runner in reaches if asked.runner_id in (None, runner.id)]
+    runner = next((one for one in asked_for if _means(one, asked, trust)), None)
+    if runner is None:
+        raise NoTarget({one.id: _reasons(one, asked, trust) for one in asked_for})
     if was_used:  # the write would find out too, and fail for all who share its transaction
         raise Refusal(USED_BEFORE)
     return runner
