@@ -92,11 +92,11 @@ async def test_an_update_may_name_other_workspaces(tenant: Tenant) -> None:
 async def test_every_fault_of_a_proposal_is_told_at_once(tenant: Tenant) -> None:
     document = runner_document(
         name=3,
-        conditions={"sub": 1, "a/b": None},
+        conditions={"sub": 1, "a/b": None, "aud": "x"},
         include_sensitive="no",
         include_sensitve=False,
         max_ttl=True,
-        workspace_patterns=["ok", 7],
+        workspace_patterns=["ok", 7, "no/pe"],
         expired_at="tomorrow",
     )
     at = "/data/attributes/"
@@ -108,10 +108,12 @@ async def test_every_fault_of_a_proposal_is_told_at_once(tenant: Tenant) -> None
             (at + "name", "wrong_type"),
             (at + "conditions/sub", "wrong_type"),
             (at + "conditions/a~1b", "wrong_type"),
+            (at + "conditions/aud", "invalid_value"),
             (at + "include-sensitive", "wrong_type"),
             (at + "include-sensitve", "unknown_attribute"),
             (at + "max-ttl", "wrong_type"),
             (at + "workspace-patterns/1", "wrong_type"),
+            (at + "workspace-patterns/2", "invalid_value"),
             (at + "expired-at", "invalid_value"),
             ("/data/relationships/workspaces/data/0/type", "type_conflict"),
             ("/data/relationships/workspaces/data/1/id", "not_found"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from teamvars.domain.client_settings import MAX_CHARACTERS
 from teamvars.domain.workspace_settings import SETTINGS
 from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
@@ -136,6 +137,23 @@ async def test_a_setting_has_its_json_type(tenant: Tenant) -> None:
     assert faults(
         await tenant.call("owner", "PATCH", path(tenant), said({"auto-apply": None}))
     ) == [("422", "wrong_type", "/data/attributes/auto-apply")]
+
+
+async def test_a_member_of_the_wrong_type_hides_no_fault_of_the_others(tenant: Tenant) -> None:
+    wrong = {
+        "trigger-prefixes": ["a\nb", 7, "fine", "x" * (MAX_CHARACTERS + 1)],
+        "tag-names": ["-eu", None, "eu", ""],
+    }
+    answer = await tenant.call("owner", "PATCH", path(tenant), said(wrong))
+    at = "/data/attributes"
+    assert faults(answer) == [
+        ("422", "invalid_value", f"{at}/trigger-prefixes/0"),
+        ("422", "wrong_type", f"{at}/trigger-prefixes/1"),
+        ("422", "invalid_value", f"{at}/trigger-prefixes/3"),
+        ("422", "invalid_value", f"{at}/tag-names/0"),
+        ("422", "wrong_type", f"{at}/tag-names/1"),
+        ("422", "invalid_value", f"{at}/tag-names/3"),
+    ]
 
 
 async def test_a_new_workspace_has_what_clients_take_for_the_default(tenant: Tenant) -> None:

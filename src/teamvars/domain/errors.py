@@ -227,10 +227,15 @@ class Refusal(Exception):
 
 
 def refuse_all(faults: Iterable[Fault]) -> None:
-    """Refuses with every fault there is; does nothing when there is none."""
+    """Refuses with every fault there is; does nothing when there is none.
+
+    Of a member of the wrong JSON type nothing else is told.
+    """
     found = tuple(faults)
-    if found:
-        raise Refusal(*found)
+    wrong = {fault.pointer for fault in found if fault.code is Code.WRONG_TYPE}
+    told = [one for one in found if one.code is Code.WRONG_TYPE or one.pointer not in wrong]
+    if told:
+        raise Refusal(*told)
 
 
 def invalid(name: str, detail: str) -> Fault:

@@ -72,14 +72,17 @@ class Reader:
         return value
 
     def texts(self, members: T | None, at: str) -> T | None:
-        """An array or object that stands there, if all of its members are texts."""
+        """An array or object of texts that stands there, with an empty one for each member that is
+        none.
+        """
         if members is None:
             return None
-        found = members.items() if isinstance(members, dict) else enumerate(cast(Any, members))
-        wrong = [str(name) for name, text in found if not isinstance(text, str)]
-        for name in wrong:
-            self.wrong_type(f"{at}/{pointer_token(name)}", str)
-        return None if wrong else members
+        is_object, whole = isinstance(members, dict), cast(Any, members)
+        found: dict[Any, Any] = dict(whole if is_object else enumerate(whole))
+        for name in [name for name, text in found.items() if not isinstance(text, str)]:
+            self.wrong_type(f"{at}/{pointer_token(str(name))}", str)
+            found[name] = ""
+        return cast(T, found if is_object else [*found.values()])
 
     def new_resource(self, type_: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """The `data` of a create, and its attributes."""
