@@ -225,12 +225,15 @@ async def test_an_empty_type_counts_as_absent_as_clients_send_it(tenant: Tenant)
                 ("422", "invalid_value", "/data/attributes/expired-at"),
             ],
         ),
-        (
-            token_document(description="a" * 513, **{"expired-at": "soon"}),
-            [
-                ("422", "invalid_value", "/data/attributes/description"),
-                ("422", "invalid_value", "/data/attributes/expired-at"),
-            ],
+        *(
+            (
+                token_document(description=text, **{"expired-at": "soon"}),
+                [
+                    ("422", "invalid_value", "/data/attributes/description"),
+                    ("422", "invalid_value", "/data/attributes/expired-at"),
+                ],
+            )
+            for text in ("a" * 513, "a\nb", "a\u202eb")
         ),
     ],
 )

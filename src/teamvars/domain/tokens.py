@@ -9,6 +9,7 @@ import msgspec
 
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, invalid
+from teamvars.domain.names import is_safe
 from teamvars.domain.times import LATEST, in_24_months, microseconds, moment
 from teamvars.kernel import Discreet
 
@@ -192,8 +193,12 @@ class TokenDraft(msgspec.Struct, frozen=True):
     def all_faults(self, now: int, latest: int | None, why: str = "") -> list[Fault]:
         """Those of the document, and every rule it breaks; `why` there is a latest end."""
         faults = list(self.faults)
-        if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
-            detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
+        text = self.description or ""
+        if len(text) > MAX_DESCRIPTION_CHARACTERS or not is_safe(text):
+            detail = (
+                f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters, on one line, "
+                "none of which are control or format characters."
+            )
             faults.append(invalid("description", detail))
         expires_at = self.expires_at(now, latest)
         if not can_expire(expires_at, now):
