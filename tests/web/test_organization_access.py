@@ -26,6 +26,10 @@ async def give(
     return made
 
 
+def access_of(rights: dict[str, bool]) -> dict[str, Any]:
+    return team_document(**{"organization-access": rights})
+
+
 async def join(tenant: Tenant, who: str, team: str, whom: str) -> int:
     path = f"/teams/{tenant.teams.get(team, team)}/relationships/users"
     answer = await tenant.call(who, "POST", path, linkage_document(tenant.users[whom]))
@@ -58,7 +62,18 @@ async def test_every_right_is_kept_as_it_was_sent_and_told_by_its_name(
 async def test_the_owners_team_has_every_right_whatever_was_said(tenant: Tenant) -> None:
     path = f"/teams/{tenant.teams['owners']}"
     shown = (await tenant.call("owner", "GET", path)).json()["data"]["attributes"]
-    assert set(shown["organization-access"].values()) == {True}
+    rights = shown["organization-access"]
+    assert set(rights.values()) == {True}
+    before = await tenant.call("owner", "GET", f"{path}/audit-events")
+    kept = await tenant.call("owner", "PATCH", path, access_of(rights))
+    assert kept.json()["data"]["attributes"]["organization-access"] == rights
+    refused = await tenant.call("owner", "PATCH", path, access_of(dict.fromkeys(rights, False)))
+    assert sorted(faults(refused)) == sorted(
+        ("422", "owners_is_permanent", f"/data/attributes/organization-access/{name}")
+        for name in rights
+    )
+    after = await tenant.call("owner", "GET", f"{path}/audit-events")
+    assert after.json()["data"] == before.json()["data"]
 
 
 async def test_who_reads_workspaces_sees_all_of_them_and_writes_by_grant(tenant: Tenant) -> None:

@@ -2,12 +2,13 @@
 
 from teamvars.domain.client_settings import Setting, Settings
 
-_RIGHTS = "organization-access/"
+ACCESS = "organization-access/"
+"""What the names of rights in a document begin with."""
 
 SETTINGS = Settings(
     Setting("sso-team-id", "", "Who is in it by a single sign-on; there is none."),
     *(
-        Setting(f"{_RIGHTS}{name}", False, text)
+        Setting(f"{ACCESS}{name}", False, text)
         for name, text in {
             "manage-policies": "Policies; there are none.",
             "manage-policy-overrides": "Exceptions to policies; there are none.",
@@ -24,4 +25,4 @@ SETTINGS = Settings(
 
 def is_right(name: str) -> bool:
     """Whether the setting with that name is a right, which has no subject here."""
-    return name.startswith(_RIGHTS)
+    return name.startswith(ACCESS)

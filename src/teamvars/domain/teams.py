@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from teamvars.domain.client_settings import Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, unknown_word
 from teamvars.domain.names import NAME_POINTER, team_name_faults
-from teamvars.domain.team_settings import SETTINGS, is_right
+from teamvars.domain.team_settings import ACCESS, SETTINGS, is_right
 
 OWNERS = "owners"
 """The name of the team that every organization has, and that cannot be renamed or deleted."""
@@ -120,13 +120,22 @@ class TeamDraft(msgspec.Struct, frozen=True):
         ]
 
     def conflicts(self, team: Team) -> list[Fault]:
-        """A fault for another id than the path's, and one for a new name of the owners team."""
+        """A fault for another id than the path's, and those of the owners team: one for a new name,
+        and one for each right that it is not to have.
+        """
         faults = []
         if self.id not in (None, team.id):
             faults.append(OTHER_ID.filled(what="team"))
         if team.is_owners and self.name not in (None, team.name):
             detail = "The owners team keeps its name."
             faults.append(Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=NAME_POINTER))
+        if team.is_owners:
+            detail, at = "The owners team has every right.", "/data/attributes/"
+            faults += [
+                Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=at + name)
+                for name, is_given in self._said_rights().items()
+                if not is_given
+            ]
         return faults
 
     def applied_to(self, team: Team) -> Team:
@@ -140,14 +149,25 @@ class TeamDraft(msgspec.Struct, frozen=True):
             team,
             **{name: value for name, value in said.items() if value is not None},
             rights=self._rights(team),
-            settings=SETTINGS.changed(team.settings, self.settings),
+            settings=self._settings(team),
         )
 
     def gives_rights(self, team: Team) -> bool:
         """Whether it changes what the team may do in the organization, be it without a subject."""
-        settings = SETTINGS.changed(team.settings, self.settings)
-        differing = SETTINGS.differing(team.settings, settings)
-        return self._rights(team) != team.rights or any(is_right(name) for name in differing)
+        differing = SETTINGS.differing(team.settings, self._settings(team))
+        return self._rights(team) != team.rights or any(map(is_right, differing))
 
     def _rights(self, team: Team) -> Rights:
+        if team.is_owners:  # which has all of them, whatever is stored
+            return team.rights
         return frozenset(one for one in Right if self.rights.get(one, one in team.rights))
+
+    def _settings(self, team: Team) -> Values:
+        said = self.settings.items()
+        others = {name: one for name, one in said if not (team.is_owners and is_right(name))}
+        return SETTINGS.changed(team.settings, others)
+
+    def _said_rights(self) -> Mapping[str, object]:
+        """By name in the document, those without a subject included."""
+        subject = {f"{ACCESS}{name}": one for name, one in self.rights.items()}
+        return subject | {name: one for name, one in self.settings.items() if is_right(name)}
