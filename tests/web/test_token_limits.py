@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.storage.database import Body
+from teamvars.storage.database import Body, Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.test_tokens import (
     described,
@@ -191,3 +191,23 @@ async def test_many_tokens_are_shortened_beside_what_others_do(
     assert len(turns) == 1
     await limit(tenant, team=DAY_MS)
     assert len(turns) == 2
+
+
+@pytest.mark.parametrize("stored", ["{", "[]", '{"max-ttl-enabled": "no"}'])
+async def test_limits_count_where_nobody_can_read_whether_they_do(
+    tenant: Tenant, stored: str
+) -> None:
+    await limit(tenant, team=DAY_MS)
+
+    async def break_it(tx: Transaction) -> None:
+        sql = "UPDATE organizations SET settings = $1 WHERE name = $2"
+        await tx.execute(sql, stored, tenant.organization)
+
+    await tenant.deployment.services.database.write(break_it)
+    assert lives(await made(tenant, "owner", team_path(tenant))) == timedelta(days=1)
+    later = await tenant.call("owner", "POST", team_path(tenant), ending("2999-01-01T00:00:00Z"))
+    assert faults(later) == [("422", "invalid_value", "/data/attributes/expired-at")]
+    shown = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
+    assert shown.json()["data"]["attributes"]["max-ttl-enabled"] is True
+    await enable(tenant, on=False)
+    await made(tenant, "owner", team_path(tenant), ending("2999-01-01T00:00:00Z"))

@@ -5,7 +5,7 @@ that does not happen here is offered with its default alone.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -31,7 +31,8 @@ class Setting(msgspec.Struct, frozen=True):
     A thing about which nothing was said has the `default`, and one that a request makes has `new`
     where that is another. `not_offered`: why there is no other value than the default. `words` are
     all that a text may be, each with the reason why it is not offered, which is empty where it is.
-    A default of None is that of a number.
+    A default of None is that of a number. Where what is stored cannot be read, a setting that
+    protects has the value `unread`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Setting(msgspec.Struct, frozen=True):
     has_lines: bool = False
     is_url: bool = False
     is_object: bool = False
+    unread: Value = None
 
     @property
     def of_new(self) -> Value:
@@ -118,4 +120,11 @@ class Settings:
         """Those members of a JSON object that are values of settings."""
         values = ((name, one) for name, one in members.items() if name in self.by_name)
         read = {name: tuple(one) if isinstance(one, list) else one for name, one in values}
-        return {name: value for name, value in read.items() if self.by_name[name].may_be(value)}
+        known = {name: value for name, value in read.items() if self.by_name[name].may_be(value)}
+        lost = self.unread(read.keys() - known.keys())
+        return {**lost, **known}
+
+    def unread(self, names: Collection[str]) -> Values:
+        """What is taken for these where it cannot be read: of what protects, that it does."""
+        lost = ((name, self.by_name[name].unread) for name in sorted(names))
+        return {name: value for name, value in lost if value is not None}

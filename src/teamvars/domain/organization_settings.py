@@ -53,7 +53,7 @@ SETTINGS = Settings(
         "Tokens of users are good.",
         not_offered="Tokens of users cannot be shut out of an organization here.",
     ),
-    Setting("max-ttl-enabled", False, "Whether its limits of tokens' lives count."),
+    Setting("max-ttl-enabled", False, "Whether its limits of tokens' lives count.", unread=True),
     Setting("enforce-hyok", False, "It has no key of its own.", not_offered=_NO_KEYS),
     Setting(
         "recoverable-items-enabled",

@@ -19,11 +19,14 @@ def to_column(values: Values) -> str:
 
 
 def from_column(settings: Settings, row: str, stored: str) -> Values:
-    """Those that are stored, but for what this release does not know."""
+    """Those that are stored, but for what this release does not know.
+
+    Of what cannot be read, those that protect are taken to do so.
+    """
     if stored == "{}":
         return {}
     try:
         return settings.known(_decode(stored))
     except msgspec.DecodeError:
         log.warning("stored settings cannot be read", row=row)
-        return {}
+        return settings.unread(settings.by_name.keys())
