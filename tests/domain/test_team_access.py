@@ -10,6 +10,7 @@ from teamvars.domain.errors import Code
 from teamvars.domain.team_access import (
     GRANT_LEVELS,
     LEVEL_OF,
+    LOCKING,
     PERMISSIONS,
     AccessType,
     Grant,
@@ -47,7 +48,7 @@ def test_a_level_is_said_apart_only_where_the_access_is_custom(
     assert draft.all_faults() == []
     after = draft.applied_to(grant)
     assert after.access == (draft.access or grant.access)
-    contradictory = draft.contradictions(grant.access)
+    contradictory = draft.contradictions(grant)
     shown = {name: PERMISSIONS.value(after.permissions, name) for name in draft.settings}
     if after.access is not AccessType.CUSTOM:
         assert (after.level, after.custom) == (LEVEL_OF[after.access], {})
@@ -55,7 +56,11 @@ def test_a_level_is_said_apart_only_where_the_access_is_custom(
         assert said is not bool(contradictory)
     else:
         assert after.level.word == (draft.variables or grant.level.word)
-        assert (shown, contradictory) == (draft.settings, [])
+        locks = after.level is Level.WRITE
+        assert PERMISSIONS.value(after.permissions, LOCKING) is locks
+        is_other = draft.settings.get(LOCKING, locks) is not locks
+        assert [one.code for one in contradictory] == [Code.NOT_OFFERED] * is_other
+        assert is_other or shown == draft.settings
     assert draft.applied_to(after) == after
 
 

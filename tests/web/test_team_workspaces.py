@@ -271,7 +271,7 @@ CUSTOM: dict[str, Any] = {
     "variables": "read",
     "state-versions": "read-outputs",
     "sentinel-mocks": "read",
-    "workspace-locking": True,
+    "workspace-locking": False,
     "run-tasks": True,
     "policy-overrides": True,
 }
@@ -311,6 +311,27 @@ async def test_permissions_of_a_custom_access_are_kept_and_told_by_name(tenant: 
     assert await tenant.deployment.audit_holds()
 
 
+async def test_whether_a_custom_access_locks_is_what_its_variables_say(tenant: Tenant) -> None:
+    locking, at = "workspace-locking", "/data/attributes/workspace-locking"
+    document = access_document(
+        tenant.teams["crew"], tenant.workspaces["payments"], access="custom", variables="read"
+    )
+    document["data"]["attributes"][locking] = True
+    answer = await tenant.call("owner", "POST", PATH, document)
+    assert faults(answer) == [("422", "not_offered", at)]
+    made = await make(tenant, access="custom", variables="write")
+    path = f"{PATH}/{made['id']}"
+    assert made["attributes"][locking] is True
+    for said in ({locking: False}, {"variables": "read", locking: True}):
+        answer = await tenant.call("owner", "PATCH", path, changes(**said))
+        assert faults(answer) == [("422", "not_offered", at)]
+    less = await tenant.call("owner", "PATCH", path, changes(variables="read"))
+    assert less.json()["data"]["attributes"][locking] is False
+    again = changes(variables="write", **{locking: True})
+    more = await tenant.call("owner", "PATCH", path, again)
+    assert more.json()["data"]["attributes"][locking] is True
+
+
 async def test_a_permission_that_contradicts_the_access_is_refused_in_words_that_clients_know(
     tenant: Tenant,
 ) -> None:
@@ -321,7 +342,7 @@ async def test_a_permission_that_contradicts_the_access_is_refused_in_words_that
     assert sorted(faults(answer)) == sorted(
         ("422", "read_only", f"/data/attributes/{name}")
         for name in CUSTOM
-        if name != "variables"  # as a reader's
+        if name not in ("variables", "workspace-locking")  # as a reader's
     )
     (runs,) = [one for one in answer.json()["errors"] if one["source"]["pointer"].endswith("runs")]
     assert runs["title"] == "invalid attribute"

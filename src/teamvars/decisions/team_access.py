@@ -45,9 +45,10 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
     team = _named(found, team_id, workspace_id).team
     found.require_locked([team_id, workspace_id])
     owners = [OWNERS_HAVE_ACCESS] if team.is_owners else []
-    refuse_all([*draft.all_faults(), *draft.contradictions(), *owners])
     place = team.organization_id, team_id, workspace_id
-    made = draft.applied_to(Grant(id_, *place, AccessType.CUSTOM, Level.NONE))
+    nothing = Grant(id_, *place, AccessType.CUSTOM, Level.NONE)
+    refuse_all([*draft.all_faults(), *draft.contradictions(nothing), *owners])
+    made = draft.applied_to(nothing)
     return together(made, created(found, made))
 
 
@@ -57,8 +58,7 @@ def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
     Refuses: forbidden, every fault of the draft, another id than the path's.
     """
     before = _owned(found, id_)
-    contradictions = draft.contradictions(before.access)
-    refuse_all([*draft.all_faults(), *contradictions, *draft.conflicts(id_)])
+    refuse_all([*draft.all_faults(), *draft.contradictions(before), *draft.conflicts(id_)])
     after = draft.applied_to(before)
     return together(after, *([] if after == before else [changed(found, before, after)]))
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
-from teamvars.domain.errors import ONLY_CUSTOM, Code, Fault, unknown_word
+from teamvars.domain.errors import ONLY_CUSTOM, Code, Fault, not_offered, unknown_word
 from teamvars.domain.teams import Visibility
 
 
@@ -45,6 +45,8 @@ def _words(*words: str) -> Mapping[str, str]:
     return dict.fromkeys(words, "")
 
 
+LOCKING = "workspace-locking"
+
 PERMISSIONS = Settings(
     Setting("runs", "read", "What of runs; there are none.", words=_words("read", "plan", "apply")),
     Setting(
@@ -59,7 +61,7 @@ PERMISSIONS = Settings(
         "What of mocks of policies; there are none.",
         words=_words("none", "read"),
     ),
-    Setting("workspace-locking", False, "Whether it locks; who writes variables does."),
+    Setting(LOCKING, False, "Whether it locks: so does who writes variables, and nobody else."),
     Setting("run-tasks", False, "Whether it manages tasks of runs; there are none."),
     Setting("policy-overrides", False, "Whether it overrides policies; there are none."),
 )
@@ -69,7 +71,7 @@ _WRITING: Values = {
     "runs": "apply",
     "state-versions": "write",
     "sentinel-mocks": "read",
-    "workspace-locking": True,
+    LOCKING: True,
 }
 PERMISSIONS_OF: Mapping[AccessType, Values] = {
     AccessType.READ: {"state-versions": "read"},
@@ -85,7 +87,7 @@ _WORDS = {level.word: level for level in GRANT_LEVELS}
 class Grant(msgspec.Struct, frozen=True):
     """A team's access to a workspace of the same organization. Its level is that of the access
     type, where that has one. `custom` are those of `PERMISSIONS` that are no defaults; empty where
-    the access type says them.
+    the access type says them. Whether it locks follows from the level.
     """
 
     id: str
@@ -99,7 +101,8 @@ class Grant(msgspec.Struct, frozen=True):
     @property
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
-        return PERMISSIONS_OF.get(self.access, self.custom)
+        locking = {LOCKING: self.level is Level.WRITE}
+        return PERMISSIONS_OF.get(self.access) or PERMISSIONS.changed(self.custom, locking)
 
 
 class NamedGrant(msgspec.Struct, frozen=True):
@@ -135,16 +138,20 @@ class GrantDraft(msgspec.Struct, frozen=True):
             *PERMISSIONS.faults(self.settings),
         ]
 
-    def contradictions(self, former: AccessType | None = None) -> list[Fault]:
-        """A fault for each permission that is not that of the access type, which `former` was.
+    def contradictions(self, former: Grant) -> list[Fault]:
+        """A fault for each permission that is not that of the access type, or that says of locking
+        what does not follow from the level.
 
         Those of a draft with faults of its own are not told.
         """
-        if (self.access is None and former is None) or self.all_faults():
+        if self.all_faults():
             return []
-        access = AccessType(self.access or former or "")
+        access = AccessType(self.access or former.access)
         if access is AccessType.CUSTOM:
-            return []
+            locks = (self.variables or former.level.word) == Level.WRITE.word
+            detail = "Whoever writes variables may lock, and nobody else."
+            is_other = self.settings.get(LOCKING, locks) is not locks
+            return [not_offered(LOCKING, detail)] if is_other else []
         said, level = dict(self.settings), LEVEL_OF[access]
         permitted = PERMISSIONS_OF[access]
         others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
@@ -162,7 +169,7 @@ class GrantDraft(msgspec.Struct, frozen=True):
         """The grant as a draft without faults makes it."""
         access = grant.access if self.access is None else AccessType(self.access)
         level = grant.level if self.variables is None else _WORDS[self.variables]
-        custom = PERMISSIONS.changed(grant.permissions, self.settings)
+        custom = PERMISSIONS.changed(grant.permissions, {**self.settings, LOCKING: False})
         return replace(
             grant,
             access=access,
