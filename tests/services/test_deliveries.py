@@ -1,13 +1,18 @@
 """Values reach the job that an approved runner means, and nobody else."""
 
 import pytest
+from msgspec.structs import replace
 
+from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
+from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Refusal
+from teamvars.domain.ids import new_id
 from teamvars.protocol.job_keys import JobKey
+from teamvars.security.tokens import hash_token
 from tests.services.calls import count
 from tests.services.jobs import Job, approve, propose
-from tests.support.deployment import operator
+from tests.support.deployment import MANY_INVITATIONS, open_deployment, operator
 from tests.support.jobs import job_token
 from tests.support.tenant import Tenant
 
@@ -67,6 +72,24 @@ async def test_a_token_delivers_its_own_workspace_to_its_own_key(tenant: Tenant,
     thief = Job(tenant, JobKey.generate())
     with pytest.raises(Refusal, match="invalid_value"):
         await thief.deliver(issued)
+
+
+async def test_a_node_that_has_no_address_or_no_server_key_gives_no_token_and_no_value(
+    store_url: str, tenant: Tenant, job: Job
+) -> None:
+    await approve(tenant, await propose(tenant))
+    keys = tenant.deployment.keys
+    nowhere = replace(MANY_INVITATIONS, service=None)
+    async with open_deployment(store_url, keys=keys, setup=nowhere) as node:
+        with pytest.raises(Refusal, match="invalid_request"):
+            await job.on(node).exchange()
+    async with open_deployment(store_url, keys=replace(keys, server=None)) as node:
+        with pytest.raises(Refusal, match="invalid_request"):
+            await job.on(node).exchange()
+        caller = Caller(hash_token((await job.exchange()).token), new_id("req"))
+        wanted = tenant.workspaces["network"], DeliveryDraft(job.key.public)
+        with pytest.raises(Refusal, match="unauthenticated"):
+            await node.services.deliveries.deliver(caller, *wanted)
 
 
 TABLES = {"runners": "id", "runner_tokens": "runner_id", "runner_deliveries": "runner_id"}

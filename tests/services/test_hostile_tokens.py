@@ -2,15 +2,16 @@
 
 import hmac
 import json
+import time
 from typing import Any
 
 import pytest
 from joserfc.jwk import ECKey, OKPKey
 
-from teamvars.protocol import MACHINE, encoded
+from teamvars.protocol import MACHINE, decoded, encoded
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
-from tests.support.jobs import ISSUER, ISSUERS, job_token
+from tests.support.jobs import ISSUER, ISSUERS, SERVICE, job_token
 from tests.support.tenant import Tenant
 
 MACHINE_KEY = OKPKey.generate_key("Ed25519")
@@ -31,18 +32,28 @@ def by_public_key(token: str) -> str:
     return f"{unsigned}.{encoded(signature)}"
 
 
-def of_machine(**claims: object) -> str:
+def saying(good: str, **claims: object) -> str:
+    """The token with other claims under its signature."""
+    head, part, signature = good.split(".")
+    said = {**json.loads(decoded(part)), **claims}
+    return f"{head}.{encoded(json.dumps(said).encode())}.{signature}"
+
+
+def of_machine(thumbprint: str, **claims: object) -> str:
     """What a machine that nobody knows says of itself, with a signature that holds."""
-    public = MACHINE_KEY.as_dict(private=False)["x"]
-    said = {"iss": f"{MACHINE}{public}", "aud": "x", "sub": "m", "iat": 0, "exp": 2**39, **claims}
+    public, now = MACHINE_KEY.as_dict(private=False)["x"], int(time.time())
+    audience = f"{SERVICE}#{thumbprint}"
+    said: dict[str, object] = {"iss": f"{MACHINE}{public}", "aud": audience, "sub": "m"}
+    said |= {"iat": now, "exp": now + 300, "jti": "once", **claims}
     parts = ({"alg": "EdDSA"}, said)
     signing = ".".join(encoded(json.dumps(part).encode()) for part in parts)
     assert MACHINE_KEY.private_key is not None
     return f"{signing}.{encoded(MACHINE_KEY.private_key.sign(signing.encode()))}"  # type: ignore[union-attr]
 
 
-def hostile(good: str) -> dict[str, str]:
-    """Tokens like the good one that prove nothing."""
+def hostile(thumbprint: str) -> dict[str, str]:
+    """Tokens like the good one for that key, each of which proves nothing for one reason alone."""
+    good = job_token(thumbprint)
     return {
         "nothing": ".",
         "a megabyte": good + "A" * 2**20,
@@ -52,21 +63,33 @@ def hostile(good: str) -> dict[str, str]:
         "a certificate": altered(good, {"alg": "ES256", "x5u": "https://evil.example"}),
         "a path": altered(good, {"alg": "ES256", "kid": "../../etc/passwd"}),
         "no text": altered(good, {"alg": "ES256", "kid": ["ci"]}),
-        "another key": job_token("x", key=STRANGER),
-        "another issuer": job_token("x", issuer="https://evil.example"),
-        "a look-alike": job_token("x", issuer=ISSUER.replace("c", "с")),  # noqa: RUF001 - Cyrillic
-        "half a pair": of_machine(jti="\ud800"),
-        "half a pair as the audience": of_machine(aud="\udfff"),
-        "an end beyond all days": of_machine(exp=2**52),
-        "an end that is none": of_machine(exp="tomorrow"),
-        "two audiences": of_machine(aud=["x", "y"]),
+        "another key": job_token(thumbprint, key=STRANGER),
+        "other claims": saying(good, jti="another"),
+        "another issuer": job_token(thumbprint, issuer="https://evil.example"),
+        "a look-alike": job_token(thumbprint, issuer=ISSUER.replace("c", "с")),  # noqa: RUF001 - Cyrillic
+        "another machine": saying(of_machine(thumbprint), sub="another"),
+        "half a pair": of_machine(thumbprint, jti="\ud800"),
+        "half a pair as the audience": of_machine(thumbprint, aud=f"{SERVICE}#\udfff"),
+        "an end beyond all days": of_machine(thumbprint, exp=2**52),
+        "an end that is none": of_machine(thumbprint, exp="tomorrow"),
+        "two audiences": of_machine(thumbprint, aud=[f"{SERVICE}#{thumbprint}", "y"]),
     }
 
 
-@pytest.mark.parametrize("kind", hostile(job_token("x")))
+@pytest.mark.parametrize("kind", hostile("x"))
 async def test_a_token_that_proves_nothing_is_bad_and_no_more(tenant: Tenant, kind: str) -> None:
     await approve(tenant, await propose(tenant))
     job = Job.new(tenant)
-    good = job_token(job.key.thumbprint)
-    assert await refusal_of(job.exchange(hostile(good)[kind])) == "invalid_request"
-    await job.exchange(good)
+    token = hostile(job.key.thumbprint)[kind]
+    assert await refusal_of(job.exchange(token)) == "invalid_request"
+    await job.exchange()
+
+
+async def test_a_machine_is_known_by_its_key_alone(tenant: Tenant) -> None:
+    job = Job.new(tenant)
+    assert await refusal_of(job.exchange(of_machine(job.key.thumbprint))) == "invalid_target"
+    key = MACHINE_KEY.as_dict(private=False)["x"]
+    runner_id = await propose(tenant, issuer=None, conditions={}, public_key=key)
+    await approve(tenant, runner_id)
+    issued = await job.exchange(of_machine(job.key.thumbprint, jti="another"))
+    assert issued.runner_id == runner_id

@@ -316,6 +316,9 @@ async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) ->
     assert faults(itself) == [twice, ("422", "invalid_value", SOURCE)]
     unseen = await copy(tenant, key("a"), key("a"), source="ws-1111111111111111")
     assert faults(unseen) == [twice, ("404", "not_found", SOURCE)]
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/copy"
+    unsaid = await tenant.call("owner", "POST", path, {"data": {"type": "copies"}})
+    assert faults(unsaid) == [("422", "missing_member", "/data/relationships")]
 
 
 async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:
