@@ -33,7 +33,7 @@ from teamvars.decisions.users import (
     remove_unclaimed,
     rename,
 )
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import in_24_months
@@ -115,6 +115,24 @@ def test_a_limit_counts_where_the_organization_says_so_and_else_the_default_does
     for limits in ((HOUR,), ()):
         known = limited(*answers, by=LIMITS, limits=limits)
         assert refused(make, known, OfTeam("team-1"), later, FRESH) == ["invalid_value"]
+
+
+ROBOTS = Actor("team", "team-2", "at-7"), Actor("organization", "org-1", "at-7")
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_what_is_made_with_a_token_of_a_team_or_organization_ends_no_later(robot: Actor) -> None:
+    own = Token("at-7", robot.kind, robot.id, 1, NOW + 3_600_000_005, None)
+    answers = {**to_team(), TokensOf(OF_TEAM): (OLD,), TokenWithId("at-7"): own}
+    for by, ends in ((ACME, NOW + 3_600_000_005), (LIMITS, NOW + 3_600_000_000)):
+        known = limited(answers, by=by, limits=(HOUR,), actor=robot)
+        made = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
+        assert made.answer.token.expires_at == ends
+        later = TokenDraft(expired_at="2999-01-01T00:00:00Z")
+        assert refused(make, known, OfTeam("team-1"), later, FRESH) == ["invalid_value"]
+    endless = limited({**answers, TokenWithId("at-7"): replace(own, expires_at=None)}, actor=robot)
+    made = make(endless, OfTeam("team-1"), TokenDraft(), FRESH)
+    assert made.answer.token.expires_at == in_24_months(NOW)
 
 
 def test_an_operator_makes_no_token_that_outlives_the_limit() -> None:

@@ -442,6 +442,26 @@ async def test_nobody_but_active_members_gains_by_what_a_team_lets_its_members(
     assert (await tenant.call("hidden", "POST", team_path(tenant, "secret"))).status_code == 201
 
 
+async def test_a_token_of_a_team_that_manages_teams_makes_none_that_outlives_it(
+    tenant: Tenant,
+) -> None:
+    access = {"organization-access": {"manage-teams": True}}
+    body = {"data": {"type": "teams", "attributes": {"name": "robots", **access}}}
+    path = f"/organizations/{tenant.organization}/teams"
+    team = (await tenant.call("owner", "POST", path, body)).json()["data"]["id"]
+    soon = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    path = f"/teams/{team}/authentication-tokens"
+    robot = await made(tenant, "owner", path, described("first", **{"expired-at": soon}))
+    own = {"Authorization": f"Bearer {robot['attributes']['token']}"}
+    for where in (path, f"/teams/{tenant.teams['crew']}/authentication-tokens"):
+        more = await tenant.call(None, "POST", where, described("more"), headers=own)
+        assert more.json()["data"]["attributes"]["expired-at"] == robot["attributes"]["expired-at"]
+        ending_later = described("later", **{"expired-at": "2999-01-01T00:00:00Z"})
+        later = await tenant.call(None, "POST", where, ending_later, headers=own)
+        assert faults(later) == [("422", "invalid_value", "/data/attributes/expired-at")]
+        assert "tokens that you make with it expire no later" in later.text
+
+
 async def test_who_may_manage_the_token_of_a_team_is_told_so(tenant: Tenant) -> None:
     await let_members(tenant, "writers", may=True)
     listed = f"/organizations/{tenant.organization}/teams?filter[names]=writers"

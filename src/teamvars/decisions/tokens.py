@@ -102,14 +102,13 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
     """A new token; it takes the place of the one that an organization has, and of that of a team
     without a description.
 
-    A user's ends no later than the one it is made with. Refuses: forbidden, every fault of the
-    draft, a description that another of the team's has, and too many live tokens.
+    A user's own ends no later than the one it is made with, and so does each that is made with one
+    of a team or organization. Refuses: forbidden, every fault of the draft, a description that
+    another of the team's has, and too many live tokens.
     """
     owner = managed(found, whose)
     is_one = isinstance(whose, OfOrganization | OfTeam)
-    latest, why = _limited_end(found, owner, _organization_of(found, whose)), ORGANIZATION_END
-    if owner.kind == "user":
-        latest, why = _own_end(found), OWN_END
+    latest, why = _latest_end(found, whose, owner)
     surplus = [] if is_one else _surplus(found, owner)
     faults = [*draft.all_faults(found.now, latest, why), *draft.description_faults(whose)]
     refuse_all([*faults, *surplus])
@@ -297,6 +296,16 @@ def _limited_end(found: Found, owner: TokenOwner, organization_id: str | None) -
     organization = found.of(OrganizationWithId(organization_id))
     limits = found.of(TokenLimitsOf(organization_id))
     return latest_end(organization, owner.kind, limits, found.now)
+
+
+def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | None, str]:
+    """When a token ends at the latest, and why; None: nothing says so."""
+    limited = _limited_end(found, owner, _organization_of(found, whose))
+    is_of_person = found.caller.user_id is not None and owner.kind != "user"
+    own = None if is_of_person else _own_end(found)
+    if own is None or (limited is not None and limited <= own):
+        return limited, ORGANIZATION_END
+    return own, OWN_END
 
 
 def _own_end(found: Found) -> int | None:

@@ -138,7 +138,7 @@ def to_team(caller: Caller, found: Row | None) -> TeamAccess:
         in_team=in_team,
         rights=ALL_RIGHTS if is_owner else whole(one for one in BITS if bits & BITS[one]),
         lacks_grant=bool(bits & TeamRight.LACKS_GRANT),
-        # By its users alone: what a team's own token could make would outlive it.
+        # By its users alone: a team's own token makes no others.
         has_own_token=bool(members_manage_token and in_team and caller.user_id is not None),
         stream=stream,
     )

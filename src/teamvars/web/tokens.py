@@ -52,7 +52,8 @@ _DESCRIPTION = Meta(
 _EXPIRY = Meta(
     description=(
         f"A time to come (RFC 3339), {EXPIRY_RULE}. Without it a token ends after 24 months. A "
-        "user's own ends no later than the token it is made with."
+        "user's own, and one made with a token of a team or organization, ends no later than the "
+        "token it is made with."
     )
 )
 _CREATE = "Create a token, shown only once; a team's or organization's replaces the old one."
