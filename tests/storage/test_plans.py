@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +16,7 @@ import pytest
 from teamvars import wiring
 from teamvars.protocol import encoded
 from teamvars.services import audit_pages
-from teamvars.storage import access_by_name, access_statements, runners, variables
+from teamvars.storage import access_by_name, access_statements, runners, streams, variables
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -578,6 +579,45 @@ async def test_nobody_is_looked_for_among_all_members_of_a_team(tmp_path: Path) 
     assert [sql for sql in found if "hash = $1" in sql] == []
 
 
+async def test_where_somebody_stands_is_found_by_an_index_of_little_else(large: Large) -> None:
+    database, seen = large.watched, large.watched.seen
+    seen.clear()
+    actions = ("user.enable", "membership.update")
+    for naming in (None, "m1"):
+        await database.read(
+            partial(
+                streams.newest_about, stream_id="s", subject_id="u", actions=actions, naming=naming
+            )
+        )
+    assert len(seen) == 2
+    for statement in list(seen.values()):
+        assert "audit_entries_standing" in await _plan(large, statement)
+
+
+async def test_sqlite_builds_no_table_of_its_own_for_a_change_of_variables(tmp_path: Path) -> None:
+    """As it does for each IN of more than two in the condition of an index."""
+    async with open_deployment(fresh_sqlite(tmp_path)) as deployment:
+        watched = Watched(deployment.services.database)
+        async with watching(deployment, watched) as watching_deployment:
+            tenant = await build_tenant(watching_deployment)
+            watched.seen.clear()
+            made = await tenant.make_variable()
+            path = f"{tenant.vars_path()}/{made['id']}"
+            changed = {"data": {"type": "vars", "id": made["id"], "attributes": {"value": "us"}}}
+            assert (await tenant.call("owner", "PATCH", path, changed)).status_code == 200
+            assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+        assert [sql for sql in watched.seen if "INTO audit_entries" in sql]
+
+        async def steps(tx: Transaction) -> dict[str, set[object]]:
+            return {
+                sql: {row[1] for row in await tx.fetch("EXPLAIN " + sql, *statement.args)}
+                for sql, statement in watched.seen.items()
+            }
+
+        found = await deployment.services.database.read(steps)
+    assert [sql for sql, names in found.items() if "OpenEphemeral" in names] == []
+
+
 async def plans_of(large: Large, who: str, path: str, word: str) -> list[str]:
     """How the statements with that word in them are carried out that a list takes."""
     tenant, seen = large.tenant, large.watched.seen
@@ -682,7 +722,7 @@ async def test_what_was_renamed_is_a_bounded_range_of_an_index_and_the_same_whoe
         assert len({frozenset(statements) for statements in asked.values()}) == 1
         for statement in asked["plain", paths[0]].values():
             if "audit_entries" in statement.sql:
-                assert "audit_entries_renames" in await _plan(large, statement)
+                assert "audit_entries_renamed" in await _plan(large, statement)
                 assert is_sqlite or await _most_rows(large, statement) <= 200
 
 

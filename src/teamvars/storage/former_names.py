@@ -14,12 +14,19 @@ from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 
 ORGANIZATIONS, TEAMS, WORKSPACES = "organizations", "teams", "workspaces"
-# That of the index, word for word. Which of the three it is the type of the subject says: were the
-# action compared with one, SQLite would put that in the place of the column here.
-_IS_RENAME = "action IN ('organization.update', 'team.rename', 'workspace.rename')"
+
+
+def _is_rename(entries: str) -> str:
+    """The condition of the index, word for word. Which of the three it is the type of the subject
+    says: were the action compared with one, SQLite would put that in the place of the column here.
+    """
+    actions = "organization.update", "team.rename", "workspace.rename"
+    return " OR ".join(f"{entries}.action = '{action}'" for action in actions)
+
+
 _RENAMES = {
     table: f"FROM audit_entries AS entries JOIN {table} ON {table}.id = entries.subject_id "
-    f"WHERE entries.{_IS_RENAME} AND entries.subject_type = '{table}'"
+    f"WHERE ({_is_rename('entries')}) AND entries.subject_type = '{table}'"
     for table in (ORGANIZATIONS, TEAMS, WORKSPACES)
 }
 MOST_ORGANIZATIONS = 100
@@ -68,10 +75,10 @@ SELECT seen.id, seen.name, entries.details
 FROM (SELECT id, name FROM ({SEEN_BY[actor.kind]}) AS visible
     ORDER BY id DESC LIMIT {MOST_ORGANIZATIONS}) AS seen
 JOIN audit_entries AS entries ON entries.stream_id = seen.id
-    AND entries.{_IS_RENAME} AND entries.subject_type = '{ORGANIZATIONS}'
+    AND ({_is_rename("entries")}) AND entries.subject_type = '{ORGANIZATIONS}'
     AND entries.sequence >= coalesce((
         SELECT oldest.sequence FROM audit_entries AS oldest WHERE oldest.stream_id = seen.id
-            AND oldest.{_IS_RENAME} AND oldest.subject_type = '{ORGANIZATIONS}'
+            AND ({_is_rename("oldest")}) AND oldest.subject_type = '{ORGANIZATIONS}'
         ORDER BY oldest.sequence DESC LIMIT 1 OFFSET {_MOST_CHANGES - 1}
     ), 0)
 ORDER BY entries.at, entries.sequence
@@ -90,7 +97,7 @@ async def of_workspaces_seen(tx: Transaction, actor: Actor, organization: str) -
         f"""
 SELECT workspaces.id, workspaces.name, entries.details
 FROM (SELECT subject_id, details, sequence FROM audit_entries
-    WHERE {_IS_RENAME} AND subject_type = '{WORKSPACES}' AND stream_id = (
+    WHERE ({_is_rename("audit_entries")}) AND subject_type = '{WORKSPACES}' AND stream_id = (
         SELECT id FROM ({SEEN_BY[actor.kind]}) AS visible WHERE name_folded = $2)
     ORDER BY sequence DESC LIMIT {_MOST_RENAMES}) AS entries
 JOIN workspaces ON workspaces.id = entries.subject_id

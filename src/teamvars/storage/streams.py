@@ -66,8 +66,10 @@ _NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
         'runner.create', 'runner.update', 'invitation.create', 'invitation.resend'))"""
 # That of the index `audit_entries_standing`, word for word.
-_IS_STANDING = """action IN ('member.add', 'member.remove', 'membership.create',
-    'membership.update', 'invitation.accept', 'user.enable', 'runner.create', 'runner.update')"""
+_IS_STANDING = """(action = 'member.add' OR action = 'member.remove'
+    OR action = 'membership.create' OR action = 'membership.update'
+    OR action = 'invitation.accept' OR action = 'user.enable'
+    OR action = 'runner.create' OR action = 'runner.update')"""
 _BETWEEN = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3"
 _SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
     AND subject_id IN {{each $4}} ORDER BY sequence DESC"""

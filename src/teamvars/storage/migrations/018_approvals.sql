@@ -10,7 +10,10 @@ ALTER TABLE runners ADD COLUMN notice_attempts BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX runners_notice_due_at ON runners (notice_due_at);
 
 -- Since when somebody has been an active owner, and who proposed a version: few entries of the trail.
--- The condition is a query's to repeat.
+-- The condition is a query's to repeat. For more than two values of an IN, SQLite would build a table
+-- whenever it adds an entry.
 CREATE INDEX audit_entries_standing ON audit_entries (stream_id, subject_id, sequence)
-    WHERE action IN ('member.add', 'member.remove', 'membership.create', 'membership.update',
-        'invitation.accept', 'user.enable', 'runner.create', 'runner.update');
+    WHERE action = 'member.add' OR action = 'member.remove'
+    OR action = 'membership.create' OR action = 'membership.update'
+    OR action = 'invitation.accept' OR action = 'user.enable'
+    OR action = 'runner.create' OR action = 'runner.update';
