@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -139,7 +140,32 @@ class Slots(Protocol):
 
 
 class Request:
-    """One request; `document` is its JSON body where the route takes one."""
+    """One request; `document` is its JSON body where the route takes one.
+
+    The class says what is so of most requests: for an object with more than thirty attributes of
+    its own Python makes a dictionary.
+    """
+
+    template: str | None = None
+    parameters: Mapping[str, str] = MappingProxyType({})
+    ignored_includes: frozenset[str] = frozenset()
+    document: object = None
+    plain_body: bytes | None = None
+    """That of a document which was read by its type."""
+    error_codes: tuple[str, ...] = ()
+    """What was refused, each once."""
+    why: Mapping[str, object] | None = None
+    """What the log says of that, besides."""
+    max_body_bytes = MAX_BODY_BYTES
+    introduced: Caller | None = None
+    """Whoever has the token that this request has made, if that is soon used."""
+    idempotency_key: str | None = None
+    """To be set before the body is read, where a change may be sent again under a key."""
+    release: Release | None = None
+    """Gives the body's share of the budget back, if it has one."""
+    _received = 0
+    _is_abandoned = False
+    _is_given_up = False
 
     def __init__(
         self, scope: Scope, receive: Receive, time_limits: TimeLimits, bodies: Bodies
@@ -147,20 +173,7 @@ class Request:
         self.method: str = scope["method"]
         self.full_path: str = scope["path"]
         self.query_string: bytes = scope["query_string"]
-        self.template: str | None = None
-        self.parameters: Mapping[str, str] = {}
-        self.ignored_includes: frozenset[str] = frozenset()
-        self.document: object = None
-        self.plain_body: bytes | None = None
-        """That of a document which was read by its type."""
-        self.error_codes: tuple[str, ...] = ()
-        """What was refused, each once."""
-        self.why: Mapping[str, object] | None = None
-        """What the log says of that, besides."""
-        self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
-        self.introduced: Caller | None = None
-        """Whoever has the token that this request has made, if that is soon used."""
         self.client: str | None = None
         self.audited_address: str | None = None
         self.party: Party | None = None
@@ -172,10 +185,6 @@ class Request:
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
-        self.idempotency_key: str | None = None
-        """To be set before the body is read, where a change may be sent again under a key."""
-        self.release: Release | None = None
-        """Gives the body's share of the budget back, if it has one."""
         fields = scope["headers"]
         self._headers: Mapping[bytes, bytes] = dict(fields)  # which ASGI has in lower case
         if len(self._headers) < len(fields):
@@ -195,9 +204,6 @@ class Request:
             self._announced = int(digits) if is_length else None
         self.has_body = self._announced != 0
         """Whether the header fields announce one."""
-        self._received = 0
-        self._is_abandoned = False
-        self._is_given_up = False
         self.body_pending = self.has_body
         """Whether some of the body is yet to be received."""
 
