@@ -19,7 +19,7 @@ from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
-from teamvars.security.assertions import Unproven, public_keys_of
+from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
@@ -41,7 +41,7 @@ from teamvars.services.invitations import (
     Inviting,
     OperatorInvitations,
 )
-from teamvars.services.issuers import Issuer
+from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
@@ -271,7 +271,10 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
-    all_services = services(database, keys, config.quota, dialect, setup_of(config))
+    setup = setup_of(config)
+    all_services = services(database, keys, config.quota, dialect, setup)
+    named = zip(setup.issuers, config.issuers, strict=True)
+    key_files = KeyFiles([(issuer, one.keys) for issuer, one in named if one.keys is not None])
     has_console = config.console and config.directory_api  # it has nothing to show without
     listed = routes(
         all_services,
@@ -299,6 +302,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         chores = [
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
+            asyncio.create_task(key_files.watch()),
         ]
         yield
         for chore in chores:
@@ -334,16 +338,10 @@ def _issuer(named: NamedIssuer) -> Issuer:
     if named.keys is None:
         return Issuer(named.url)
     try:
-        content = named.keys.read_bytes()
-        public_keys_of(content)
-    except OSError as error:
-        reason = error.strerror
+        return given(named.url, named.keys)
     except Unproven as unproven:
-        reason = unproven.reason
-    else:
-        return Issuer(named.url, content)
-    text = f"Wrong settings: issuers: {named.keys} does not serve: {reason}."
-    raise SettingsError(text)
+        text = f"Wrong settings: issuers: {named.keys} does not serve: {unproven.reason}."
+        raise SettingsError(text) from None
 
 
 def worker() -> ASGIApp:

@@ -1,6 +1,7 @@
 """Keys are asked of their issuer rarely, over TLS, and nobody waits who means a known one."""
 
 import asyncio
+import gc
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -9,12 +10,25 @@ from typing import Any
 
 import pytest
 from joserfc.jwk import ECKey
+from structlog.testing import capture_logs
 
+from teamvars import settings, wiring
+from teamvars.security import keyring
 from teamvars.security.assertions import Claimed, Unproven, claimed
 from teamvars.services import issuers
-from teamvars.services.issuers import ASK_SECONDS, FRESH_SECONDS, RENEW_SECONDS, Issuer, IssuerKeys
+from teamvars.services.issuers import (
+    ASK_SECONDS,
+    FRESH_SECONDS,
+    RENEW_SECONDS,
+    Issuer,
+    IssuerKeys,
+    KeyFiles,
+    given,
+)
+from tests.support.commands import Host
 from tests.support.issuer_servers import IssuerServer, document, issuer_server, raw
 from tests.support.jobs import job_token
+from tests.support.patience import until
 
 
 class Watch:
@@ -263,3 +277,82 @@ async def test_keys_that_the_operator_gave_are_asked_of_nobody(server: IssuerSer
     with pytest.raises(Unproven):
         await keys.key_for(said(OTHER))
     assert server.asked == []
+
+
+def key_set(key: ECKey, *, private: bool = False) -> bytes:
+    """The document that has that key alone."""
+    return json.dumps({"keys": [key.as_dict(private=private)]}).encode()
+
+
+SERVES_NO_MORE = {
+    "no file": (None, "No such file or directory"),
+    "half a file": (key_set(ONE)[:-9], "keys of the issuer that cannot be read"),
+    "secret": (
+        key_set(ONE, private=True),
+        "it has private or secret keys; give the public ones alone",
+    ),
+    "others": (key_set(OTHER), "the file has others by now"),
+}
+
+
+@pytest.mark.parametrize("what", SERVES_NO_MORE)
+async def test_what_becomes_of_a_file_of_keys_is_told_once_and_those_there_are_go_on(
+    what: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "keys.json"
+    file.write_bytes(key_set(ONE))
+    issuer = given("https://ci.example.org", file)
+    keys, files = IssuerKeys(issuer), KeyFiles([(issuer, file)])
+    content, reason = SERVES_NO_MORE[what]
+    with capture_logs() as lines:
+        files.look()
+        file.write_bytes(b" " + key_set(ONE))  # the same keys
+        files.look()
+    assert lines == []
+    for _ in range(2):
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        with capture_logs() as lines:
+            files.look()
+            files.look()
+        (line,) = lines
+        assert (line["log_level"], line["issuer"], line["reason"]) == (
+            "warning",
+            issuer.url,
+            reason,
+        )
+        assert line["file"] == str(file)
+        assert (await keys.key_for(said(ONE))).kid == "one"
+        file.write_bytes(key_set(ONE))
+        files.look()  # from here on it would be news again
+
+
+async def test_a_worker_looks_at_the_files_of_keys_while_it_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "_WATCH_SECONDS", 0.01)
+    for name in ("freeze", "set_threshold"):  # this process goes on to other tests
+        monkeypatch.setattr(gc, name, lambda *_: None)
+    host, file = Host(tmp_path), tmp_path / "keys.json"
+    host.succeed("init")
+    file.write_bytes(key_set(ONE))
+    config = settings.load(data_dir=host.data, issuers=f"https://ci.example.org={file}")
+    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+
+    async def send(_: object) -> None:
+        return
+
+    application = wiring.asgi(config, keyring.load(config.keyring_path))
+    with capture_logs() as lines:
+        lives = asyncio.ensure_future(application({"type": "lifespan"}, messages.get, send))
+        messages.put_nowait({"type": "lifespan.startup"})
+        file.write_bytes(b"")
+
+        async def is_told() -> bool:
+            return any(line.get("issuer") == "https://ci.example.org" for line in lines)
+
+        await until(is_told)
+        messages.put_nowait({"type": "lifespan.shutdown"})
+        await lives

@@ -8,12 +8,20 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
+from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import structlog
 
 from teamvars.kernel import Discreet
-from teamvars.security.assertions import Claimed, Key, Unproven, chosen, keys_of
+from teamvars.security.assertions import (
+    Claimed,
+    Key,
+    Unproven,
+    chosen,
+    keys_of,
+    public_keys_of,
+)
 
 FRESH_SECONDS = 3600.0
 """How long the keys of an issuer are used at most."""
@@ -23,6 +31,7 @@ ASK_SECONDS = 60.0
 """How often an issuer is asked at most, whatever keys tokens name."""
 TIMEOUT_SECONDS = 5.0
 """For both documents together."""
+_WATCH_SECONDS = 60.0
 _MAX_BYTES = 256 * 1024
 _PORT = 443
 
@@ -34,6 +43,58 @@ class Issuer(Discreet, frozen=True):
 
     url: str
     keys: bytes | None = None
+
+    @property
+    def source(self) -> str:
+        """Where its keys are from: the address, or which they are. Raises Unproven."""
+        if self.keys is None:
+            return self.url
+        return "keys " + " ".join(sorted(key.thumbprint() for key in keys_of(self.keys)))
+
+
+def given(url: str, file: Path) -> Issuer:
+    """The issuer with the keys of a file. Raises Unproven: it does not serve."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise Unproven(error.strerror or type(error).__name__) from None
+    public_keys_of(content)
+    return Issuer(url, content)
+
+
+class KeyFiles:
+    """Files of keys, which are read when a process starts. What becomes of one later is told once:
+    the next process would take other keys, or not start.
+    """
+
+    def __init__(self, files: Sequence[tuple[Issuer, Path]]) -> None:
+        """`files`: with the issuers as they were read."""
+        self._files = files
+        self._told: dict[str, str | None] = {}
+
+    async def watch(self) -> None:
+        """Looks at them every minute."""
+        while self._files:
+            await asyncio.sleep(_WATCH_SECONDS)
+            await asyncio.to_thread(self.look)
+
+    def look(self) -> None:
+        """Looks at them now."""
+        for issuer, file in self._files:
+            reason = _unlike(issuer, file)
+            if reason is not None and reason != self._told.get(issuer.url):
+                said = "the keys of an issuer stay as they were at the start"
+                log.warning(said, issuer=issuer.url, file=str(file), reason=reason)
+            self._told[issuer.url] = reason
+
+
+def _unlike(issuer: Issuer, file: Path) -> str | None:
+    """Why what is in the file now is not used; None: it is."""
+    try:
+        is_same = given(issuer.url, file).source == issuer.source
+    except Unproven as unproven:
+        return unproven.reason
+    return None if is_same else "the file has others by now"
 
 
 class IssuerKeys:

@@ -12,7 +12,6 @@ from teamvars.security.assertions import (
     Claimed,
     Key,
     Unproven,
-    keys_of,
     machine_key,
 )
 from teamvars.security.keyring import Keyring
@@ -35,7 +34,7 @@ class Trust:
         self._mode = mode
         self._approvals = Approvals(keyring)
         self._keys = {issuer.url: IssuerKeys(issuer, tls) for issuer in issuers}
-        self._sources = {issuer.url: _source(issuer) for issuer in issuers}
+        self._sources = {issuer.url: issuer.source for issuer in issuers}
 
     @property
     def mode(self) -> ApprovalMode:
@@ -83,9 +82,3 @@ class Trust:
         if keys is None:
             raise Unproven("an issuer that is not accepted")
         return await keys.key_for(said)
-
-
-def _source(issuer: Issuer) -> str:
-    if issuer.keys is None:
-        return issuer.url
-    return "keys " + " ".join(sorted(key.thumbprint() for key in keys_of(issuer.keys)))
