@@ -158,13 +158,16 @@ async def test_of_a_flood_of_refused_exchanges_the_log_has_as_much_as_of_other_r
     service = job.tenant.deployment.services.deliveries
     monkeypatch.setattr("teamvars.services.deliveries._TOLD_A_MINUTE", 2)
     now = service._clock() + 3600 * 1_000_000
-    for later in (0, 0, 0, 61):
+    own, other = job.tenant.workspaces["network"], job.tenant.other_workspace
+    for later, workspace in ((0, own), (0, own), (0, own), (0, other), (61, own)):
         monkeypatch.setattr(service, "_clock", lambda at=now + later * 1_000_000: at)
         issued = now // 1_000_000
         token = job_token(job.key.thumbprint, sub="another", iat=issued, exp=issued + 300)
-        refused = await job.exchange(subject_token=token)
+        resource = f"{SERVICE}/api/v2/workspaces/{workspace}"
+        refused = await job.exchange(subject_token=token, resource=resource)
         assert refused.json()["error"] == "invalid_target"
-    *first, flooded, last = [line["why"] for line in log_lines]
+    *first, flooded, elsewhere, last = [line["why"] for line in log_lines]
+    assert elsewhere["workspace"] == job.tenant.other_workspace
     assert flooded == {"reason": "no runner means this job"}
     counts = [why["refused"][job.runner["id"]] for why in [*first, last]]
     assert counts == [1, 2, 4]

@@ -51,11 +51,13 @@ USED_BEFORE = Fault(Code.INVALID_REQUEST, "This token was used before: ask the i
 
 class NoTarget(Refusal):
     """No runner hands the workspace to the job. `reasons` are for the log: what each runner that
-    reaches the workspace does not accept, by its id.
+    reaches the workspace does not accept, by its id. The workspace is that `organization`'s, or of
+    none where it is not there.
     """
 
-    def __init__(self, reasons: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, organization: str, reasons: Mapping[str, Sequence[str]]) -> None:
         super().__init__(NO_TARGET)
+        self.organization = organization
         self.reasons = reasons
 
 
@@ -214,13 +216,14 @@ def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
     """
     reaching = found.of(Reaching(asked.workspace_id, asked.proof.once))
     if reaching is None:
-        raise NoTarget({})
+        raise NoTarget("", {})
     workspace, runners, was_used = reaching
     reaches = of_workspace(runners, workspace.id, workspace.name, found.now)
     asked_for = [runner for runner in reaches if asked.runner_id in (None, runner.id)]
     runner = next((one for one in asked_for if _means(one, asked, trust)), None)
     if runner is None:
-        raise NoTarget({one.id: _reasons(one, asked, trust) for one in asked_for})
+        reasons = {one.id: _reasons(one, asked, trust) for one in asked_for}
+        raise NoTarget(workspace.organization_id, reasons)
     if was_used:  # the write would find out too, and fail for all who share its transaction
         raise Refusal(USED_BEFORE)
     return runner

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
@@ -54,8 +55,8 @@ _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
 _TOLD_A_MINUTE = 60
-"""Refused exchanges of which the log says what each runner does not accept; of more, it has as much
-as of any other refused request.
+"""Refused exchanges of an organization of which the log says what each runner does not accept; of
+more, it has as much as of any other refused request.
 """
 _FORGOTTEN_AT_ONCE = 500
 _KEPT = 3600 * _SECOND
@@ -107,8 +108,10 @@ class Deliveries(UseCases):
         self._service = service
         self._refused: dict[str, int] = {}
         """How many jobs each runner has refused, since this process began."""
-        self._told, self._told_until = 0, 0
-        """Of how many refusals the log has said more, in the minute that ends then."""
+        self._told, self._told_until = Counter[str](), 0
+        """Of how many refusals of each organization the log has said more, in the minute that ends
+        then.
+        """
         self._some, self._one_large = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
         server = keyring.server
         self._signer = (
@@ -159,7 +162,7 @@ class Deliveries(UseCases):
                 caller, lambda found: decisions.meant(found, asked, self._trust)
             )
         except NoTarget as refused:
-            refused.why = self._noted(asked, refused.reasons)
+            refused.why = self._noted(asked, refused)
             raise
         change = Change(
             caller,
@@ -254,17 +257,18 @@ class Deliveries(UseCases):
             async with self._one_large:
                 return await asyncio.to_thread(_sealed, bundle, key, signer)
 
-    def _noted(self, asked: Asked, reasons: Mapping[str, Sequence[str]]) -> Mapping[str, object]:
+    def _noted(self, asked: Asked, refused: NoTarget) -> Mapping[str, object]:
         """Counts the refusal for each runner; what the log says of it, and the job is not told. It
         is in no trail, and a flood says little: anybody has tokens of an issuer that serves
         everybody.
         """
+        reasons = refused.reasons
         for runner_id in reasons:
             self._refused[runner_id] = self._refused.pop(runner_id, 0) + 1
             if len(self._refused) > _COUNTED_RUNNERS:
                 self._refused.pop(next(iter(self._refused)))
         why = {"reason": "no runner means this job"}
-        if not self._may_tell_more():
+        if not self._may_tell_more(refused.organization):
             return why
         some = list(reasons)[:_TOLD_RUNNERS]
         return {
@@ -275,11 +279,12 @@ class Deliveries(UseCases):
             "refused": {id_: self._refused[id_] for id_ in some if id_ in self._refused},
         }
 
-    def _may_tell_more(self) -> bool:
+    def _may_tell_more(self, organization: str) -> bool:
+        """A flood of one organization's leaves that of others to be told."""
         if (now := self._clock()) >= self._told_until:
-            self._told, self._told_until = 0, now + 60 * _SECOND
-        self._told += 1
-        return self._told <= _TOLD_A_MINUTE
+            self._told, self._told_until = Counter(), now + 60 * _SECOND
+        self._told[organization] += 1
+        return self._told[organization] <= _TOLD_A_MINUTE
 
     def _workspace(self, form: ExchangeForm) -> str:
         """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""
