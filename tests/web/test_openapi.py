@@ -543,4 +543,4 @@ def test_every_query_parameter_says_what_it_does_and_those_with_few_values_which
                     few[one["name"]] = one["schema"].get("enum")
     assert few["force"] == ["true", "false"]
     assert few["token"] == [""]
-    assert few["filter[status]"] == ["invited", "active"]
+    assert few["filter[status]"] == ["invited", "active", "inactive"]

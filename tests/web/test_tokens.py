@@ -357,9 +357,35 @@ async def test_owners_list_the_tokens_of_all_teams_in_the_order_they_ask_for(
         found = await tokens_of_teams(tenant, f"?{query}")
         assert [one for one in found if one] == expected, query
     assert (await tokens_of_teams(tenant, "?q=nobody")) == []
-    for query in ("sort=name", "filter[expiry_status]=expired"):
+    for query in ("sort=name", "filter[expiry_status]=active,gone"):
         path = f"/organizations/{tenant.organization}/team-tokens?{query}"
         assert (await tenant.call("owner", "GET", path)).status_code == 400
+
+
+async def test_owners_list_the_tokens_of_all_teams_by_their_end(tenant: Tenant) -> None:
+    now = datetime.now(UTC)
+    for what, days in {"week": 6, "month": 29, "later": 31, "over": 1, "endless": 1}.items():
+        end = f"{now + timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+        await made(tenant, "owner", f"{team_path(tenant)}s", described(what, **{"expired-at": end}))
+
+    async def alter(tx: Transaction) -> None:
+        sql = "UPDATE tokens SET expires_at = $1 WHERE description = $2 AND team_id = $3"
+        for end, what in ((microseconds(now) - 1, "over"), (None, "endless")):
+            await tx.execute(sql, end, what, tenant.teams["crew"])
+
+    await tenant.deployment.services.database.write(alter)
+    for ends, expected in {
+        "active": ["week", "month", "later", "endless"],
+        "expiring_in_7_days": ["week"],
+        "expiring_in_30_days": ["week", "month"],
+        "expired": ["over"],
+        "no_expiration": ["endless"],
+        "expired,no_expiration": ["over", "endless"],
+        "no_expiration,expiring_in_7_days,no_expiration": ["week", "endless"],
+        "": ["week", "month", "later", "over", "endless"],
+    }.items():
+        found = await tokens_of_teams(tenant, f"?q=crew&filter[expiry_status]={ends}")
+        assert found == expected, ends
 
 
 async def test_owners_revoke_tokens_of_teams_all_or_none(tenant: Tenant) -> None:

@@ -139,7 +139,9 @@ LOOK_UPS: LookUps = {
     needs.TokenWithId: by_fields(tokens.get),
     needs.TokensOf: by_fields(tokens.of_owner),
     needs.TokensPage: by_fields(tokens.page_of_owner),
-    needs.TeamTokensPage: by_fields(tokens.page_of_teams),
+    needs.TeamTokensPage: lambda tx, _, f, n: tokens.page_of_teams(
+        tx, n.organization_id, n.wanted, n.page, f.now
+    ),
     needs.TeamTokensWithIds: by_fields(tokens.find_of_teams),
     needs.TokenLimitsOf: by_fields(tokens.limits_of),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),

@@ -73,13 +73,14 @@ class MembershipFilter(msgspec.Struct, frozen=True):
     """Which memberships are wanted, and in which order; None lets all through.
 
     `search` is a part of the username or e-mail address; `names` are whole ones of either, or ids
-    of the user or the membership; `emails` are whole addresses.
+    of the user or the membership; `emails` are whole addresses. A `status` that there is not finds
+    none.
     """
 
     search: str | None = None
     emails: tuple[str, ...] | None = None
     names: tuple[str, ...] | None = None
-    status: Status | None = None
+    status: str | None = None
     by_name: bool = False
 
 

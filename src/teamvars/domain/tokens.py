@@ -120,14 +120,25 @@ class TokenOrder(StrEnum):
     USE = "last-used-at"
 
 
+class TokenEnd(StrEnum):
+    """Which tokens a list has, by their end. All that can be used are `active`."""
+
+    ACTIVE = "active"
+    WITHIN_7_DAYS = "expiring_in_7_days"
+    WITHIN_30_DAYS = "expiring_in_30_days"
+    EXPIRED = "expired"
+    NEVER = "no_expiration"
+
+
 class TeamTokenSearch(msgspec.Struct, frozen=True):
-    """Which tokens of teams are wanted, by a part of a team's name, and in which order; without one
-    the oldest comes first.
+    """Which tokens of teams are wanted, by a part of a team's name and by their end, any where none
+    of the `ends` is said, and in which order; without one the oldest comes first.
     """
 
     part: str = ""
     order: TokenOrder | None = None
     is_reversed: bool = False
+    ends: tuple[TokenEnd, ...] = ()
 
 
 class IssuedToken(msgspec.Struct, frozen=True):

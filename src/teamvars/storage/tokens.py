@@ -7,11 +7,13 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import LATEST
 from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import (
+    DAY,
     UNUSED_AFTER,
     IssuedToken,
     Suspects,
     TeamTokenSearch,
     Token,
+    TokenEnd,
     TokenOrder,
     TokenOwner,
 )
@@ -80,6 +82,16 @@ _ORDERS = {
 }
 
 
+# $3: now. A comparison with no end at all holds for none.
+_ENDS = {
+    TokenEnd.ACTIVE: "tokens.expires_at IS NULL OR tokens.expires_at > $3",
+    TokenEnd.WITHIN_7_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {7 * DAY} <= $3",
+    TokenEnd.WITHIN_30_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {30 * DAY} <= $3",
+    TokenEnd.EXPIRED: "tokens.expires_at <= $3",
+    TokenEnd.NEVER: "tokens.expires_at IS NULL",
+}
+
+
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     """All tokens of one owner, expired ones included, oldest first."""
     rest = f"WHERE {owner.kind}_id = $1 ORDER BY created_at, id"
@@ -93,14 +105,17 @@ async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged
 
 
 async def page_of_teams(
-    tx: Transaction, organization_id: str, wanted: TeamTokenSearch, page: Page
+    tx: Transaction, organization_id: str, wanted: TeamTokenSearch, page: Page, now: int
 ) -> Paged[Token]:
     """A page of the tokens of an organization's teams."""
     rest = "WHERE teams.organization_id = $1 AND teams.name_folded LIKE $2 ESCAPE '!'"
+    args: list[object] = [organization_id, containing(wanted.part)]
+    if wanted.ends:
+        rest += f" AND ({' OR '.join(_ENDS[end] for end in sorted(set(wanted.ends)))})"
+        args += [now] if set(wanted.ends) != {TokenEnd.NEVER} else []
     keys = () if wanted.order is None else (_ORDERS[wanted.order],)
     direction = "DESC" if wanted.is_reversed else "ASC"
     order = ", ".join(f"{key} {direction}" for key in (*keys, "tokens.created_at", "tokens.id"))
-    args = organization_id, containing(wanted.part)
     return await _TEAM_TOKENS.paged(tx, rest, order, args, page)
 
 

@@ -20,7 +20,6 @@ from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import (
     Parameter,
     choice_of,
-    invalid,
     text_of,
     words_of,
 )
@@ -37,7 +36,11 @@ _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
-_STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
+_STATUS = Parameter(
+    "filter[status]",
+    "Nobody is inactive here: that finds none.",
+    schema={"type": "string", "enum": [*Status, "inactive"]},
+)
 _BY_NAME = "username"
 _SORT = Parameter("sort", "By id unless given.", schema={"type": "string", "enum": [_BY_NAME]})
 _EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
@@ -265,20 +268,9 @@ def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
         search=text_of(request, _SEARCH),
         emails=words_of(request, _EMAILS) if named else None,
         names=words_of(request, _NAMES) if named else None,
-        status=_status(request),
+        status=choice_of(request, _STATUS),
         by_name=_is_by_name(request),
     )
-
-
-def _status(request: Request) -> Status | None:
-    text = text_of(request, _STATUS)
-    if text is None:
-        return None
-    try:
-        return Status(text)
-    except ValueError:
-        listed = ", ".join(status.value for status in Status)
-        raise invalid(_STATUS.name, f"{_STATUS.name} is one of {listed}.") from None
 
 
 def _is_by_name(request: Request) -> bool:

@@ -20,6 +20,7 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenEnd,
     TokenOrder,
     Whose,
 )
@@ -27,7 +28,7 @@ from teamvars.services.tokens import Tokens
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, choice_of, invalid, text_of
+from teamvars.web.http.parameters import Parameter, choice_of, choices_of, invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
@@ -58,6 +59,12 @@ _EXPIRY = Meta(
 )
 _CREATE = "Create a token, shown only once; a team's or organization's replaces the old one."
 _PART = Parameter("q", "A part of the team's name.")
+_ENDS = Parameter(
+    "filter[expiry_status]",
+    "Those of which one of these holds.",
+    schema={"type": "string", "enum": list(TokenEnd)},
+    is_list=True,
+)
 _WAYS = [way for word in TokenOrder for way in (word.value, f"-{word.value}")]
 _SORT = Parameter("sort", "Oldest first unless given.", schema={"type": "string", "enum": _WAYS})
 
@@ -219,7 +226,7 @@ def _of_teams(tokens: Tokens) -> list[Route]:
             tokens.list_of_teams,
             shows=_listed,
             asks=_search,
-            reads=(_PART, _SORT),
+            reads=(_PART, _ENDS, _SORT),
             name="listOrganizationTeamTokens",
             may_forbid=True,
         ),
@@ -300,7 +307,8 @@ def _search(request: Request) -> tuple[str, TeamTokenSearch]:
     way = choice_of(request, _SORT)
     order = None if way is None else TokenOrder(way.removeprefix("-"))
     is_reversed = way is not None and way.startswith("-")
-    wanted = TeamTokenSearch(text_of(request, _PART) or "", order, is_reversed)
+    ends = tuple(map(TokenEnd, choices_of(request, _ENDS)))
+    wanted = TeamTokenSearch(text_of(request, _PART) or "", order, is_reversed, ends)
     return request.parameters["organization"], wanted
 
 

@@ -165,6 +165,14 @@ def choice_of(request: Request, parameter: Parameter) -> str | None:
     return text
 
 
+def choices_of(request: Request, parameter: Parameter) -> tuple[str, ...]:
+    """Which of the words of its schema a parameter says that is a list. Refuses any other."""
+    said, words = words_of(request, parameter) or (), parameter.schema["enum"]
+    if any(word not in words for word in said):
+        raise invalid(parameter.name, f"{parameter.name} has some of {', '.join(words)}.")
+    return said
+
+
 def words_of(request: Request, parameter: Parameter) -> tuple[str, ...] | None:
     """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
 
