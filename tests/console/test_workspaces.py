@@ -34,6 +34,25 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await visitor.page.get_by_text("No workspace has this in its name").first.wait_for()
 
 
+async def test_the_tags_of_workspaces_are_seen_beside_their_names(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    path = f"/workspaces/{tenant.workspaces['network']}"
+    names = [{"type": "tags", "attributes": {"name": f"t{number}"}} for number in range(4)]
+    bound = [{"type": "tag-bindings", "attributes": {"key": f"k{n}", "value": "v"}} for n in (0, 1)]
+    for what, data in (("tags", names), ("tag-bindings", bound)):
+        answer = await tenant.call("owner", "POST", f"{path}/relationships/{what}", {"data": data})
+        assert answer.status_code == 204
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go("/")
+    await visitor.sign_in("owner")
+    rows = visitor.page.locator("main ul.rows > li")
+    await expect(rows.nth(0).locator(".badge")).to_have_text(
+        ["t0", "t1", "t2", "t3", "k0=v", "and 1 more"]
+    )
+    assert await rows.nth(0).get_by_text("and 1 more").get_attribute("title") == "k1=v"
+    await expect(rows.nth(1).locator(".badge")).to_have_count(0)
+
+
 async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await site.make(tenant, "DB_HOST", "a", workspace="network")

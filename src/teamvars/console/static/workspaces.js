@@ -6,11 +6,13 @@ import { organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { KeySearch } from "./search.js";
 
+const MOST_TAGS = 5;
+
 export async function workspacesPage({ organization, signal }) {
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const list = new PagedList({
-    path: (words) => `${base}/workspaces${words && `?search[name]=${encodeURIComponent(words)}`}`,
-    row: (one) => row(organization, one), noun: "workspace", all: "you can see",
+    path: (words) => `${base}/workspaces?include=effective_tag_bindings&search[name]=${encodeURIComponent(words)}`,
+    row: (one, included) => row(organization, one, included), noun: "workspace", all: "you can see",
     none: "No workspace has this in its name.", nothing, signal,
   });
   const [found, total] = await Promise.all([read(base, { signal }), list.draw()]);
@@ -24,14 +26,26 @@ export async function workspacesPage({ organization, signal }) {
     total > 0 && h("div", { class: "toolbar" }, byName, byKey), list.element, keys.element);
 }
 
-function row(organization, { attributes }) {
+function row(organization, { attributes, relationships }, included) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/workspaces/${attributes.name}` },
-      h("span", { class: "name" }, name(attributes.name)),
+      h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included)),
       attributes.locked && h("span", { class: "badge" }, icon("lock"), "locked"),
       h("span", { class: "aside" }, count(attributes["variables-count"], "variable")),
       h("span", { class: "aside may" }, may)));
+}
+
+/** The names and the keys with values, as many as have room beside others. */
+function tags(attributes, relationships, included) {
+  const ids = new Set(relationships["effective-tag-bindings"].data.map((one) => one.id));
+  const bindings = included.filter((one) => ids.has(one.id)).map((one) => `${one.attributes.key}=${one.attributes.value}`);
+  const all = [...attributes["tag-names"], ...bindings];
+  if (!all.length) return null;
+  const some = all.slice(0, MOST_TAGS).map((text) => h("span", { class: "badge" }, name(text)));
+  const rest = all.length > MOST_TAGS && h("span", { class: "badge", title: all.slice(MOST_TAGS).join(", ") },
+    `and ${all.length - MOST_TAGS} more`);
+  return h("span", { class: "changes", "aria-label": "Tags" }, some, rest);
 }
 
 function nothing() {
