@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -402,6 +403,32 @@ def test_what_jobs_are_set_up_with_is_yaml_and_names_settings_there_are() -> Non
     settings = set(re.findall(r"TEAMVARS_\w+", "".join(blocks)))
     known = (ROOT / "docs/cli.md").read_text()
     assert {name for name in settings if f"`{name}" not in known} == set()
+
+
+# Files that runners.md and this folder have, the schema of whoever reads them, and a word in each.
+READ_BY_OTHERS = {
+    ".github/workflows/plan.yml": ("github-workflows", "runs-on"),
+    ".gitlab-ci.yml": ("gitlab-ci", "id_tokens"),
+    "compose.yaml": ("compose-spec", "services"),
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_OTHERS)
+def test_a_file_that_others_read_has_what_they_take_and_nothing_else(
+    name: str, tmp_path: Path
+) -> None:
+    text = (ROOT / "docs/runners.md").read_text()
+    shown = dict(re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL))
+    content = shown[name] if name in shown else (ROOT / name).read_text()
+    schema, word = READ_BY_OTHERS[name]
+    path = tmp_path / "file.yml"
+    for written, code in ((content, 0), (content.replace(word, f"{word}x"), 1)):
+        path.write_text(written)
+        command = ["check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(path)]
+        done = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/operating.md"])
