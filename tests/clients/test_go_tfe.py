@@ -18,6 +18,8 @@ from tests.support.patience import HANGS
 
 SETTING = "TEAMVARS_TEST_GO_TFE"
 MODULE = Path(__file__).with_name("go_tfe")
+# It runs once: making it fast, or fit for a debugger, takes longer than running it.
+HASTILY = ("-gcflags=all=-N -l -dwarf=0", "-ldflags=-s -w")
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +34,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("go") / "go_tfe.test"
     with (newest_go.CACHE / "lock").open("w") as waiting:
         fcntl.flock(waiting, fcntl.LOCK_EX)  # until closed: other workers of pytest wait
-        done = newest_go.call(go, "test", "-c", "-o", str(built), ".", folder=MODULE)
+        done = newest_go.call(go, "test", "-c", *HASTILY, "-o", str(built), ".", folder=MODULE)
     assert done.returncode == 0, done.stderr
     return built
 
