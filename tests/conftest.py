@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.deployment import Deployment, open_deployment
 from tests.support.memory import folder_in_memory
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
+from tests.support.shares import Shares, place
 from tests.support.tenant import Tenant, build_tenant
 from tests.support.unhurried import unhurried
 
@@ -57,6 +59,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(server.stop)
         server.start()
         os.environ[POSTGRES_URL] = server.admin_url
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    """Shares of the tests, in their order."""
+    config.option.loadscopereorder = False
+    return Shares(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that wait most come first."""
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 def pytest_collection_finish() -> None:

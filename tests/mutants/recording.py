@@ -79,7 +79,7 @@ def record() -> None:
     """Finds out anew which test calls what, which takes as long as these tests."""
     for file in KEPT.glob("*.json"):
         file.unlink()
-    _pytest("-p", "tests.mutants.recording", "-n", "2", "--dist", "worksteal", stdout=None)
+    _pytest("-p", "tests.mutants.recording", "-n", "2", stdout=None)
 
 
 def _collected() -> list[str]:

@@ -1,0 +1,32 @@
+"""How the workers of pytest-xdist share the tests: whoever is done takes the next share."""
+
+from xdist.scheduler import LoadScopeScheduling
+
+# These wait for servers, browsers and commands that they start: if they come first, others have the
+# processor meanwhile, and no worker is left alone with a long one at the end.
+WAIT_MOST = ("tests/console/", "tests/clients/", "tests/faults/", "tests/cli/")
+TOGETHER = "tests/console/"
+
+
+def place(nodeid: str) -> int:
+    """Where a test comes: those of one place stay in their order."""
+    waiting = [n for n, room in enumerate(WAIT_MOST) if nodeid.startswith(room)]
+    return waiting[0] if waiting else len(WAIT_MOST)
+
+
+def share(nodeid: str) -> str:
+    """What a test is done together with: a file on one engine, or all that look at the console.
+
+    A file makes its store once, and starting a browser takes as long as many tests.
+    """
+    file, _, test = nodeid.partition("::")
+    if file.startswith(TOGETHER):
+        return TOGETHER
+    return f"{file} postgres" if "postgres" in test.partition("[")[2] else file
+
+
+class Shares(LoadScopeScheduling):  # type: ignore[misc] # a library without types
+    """Hands out shares in the order of the tests, not the largest first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return share(nodeid)
