@@ -1,12 +1,15 @@
 """Values reach the job that an approved runner means, and nobody else."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions.deliveries import NoTarget
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.deliveries import DeliveryDraft
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
@@ -72,6 +75,39 @@ async def test_a_token_delivers_its_own_workspace_to_its_own_key(tenant: Tenant,
     thief = Job(tenant, JobKey.generate())
     with pytest.raises(Refusal, match="invalid_value"):
         await thief.deliver(issued)
+
+
+async def test_of_a_workspace_with_a_damaged_value_a_job_is_told_whose_it_is_and_handed_nothing(
+    tenant: Tenant, job: Job
+) -> None:
+    damaged = (await tenant.make_variable("damaged", value="lost"))["id"]
+    await approve(tenant, await propose(tenant))
+    await tenant.deployment.services.database.write(
+        lambda tx: tx.execute(
+            "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE id = $1", damaged
+        )
+    )
+    issued = await job.exchange()
+    with pytest.raises(Refusal) as refused:
+        await job.deliver(issued)
+    (fault,) = refused.value.faults
+    assert fault.code is Code.DAMAGED_VALUE
+    assert fault.meta is not None
+    assert fault.meta["id"] == damaged
+
+
+async def test_the_log_counts_the_refusals_of_some_runners_alone(
+    tenant: Tenant, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teamvars.services.deliveries._COUNTED_RUNNERS", 1)
+    for name in ("one", "other"):
+        await approve(tenant, await propose(tenant, name=name))
+    token = job_token(job.key.thumbprint, sub="another")
+    with pytest.raises(NoTarget) as refused:
+        await job.exchange(token)
+    why: Any = refused.value.why
+    assert len(why["unmet"]) == 2
+    assert list(why["refused"].values()) == [1]
 
 
 async def test_a_node_that_has_no_address_or_no_server_key_gives_no_token_and_no_value(

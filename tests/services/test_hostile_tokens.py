@@ -67,6 +67,10 @@ def hostile(thumbprint: str) -> dict[str, str]:
         "other claims": saying(good, jti="another"),
         "another issuer": job_token(thumbprint, issuer="https://evil.example"),
         "a look-alike": job_token(thumbprint, issuer=ISSUER.replace("c", "с")),  # noqa: RUF001 - Cyrillic
+        "another audience": job_token(thumbprint, aud=f"https://evil.example#{thumbprint}"),
+        "no key to deliver to": job_token(None),
+        "half a key to deliver to": job_token(thumbprint[:22]),
+        "no thumbprint": job_token(f"?{thumbprint}"),
         "another machine": saying(of_machine(thumbprint), sub="another"),
         "half a pair": of_machine(thumbprint, jti="\ud800"),
         "half a pair as the audience": of_machine(thumbprint, aud=f"{SERVICE}#\udfff"),
@@ -83,6 +87,16 @@ async def test_a_token_that_proves_nothing_is_bad_and_no_more(tenant: Tenant, ki
     token = hostile(job.key.thumbprint)[kind]
     assert await refusal_of(job.exchange(token)) == "invalid_request"
     await job.exchange()
+
+
+async def test_a_token_for_one_key_is_good_for_no_other_that_the_form_names(
+    tenant: Tenant,
+) -> None:
+    await approve(tenant, await propose(tenant))
+    job, other = Job.new(tenant), Job.new(tenant)
+    named = other.key.thumbprint
+    assert await refusal_of(job.exchange(thumbprint=named)) == "invalid_request"
+    await job.exchange(thumbprint=job.key.thumbprint)
 
 
 async def test_a_machine_is_known_by_its_key_alone(tenant: Tenant) -> None:

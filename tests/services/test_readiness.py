@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from teamvars import wiring
@@ -130,11 +131,28 @@ async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
 
 
 async def test_no_other_keyring_is_taken_for_the_stores_own(own_calls: Calls) -> None:
-    node, another = own_calls.node, keyring.generate()
+    node, audit = own_calls.node, own_calls.node.keys.audit
+    same_ids = replace(audit, keys=dict.fromkeys(audit.keys, b"\0" * keyring.KEY_BYTES))
     for ask in (
         node.services.installation.require_ready,
         partial(node.services.installation.initialise, caller=operator()),
     ):
-        with pytest.raises(NotReady, match="The keyring is not this database's"):
-            await ask(another)
+        for another in (keyring.generate(), replace(node.keys, audit=same_ids)):
+            with pytest.raises(NotReady, match="The keyring is not this database's"):
+                await ask(another)
         await ask(node.keys)
+
+
+async def test_a_store_that_does_not_admit_this_node_is_neither_served_nor_initialised(
+    own_calls: Calls,
+) -> None:
+    node = own_calls.node
+    await node.services.database.write(
+        lambda tx: tx.execute("UPDATE schema_migrations SET admits = 1000000")
+    )
+    for ask in (
+        node.services.installation.require_ready,
+        partial(node.services.installation.initialise, caller=operator()),
+    ):
+        with pytest.raises(NotReady, match="admits no release"):
+            await ask(node.keys)

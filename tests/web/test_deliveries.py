@@ -85,6 +85,7 @@ async def test_whatever_no_runner_means_is_refused_in_the_same_bytes(job: Job) -
         await job.exchange(resource=base + other),
         await job.exchange(resource=base + tenant.other_workspace),
         await job.exchange(resource=f"{base}{other}/"),
+        await job.exchange(resource=f"/api/v2/workspaces/{tenant.workspaces['network']}"),
         await job.exchange(subject_token=job_token(job.key.thumbprint, sub="another")),
         await job.exchange(subject_token=job_token(None), thumbprint=job.key.thumbprint),
     ]
