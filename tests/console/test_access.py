@@ -129,8 +129,9 @@ async def dialogs(visitor: Visitor, look: Look) -> None:
     await look("copy")
     await visitor.button("Cancel").click()
     await visitor.button("Delete PSK").click()
+    await visitor.page.get_by_text("Deleted in ten seconds").wait_for()
     await look("delete")
-    await visitor.button("Cancel").click()
+    await visitor.button("Undo: PSK").click()
 
 
 async def teams(visitor: Visitor, tenant: Tenant, look: Look) -> None:
@@ -274,12 +275,11 @@ async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
 
     await tab_to(page, "Delete zones")
     await keyboard.press("Enter")
-    await page.get_by_role("dialog").wait_for()
-    await keyboard.press("Escape")
-    await page.get_by_role("dialog").wait_for(state="detached")
-    assert (await page.evaluate(FOCUSED))[0] == "Delete zones"
+    await expect(visitor.button("Undo: zones")).to_be_focused()
     await keyboard.press("Enter")
-    await keyboard.type("zones")
+    await expect(visitor.button("Delete zones")).to_be_focused()
+    await keyboard.press("Enter")
+    await tab_to(page, "Delete now: zones")
     await keyboard.press("Enter")
     await page.get_by_text("No variables yet").first.wait_for()
 

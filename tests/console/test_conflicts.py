@@ -80,7 +80,6 @@ async def test_deleting_what_somebody_has_changed_meanwhile_deletes_nothing(
     document = {"data": {"type": "vars", "id": id_, "attributes": {"value": "us"}}}
     await tenant.call("owner", "PATCH", f"{tenant.vars_path()}/{id_}", document)
     await visitor.button("Delete region").click()
-    await visitor.page.get_by_label("Type the key to confirm").fill("region")
-    await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await visitor.button("Delete now: region").click()
     await visitor.page.get_by_text("Somebody has changed it meanwhile").first.wait_for()
     assert "region" in await site.stored(tenant)

@@ -13,7 +13,7 @@ from tests.support.served_deployment import ServedDeployment
 from tests.support.server import Server
 
 BROWSER = {"Accept": "text/html", "Accept-Encoding": "gzip"}
-FIRST_PAGE_BYTES = 80 * 1024
+FIRST_PAGE_BYTES = 90 * 1024
 PATHS = [
     "/app",
     "/app/",

@@ -125,13 +125,13 @@ async def test_an_apply_whose_answer_is_lost_is_sent_again_and_happens_once(
             await route.continue_()
 
     await visitor.page.route("**/actions/apply", lose)
-    await visitor.page.evaluate(PASTE, 'a = "1"\n')
+    await visitor.page.evaluate(PASTE, 'a = "1"\nb = "2"\n')
     await visitor.button("Preview").click()
-    await visitor.button("Apply 1 change").click()
+    await visitor.button("Apply 2 changes").click()
     await visitor.row("a").wait_for()
     assert len(lost) == 1
     events = f"/workspaces/{tenant.workspaces['network']}/audit-events"
-    assert len((await tenant.call("owner", "GET", events)).json()["data"]) == 1
+    assert len((await tenant.call("owner", "GET", events)).json()["data"]) == 2
     visitor.complaints.clear()  # the browser notes the request that broke
 
 
@@ -143,7 +143,7 @@ async def test_an_item_that_is_refused_is_named(sqlite_site: Site, crowd: Crowd)
         {"key": "no good", "value": "", "category": "env", "hcl": False},
     ]}}}  # fmt: skip
     await visitor.page.route("**/actions/parse", lambda route: route.fulfill(json=served))
-    await visitor.page.evaluate(PASTE, "x=1")
+    await visitor.page.evaluate(PASTE, "x=1\ny=2")
     await visitor.button("Preview").click()
     errors = dialog(visitor.page).get_by_role("alert")
     await expect(errors).to_contain_text(re.compile("no good: .*white space"))

@@ -240,7 +240,7 @@ async def test_who_was_faster_is_told(sqlite_site: Site, crowd: Crowd) -> None:
     id_ = await membership_of(tenant, email)
     await tenant.call("owner", "DELETE", f"/organization-memberships/{id_}")
     await again.click()
-    await dialog.get_by_text("does not exist").wait_for()
+    await visitor.page.get_by_role("status").get_by_text("does not exist").wait_for()
     await row(visitor, email).wait_for(state="detached")
 
 

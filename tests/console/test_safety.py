@@ -44,8 +44,7 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await visitor.row("longest").get_by_text("still works").wait_for()
 
     await visitor.button("Delete abc\u202etxt.exe").click()
-    await page.get_by_label("Type the key to confirm").fill("abc\\u202etxt.exe")
-    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await visitor.button("Delete now: abc\u202etxt.exe").click()
     await visitor.row("abc\\u202etxt.exe").wait_for(state="detached")
 
 
@@ -168,7 +167,8 @@ async def test_whoever_leaves_leaves_nothing_in_the_document_its_history_or_stor
             await revoke(tenant, "writer")
             await form.get_by_role("button", name="Save").click()
             await page.get_by_text("What you typed is still there").first.wait_for()
-        await page.clock.fast_forward(31 * 60_000)
+        for _ in range(31):  # the machine is awake all the while
+            await page.clock.fast_forward(60_000)
         await page.get_by_text("You were signed out after 30 minutes").first.wait_for()
     await holds_nothing(page, "canary", tenant.tokens["writer"])
     await page.go_back()

@@ -44,12 +44,8 @@ async def test_a_variable_is_added_edited_and_deleted_in_its_place(
     assert (await site.stored(tenant))["motd"]["value"] == "one line"
 
     await visitor.button("Delete motd").click()
-    sure = page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True)
-    await expect(sure).to_be_disabled()
-    await page.get_by_label("Type the key to confirm").fill("mot")
-    await expect(sure).to_be_disabled()
-    await page.get_by_label("Type the key to confirm").fill("motd")
-    await sure.click()
+    await expect(visitor.button("Undo: motd")).to_be_focused()
+    await visitor.button("Delete now: motd").click()
     await page.get_by_text("No variables yet").first.wait_for()
     assert await site.stored(tenant) == {}
 
@@ -81,7 +77,7 @@ async def test_filter_tabs_and_order_find_a_variable(site: Site, crowd: Crowd) -
     page = visitor.page
 
     async def keys() -> list[str]:
-        return await page.locator("tbody .name").all_inner_texts()
+        return await page.locator("tbody .name").all_text_contents()
 
     assert await keys() == ["B_KEY", "a_key", "c_key"]
     await visitor.button("Key").click()
@@ -234,11 +230,57 @@ async def test_a_connection_that_breaks_says_so_and_what_was_sent_happens_once(
     await visitor.page.unroute(re.compile("/vars$"))
     await form.get_by_role("button", name="Add variable").click()
     await visitor.row("once").wait_for()
-    await expect(visitor.page.locator("#connection")).to_be_empty()
+    await expect(visitor.page.get_by_text("cannot be reached")).to_have_count(0)
     assert len(set(keys)) == 1
     assert (await sqlite_site.stored(tenant))["once"]["value"] == "typed by hand"
     # The browser notes each request that broke.
     visitor.complaints.clear()
+
+
+async def test_a_deletion_waits_ten_seconds_for_somebody_to_think_better_of_it(
+    sqlite_site: Site, timeless: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "region", "eu")
+    visitor = await timeless.visitor(site, tenant)
+    await visitor.page.clock.install()
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.sign_in("owner")
+    await visitor.button("Delete region").click()
+    await visitor.page.clock.fast_forward(9_000)
+    assert "region" in await site.stored(tenant)
+    await visitor.page.clock.fast_forward(1_000)
+    await visitor.page.get_by_text("region is deleted.").wait_for()
+    assert await site.stored(tenant) == {}
+
+
+async def test_whoever_waits_for_long_may_stop_and_send_the_same_again(
+    sqlite_site: Site, timeless: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await timeless.visitor(site, tenant)
+    await visitor.page.clock.install()
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.sign_in("owner")
+    keys = []
+
+    async def swallow(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        await route.fetch()  # done, and nobody is told
+
+    await visitor.page.route(re.compile("/vars$"), swallow, times=1)
+    form = await visitor.add("once", "x")
+    async with visitor.page.expect_request(re.compile("/vars$")) as request:
+        await form.get_by_role("button", name="Add variable").click()
+    await request.value
+    await visitor.page.clock.fast_forward(10_000)
+    await form.get_by_role("button", name="Stop waiting").click()
+    await form.get_by_text("It may have been done all the same").wait_for()
+    async with visitor.page.expect_request(re.compile("/vars$")) as request:
+        await form.get_by_role("button", name="Add variable").click()
+    assert (await request.value).headers["idempotency-key"] == keys[0]
+    await visitor.row("once").wait_for()
+    assert len(await site.stored(tenant)) == 1
 
 
 async def test_whoever_leaves_with_something_typed_is_asked(

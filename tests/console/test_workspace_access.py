@@ -225,5 +225,5 @@ async def test_two_change_the_same_grant(sqlite_site: Site, crowd: Crowd) -> Non
     await second.page.get_by_role("dialog").get_by_role("button", name="Take away").click()
     await second.page.get_by_text("No team has access yet").first.wait_for()
     await first.button("Change writers to read").click()
-    await first.page.get_by_role("dialog").get_by_text("does not exist").wait_for()
+    await first.page.get_by_role("status").get_by_text("does not exist").wait_for()
     await first.page.get_by_text("No team has access yet").first.wait_for(state="attached")

@@ -6,6 +6,7 @@ from xdist.scheduler import LoadScopeScheduling
 # processor meanwhile, and no worker is left alone with a long one at the end.
 WAIT_MOST = ("tests/console/", "tests/clients/", "tests/faults/", "tests/cli/")
 TOGETHER = "tests/console/"
+HANDS = "tests/console/hands/"
 
 
 def place(nodeid: str) -> int:
@@ -15,11 +16,14 @@ def place(nodeid: str) -> int:
 
 
 def share(nodeid: str) -> str:
-    """What a test is done together with: a file on one engine, or all that look at the console.
+    """What a test is done together with: a file on one engine, all that look at the console, or all
+    that hands do there in one browser.
 
     A file makes its store once, and starting a browser takes as long as many tests.
     """
     file, _, test = nodeid.partition("::")
+    if file.startswith(HANDS):
+        return f"{HANDS} {test.partition('[')[2]}"
     if file.startswith(TOGETHER):
         return TOGETHER
     return f"{file} postgres" if "postgres" in test.partition("[")[2] else file

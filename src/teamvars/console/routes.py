@@ -2,7 +2,8 @@
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 from string import Template
@@ -24,8 +25,9 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL_FILE = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
-_RARE = {"damaged_values.js", "runners.js", "runner_form.js", "tokens.js"}
-"""Modules that a page asks for when it needs them."""
+_FIRST = ("main.js", "organizations.js", "workspaces.js", "variables.js")
+"""What whoever signs in comes by; modules of other pages are asked for when somebody looks."""
+_IMPORT = re.compile(r'^import [^;]*?from "\./([\w.]+)";$', re.MULTILINE)
 _EVERY_FILE = {
     **FILE_HEADERS,
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -77,12 +79,22 @@ def load(path: str) -> Files:
     # All at once: else a module is asked for only when the one that imports it is there.
     modules = "\n".join(
         f'<link rel="modulepreload" href="{base}/{name}">'
-        for name in sources
-        if name.endswith(".js") and name not in _RARE
+        for name in sorted(_with_imports(_FIRST, sources))
     )
     shell = template.substitute(base=base, modules=modules).encode()
     assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in sources.items()}
     return Files(edition, _file("text/html", shell), assets)
+
+
+def _with_imports(names: Iterable[str], sources: Mapping[str, bytes]) -> set[str]:
+    """Those modules, and what they cannot be without."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        found |= waiting
+        imported = {one for name in waiting for one in _IMPORT.findall(sources[name].decode())}
+        waiting = imported - found
+    return found
 
 
 def routes() -> list[Route]:

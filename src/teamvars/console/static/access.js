@@ -141,12 +141,12 @@ class Grants {
     const level = choice({ legend: "May", options: OPTIONS, chosen: "read", pointer: "/data/attributes/access" });
     return form({
       class: "narrowing granting", isMissed: false, "aria-label": "Give access",
-      onsubmit: async () => {
-        const related = await this.#find(base, input.value.trim(), pointer);
+      busy: "Giving …", onsubmit: async (signal) => {
+        const related = await this.#find(base, input.value.trim(), pointer, signal);
         const own = { data: { type: `${this.side}s`, id: this.id } };
         const data = { type: "team-workspaces", attributes: { access: level.chosen() },
           relationships: { [this.side]: own, [other]: { data: related } } };
-        await send("POST", "/team-workspaces", { data }, { change });
+        await send("POST", "/team-workspaces", { data }, { change, signal });
         change = new Change(); // what is taken away meanwhile may be given again
         announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
         input.value = "";
@@ -159,9 +159,9 @@ class Grants {
   }
 
   /** What has that name. Refuses one that there is not, at its field. */
-  async #find(base, words, pointer) {
+  async #find(base, words, pointer, signal) {
     const { other, find } = this.from;
-    const { items } = words ? await readPage(base + find(words), 1) : { items: [] };
+    const { items } = words ? await readPage(base + find(words), 1, { signal }) : { items: [] };
     const found = items.find((one) => folded(one.attributes.name) === folded(words));
     if (found) return { type: found.type, id: found.id };
     const detail = words ? `There is no ${other} of this name.` : `Name a ${other} first.`;

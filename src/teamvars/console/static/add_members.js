@@ -2,7 +2,7 @@
 
 import { Change, Refused, send } from "./api.js";
 import { button, h, listed, name, shown } from "./dom.js";
-import { clearErrors, field, form, keepTyped } from "./fields.js";
+import { clearErrors, field, form, keepTyped, leaveButton } from "./fields.js";
 import { folded, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
@@ -25,36 +25,37 @@ class Adding {
     Object.assign(this, { organization, team, path, done });
     this.input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
     this.told = h("div", { role: "alert" });
-    this.element = form({ class: "card", "aria-label": "Add members", onsubmit: () => this.#submit() },
+    this.element = form({ class: "card", "aria-label": "Add members", busy: "Adding …",
+      onsubmit: (signal) => this.#submit(signal) },
       field({ label: "Whom to add", control: this.input, pointer: "/data",
         hint: "Usernames or e-mail addresses, separated by commas, spaces or lines." }),
       this.told,
       h("div", { class: "actions" },
-        h("button", { class: "button primary" }, "Add to the team"), button("Cancel", cancel)));
+        h("button", { class: "button primary" }, "Add to the team"), leaveButton(cancel)));
   }
 
-  async #submit() {
+  async #submit(signal) {
     this.told.replaceChildren();
     const words = wordsOf(this.input.value);
     if (!words.length) throw refused("Give a name first.");
-    const people = await peopleOf(this.organization, words.map((one) => one.called));
+    const people = await peopleOf(this.organization, words.map((one) => one.called), { signal });
     const found = words.map((one) => ({ ...one, those: people.filter(({ names }) => names.includes(one.called)) }));
     const isMember = ({ those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
     const present = found.filter(isMember);
     const joining = found.filter((one) => !isMember(one));
     this.#require(joining.map(({ those }) => reasonOf(those)), joining, present);
-    if (joining.length) await this.#add(joining, present);
+    if (joining.length) await this.#add(joining, present, signal);
     keepTyped(this.element, false);
     this.done([joining.length > 0 && ["Added: ", namesOf(joining), ". "],
       present.length > 0 && ["Already in the team: ", namesOf(present), "."]]);
   }
 
   /** What the API says of one of them is told of that one. */
-  async #add(joining, present) {
+  async #add(joining, present, signal) {
     const idOf = ({ those: [{ membershipId }] }) => membershipId;
     const ids = [...new Set(joining.map(idOf))];
     try {
-      await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change });
+      await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change, signal });
     } catch (error) {
       const details = new Map(error.errors?.map((one) => [ids[indexOf(one)], one.detail]));
       this.#require(joining.map((one) => details.get(idOf(one))), joining, present);

@@ -102,7 +102,7 @@ export async function unlessGone(sent) {
 }
 
 async function request(method, path, options = {}) {
-  const { body, ifMatch, ifNoneMatch, change, repeats, signal, token } = options;
+  const { body, ifMatch, ifNoneMatch, change, repeats, signal, token, keepalive } = options;
   const used = token ?? session.token();
   const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${used}` };
   if (body !== undefined) headers["Content-Type"] = MEDIA_TYPE;
@@ -113,7 +113,7 @@ async function request(method, path, options = {}) {
   let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
-      return answered(await fetched(url, { method, headers, body, signal }));
+      return answered(await fetched(url, { method, headers, body, signal, keepalive }));
     } catch (error) {
       // Somebody else may have signed in since.
       if (error.status === 401 && token === undefined && used === session.token()) session.end("refused");

@@ -1,6 +1,6 @@
-/** Says so, at the top of the page, while the server cannot be reached. */
+/** Says so while the server cannot be reached. */
 
-import { h, icon } from "./dom.js";
+import { clear, notify } from "./notices.js";
 
 const POLL_MS = 2000;
 let waiting = null;
@@ -10,14 +10,13 @@ export function works() {
   if (waiting === null) return;
   clearInterval(waiting);
   waiting = null;
-  document.getElementById("connection").replaceChildren();
+  clear("connection");
 }
 
 /** To be called when none has come; from then on it is tried until one does. */
 export function breaks() {
   if (waiting !== null) return;
-  const text = "The server cannot be reached. What you typed stays here; trying again …";
-  const notice = h("p", { class: "notice caution" }, icon("warning"), text);
-  document.getElementById("connection").replaceChildren(notice);
+  notify("connection", "The server cannot be reached. What you typed stays here; trying again …",
+    { caution: true, stays: true });
   waiting = setInterval(() => fetch("/healthz", { cache: "no-store" }).then(works, () => {}), POLL_MS);
 }

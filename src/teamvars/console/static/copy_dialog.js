@@ -3,9 +3,9 @@
 import { Change, Refused, read, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
-import { choice, field, form } from "./fields.js";
+import { choice, field, form, leaveButton } from "./fields.js";
 import { suggesting } from "./paged_list.js";
-import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
+import { changesOf, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 
 const SOURCE = "/data/relationships/source/data/id";
 
@@ -19,26 +19,30 @@ class Copy {
   #change = new Change();
 
   constructor(organization, workspace, owns, close, done) {
-    Object.assign(this, { owns, close, done, path: `/workspaces/${workspace.id}/actions/copy` });
+    this.owns = owns;
+    this.close = close;
+    this.done = done;
+    this.target = `/workspaces/${workspace.id}`;
+    this.path = `${this.target}/actions/copy`;
     this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
     const { input, names } = suggesting((words) =>
       this.list + (words && `?search[name]=${encodeURIComponent(words)}`), { autofocus: true });
     this.source = input;
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
-    this.choosing = form({ onsubmit: () => this.#look(), isMissed: false },
+    this.choosing = form({ onsubmit: (signal) => this.#look("", signal), isMissed: false, busy: "Reading …" },
       field({ label: "From workspace", control: this.source, pointer: SOURCE,
         hint: "A workspace of the same organization that you may read." }),
       names, this.conflict.element,
-      h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), button("Cancel", close)));
+      h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), leaveButton(close)));
     this.preview = h("div", { hidden: true });
     this.element = h("div", {}, this.choosing, this.preview);
   }
 
   /** The id of the workspace of that name. Refuses one that there is not, at its field. */
-  async #find() {
+  async #find(signal) {
     try {
-      const { document } = await read(`${this.list}/${encodeURIComponent(this.source.value.trim())}`);
+      const { document } = await read(`${this.list}/${encodeURIComponent(this.source.value.trim())}`, { signal });
       return document.data.id;
     } catch (error) {
       if (!(error instanceof Refused && [404, 405].includes(error.status))) throw error;
@@ -48,60 +52,71 @@ class Copy {
   }
 
   #document(dryRun) {
-    const attributes = { "on-conflict": this.conflict.chosen() };
-    if (this.keys) attributes.keys = this.keys;
+    const attributes = { "on-conflict": this.conflict.chosen(), keys: this.keys };
     const source = { data: { type: "workspaces", id: this.sourceId } };
     return { data: { type: "copies", attributes, relationships: { source } }, meta: { "dry-run": dryRun } };
   }
 
-  async #look() {
-    this.sourceId = await this.#find();
-    const note = await this.#leaveBehind();
+  async #look(note, signal) {
+    this.sourceId = await this.#find(signal);
+    const left = await this.#read(signal);
     let answer;
     try {
-      answer = await send("POST", this.path, this.#document(true), { repeats: true });
+      answer = await send("POST", this.path, this.#document(true), { repeats: true, signal });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (error.errors.some((one) => one.source?.pointer === SOURCE)) throw error;
-      const told = itemErrors(error, (at) => this.keys?.[at]);
+      this.#back();
+      const told = itemErrors(error, (at) => this.keys[at]);
       return this.choosing.querySelector(".errors").replaceChildren(h("ul", {}, told));
     }
     this.choosing.hidden = true;
     this.preview.hidden = false;
-    this.preview.replaceChildren(this.#copyForm(answer.document.meta.results, note));
+    this.preview.replaceChildren(this.#copyForm(answer.document.meta.results, [note, left].filter(Boolean)));
     this.preview.querySelector("button")?.focus();
   }
 
-  /** Owners alone copy what is sensitive: others go without, and are told how much that is. */
-  async #leaveBehind() {
-    this.keys = null;
-    if (this.owns) return "";
-    const { document } = await read(`/workspaces/${this.sourceId}/vars`);
-    const readable = document.data.filter((one) => !one.attributes.sensitive);
-    const left = document.data.length - readable.length;
-    this.keys = readable.map(({ attributes: { key, category } }) => ({ key, category }));
+  /**
+   * What is copied: each variable as it is here and there, and no other version of it. Owners alone copy what is
+   * sensitive: others go without, and are told how much that is.
+   */
+  async #read(signal) {
+    const of = async (workspace) => (await read(`${workspace}/vars`, { signal })).document.data.map((one) => one.attributes);
+    const [originals, here] = await Promise.all([of(`/workspaces/${this.sourceId}`), of(this.target)]);
+    const there = new Map(here.map((one) => [nameOf(one), one["version-id"]]));
+    const taken = originals.filter((one) => this.owns || !one.sensitive);
+    const left = originals.length - taken.length;
+    this.keys = taken.map((one) => ({ key: one.key, category: one.category, "version-id": one["version-id"],
+      "target-version-id": there.get(nameOf(one)) ?? null }));
     return left ? `${count(left, "sensitive variable")} ${left === 1 ? "stays" : "stay"} behind: owners alone copy those.` : "";
   }
 
-  #copyForm(results, note) {
+  #back() {
+    this.preview.hidden = true;
+    this.choosing.hidden = false;
+  }
+
+  async #copy(results, signal) {
+    try {
+      await send("POST", this.path, this.#document(false), { change: this.#change, signal });
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 412)) throw error;
+      return this.#look("Somebody has changed variables meanwhile. This is what would happen now.", signal);
+    }
+    this.close();
+    this.done(`Copied: ${summaryOf(results)}.`);
+  }
+
+  #copyForm(results, notes) {
     const many = changesOf(results);
-    return form({
-      onsubmit: async () => {
-        await send("POST", this.path, this.#document(false), { change: this.#change });
-        this.close();
-        this.done(`${summaryOf(results)}.`);
-      },
-    },
-      note && h("p", { class: "notice" }, note),
+    return form({ onsubmit: (signal) => this.#copy(results, signal), busy: "Copying …" },
+      notes.map((note) => h("p", { class: "notice" }, note)),
       h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "There is nothing to copy."),
       results.length > 0 && resultTable(results, "What changes", (one) =>
         one.outcome === "updated" ? one.changed.join(", ") : ""),
       h("div", { class: "actions" },
         many > 0 && h("button", { class: "button primary" }, `Copy ${count(many, "variable")}`),
-        button("Back", () => {
-          this.preview.hidden = true;
-          this.choosing.hidden = false;
-        }),
-        button(many ? "Cancel" : "Close", this.close)));
+        button("Back", () => this.#back()),
+        leaveButton(this.close, many ? "Cancel" : "Close")));
   }
 }

@@ -3,7 +3,7 @@
 import { Change, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, h, name } from "./dom.js";
-import { field, form, keepTyped } from "./fields.js";
+import { field, form, keepTyped, leaveButton } from "./fields.js";
 
 /**
  * Offers a new value, or to delete, for each variable that the errors name.
@@ -43,14 +43,14 @@ function newValue(path, { id, key }, done, cancel) {
   const value = h("textarea", { wrap: "off", spellcheck: "false", autocapitalize: "none", rows: 3 });
   const element = form({
     "aria-label": `A new value for ${key}`,
-    onsubmit: async () => {
+    onsubmit: async (signal) => {
       const attributes = { value: value.value };
-      await send("PATCH", path, { data: { type: "vars", id, attributes } }, { change });
+      await send("PATCH", path, { data: { type: "vars", id, attributes } }, { change, signal });
       keepTyped(element, false);
       done(`${key} is saved.`);
     },
   },
     field({ label: "New value", control: value, pointer: "/data/attributes/value" }),
-    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Save"), button("Cancel", cancel)));
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Save"), leaveButton(cancel)));
   return element;
 }

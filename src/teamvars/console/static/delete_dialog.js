@@ -2,8 +2,8 @@
 
 import { Refused, remove } from "./api.js";
 import { show } from "./dialogs.js";
-import { button, h, name } from "./dom.js";
-import { field, form } from "./fields.js";
+import { h, name } from "./dom.js";
+import { field, form, leaveButton } from "./fields.js";
 
 /**
  * Asks for its name.
@@ -20,10 +20,11 @@ export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
   show(title, (close) =>
     form({
       isMissed: false,
-      onsubmit: async () => {
+      busy: "Deleting …",
+      onsubmit: async (signal) => {
         if (sure.disabled) throw new Error(`Type the ${what} first, exactly as above.`);
         try {
-          await remove(path, { ifMatch });
+          await remove(path, { ifMatch, signal });
         } catch (error) {
           if (!(error instanceof Refused && error.status === 412)) throw error;
           throw new Error("Somebody has changed it meanwhile. Close this, load the page again and look at it first.");
@@ -34,7 +35,7 @@ export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
     },
       h("p", {}, text, h("strong", { class: "code" }, name(word))),
       field({ label: `Type the ${what} to confirm`, control: input }),
-      h("div", { class: "actions" }, sure, button("Cancel", close))));
+      h("div", { class: "actions" }, sure, leaveButton(close))));
 }
 
 /** As it is shown: with what nobody can type spelled out. */

@@ -95,6 +95,13 @@ export function little({ value, sensitive }) {
     lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];
 }
 
+/** What nobody sees at the ends of a value, in words. */
+export function edgesOf(value) {
+  const ends = [["starts", value.match(/^\s/)], ["ends", value.match(/\s$/)]];
+  return ends.filter(([, found]) => found)
+    .map(([word, [one]]) => `${word} with a ${/[\r\n]/.test(one) ? "line end" : "blank"}`);
+}
+
 /** "1 variable", "5,000 variables". */
 export function count(number, noun) {
   const many = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;

@@ -1,7 +1,11 @@
 /** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
 
 import { Refused } from "./api.js";
-import { announce, h, icon, shown } from "./dom.js";
+import { announce, button, h, icon, shown } from "./dom.js";
+
+const STILL_MS = 10_000;
+const CANCELLED = "You did not wait for the answer. It may have been done all the same: look at the page, or send the same "
+  + "once more, which does it only once.";
 
 let made = 0;
 
@@ -30,7 +34,7 @@ export function tick({ label, checked, pointer, hint, onchange, disabled }) {
   return { element, box };
 }
 
-/** One of a few, all of them seen. */
+/** One of a few, all of them seen; `of(value)` is its button. */
 export function choice({ legend, options, chosen, pointer, onchange, quiet = false }) {
   const group = newId();
   const labels = options.map(({ value, label }) =>
@@ -40,32 +44,70 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
       h("span", {}, label)));
   const element = h("fieldset", { class: "field choice", "data-pointer": pointer },
     h("legend", { class: quiet && "unseen" }, legend), h("div", { class: "segments" }, labels));
-  return { element, chosen: () => element.querySelector("input:checked")?.value };
+  const of = (value) => element.querySelector(`[value="${value}"]`);
+  return { element, of, chosen: () => element.querySelector("input:checked")?.value };
 }
 
 /**
- * A form that says what is wrong with it. `onsubmit` returns a promise: until it settles the form
- * cannot be sent again, and what it throws is shown where it belongs. Nobody leaves what is typed in
- * it unasked, unless it is nothing that would be missed.
+ * A form that says what is wrong with it. `onsubmit(signal)` returns a promise: until it settles the form cannot be
+ * sent again, nor can anything in it be changed, and what it throws is shown where it belongs. Whoever has waited for
+ * long may stop, which aborts the signal. `sure` is asked before. Nobody leaves what is typed in it unasked, unless it
+ * is nothing that would be missed.
  */
-export function form({ onsubmit, isMissed = true, ...attributes }, ...children) {
+export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...attributes }, ...children) {
   const summary = h("div", { class: "errors", role: "alert" });
-  const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, summary);
+  const still = h("div", { class: "still", role: "status" });
+  const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, still, summary);
   if (isMissed) element.addEventListener("input", () => keepTyped(element, true));
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (element.getAttribute("aria-busy") === "true") return;
-    element.setAttribute("aria-busy", "true");
+    if (element.getAttribute("aria-busy") === "true" || (sure && !(await sure()))) return;
     clearErrors(element);
+    const waiting = new AbortController();
+    const free = hold(element, still, busy, waiting);
     try {
-      await onsubmit();
+      await onsubmit(waiting.signal);
     } catch (error) {
-      showErrors(element, error);
+      free();
+      showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : error);
     } finally {
-      element.removeAttribute("aria-busy");
+      free();
     }
   });
   return element;
+}
+
+/** A button that leaves a form without sending it, or without waiting for what becomes of it. */
+export function leaveButton(act, text = "Cancel") {
+  return button(text, act, { "data-leaves": true });
+}
+
+/** Lets nobody change anything in a form, until what is returned is called. */
+function hold(element, still, busy, waiting) {
+  const fields = [...element.querySelectorAll("input, textarea")].filter((one) => !one.readOnly);
+  for (const one of fields) one.readOnly = true;
+  const pressed = element.querySelector("button.primary, button.danger");
+  const said = [...(pressed?.childNodes ?? [])];
+  pressed?.replaceChildren(busy);
+  // Boxes and buttons know no "read-only".
+  const refuse = (event) => {
+    if (still.contains(event.target) || event.target.closest("[data-leaves]")) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  element.addEventListener("click", refuse, true);
+  element.setAttribute("aria-busy", "true");
+  const timer = setTimeout(() => still.replaceChildren(h("span", {}, "Still waiting for the server …"),
+    h("button", { type: "button", class: "button", onclick: () => waiting.abort() }, "Stop waiting")), STILL_MS);
+  return () => {
+    if (element.getAttribute("aria-busy") !== "true") return;
+    element.removeAttribute("aria-busy");
+    element.removeEventListener("click", refuse, true);
+    clearTimeout(timer);
+    still.replaceChildren();
+    for (const one of fields) one.readOnly = false;
+    pressed?.replaceChildren(...said);
+  };
 }
 
 /** Says whether a form holds what somebody has typed and not sent. */

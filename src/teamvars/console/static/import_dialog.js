@@ -3,41 +3,17 @@
 import { Change, Refused, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h, little, name } from "./dom.js";
-import { choice, clearErrors, field, form, keepTyped } from "./fields.js";
-import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
+import { contentsOf } from "./drops.js";
+import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { changesOf, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
+import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
-/** More than the API takes, so that it is the API that says so. */
-const LARGEST_BYTES = 1024 * 1024;
 const FORMATS = [
   { value: "tfvars", label: ".tfvars" },
   { value: "dotenv", label: ".env" },
   { value: "json", label: ".tfvars.json" },
 ];
-
-/** Opens the dialog with a file that is dropped on the page, or with lines that are pasted there. */
-export function watchDrops(element, signal, take) {
-  const options = { signal };
-  document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
-    event.preventDefault();
-    element.classList.add("dropping");
-  }, options);
-  document.addEventListener("dragleave", () => element.classList.remove("dropping"), options);
-  document.addEventListener("drop", async (event) => {
-    element.classList.remove("dropping");
-    const [file] = event.dataTransfer.files;
-    if (!file || document.querySelector("dialog[open]")) return;
-    event.preventDefault();
-    take(await contentsOf(file));
-  }, options);
-  document.addEventListener("paste", (event) => {
-    const text = event.clipboardData.getData("text/plain");
-    if (event.target.closest?.("input, textarea, dialog") || !text.includes("=")) return;
-    event.preventDefault();
-    take({ name: "", text });
-  }, options);
-}
 
 /** `done(text)` is called once it is applied. */
 export function importDialog(workspaceId, list, file, done) {
@@ -46,9 +22,16 @@ export function importDialog(workspaceId, list, file, done) {
 
 class Import {
   #change = new Change();
+  /** What somebody has said of a key, whatever is done to the file afterwards. */
+  #secrecy = new Map();
+  #suggested = new Set();
+  #left = new Set();
 
   constructor(workspaceId, list, file, close, done) {
-    Object.assign(this, { path: `/workspaces/${workspaceId}/actions`, list, close, done });
+    this.path = `/workspaces/${workspaceId}/actions`;
+    this.list = list;
+    this.close = close;
+    this.done = done;
     this.text = editor({ rows: 8, autofocus: true });
     this.format = choice({ legend: "Format", options: FORMATS, chosen: formatOf(file?.name ?? "", file?.text ?? ""),
       onchange: () => clearErrors(this.reading) });
@@ -65,14 +48,14 @@ class Import {
         const [file] = chosen.files;
         if (file) this.#take(await contentsOf(file));
       } });
-    return form({ onsubmit: () => this.#read() },
+    return form({ onsubmit: (signal) => this.#read(signal), busy: "Reading …" },
       field({ label: "Contents of the file", control: this.text.element, pointer: "/data/attributes/content",
         hint: "Paste it here, or drop the file anywhere on the page. Nothing changes before you have seen a preview." }),
       this.format.element,
       h("div", { class: "actions" },
         h("button", { class: "button primary" }, "Preview"),
         h("label", { class: "button" }, chosen, "Choose a file …"),
-        button("Cancel", () => this.#leave())));
+        leaveButton(() => this.leave())));
   }
 
   #take({ name: fileName, text }) {
@@ -83,24 +66,23 @@ class Import {
   }
 
   #guess(fileName) {
-    const format = formatOf(fileName, this.text.input.value);
-    this.format.element.querySelector(`[value="${format}"]`).checked = true;
+    this.format.of(formatOf(fileName, this.text.input.value)).checked = true;
   }
 
-  #leave() {
+  leave() {
     this.text.input.value = "";
     this.close();
   }
 
-  async #read() {
+  async #read(signal) {
     const attributes = { format: this.format.chosen(), content: this.text.input.value };
     const data = { type: "parsed-files", attributes };
-    const { document } = await send("POST", `${this.path}/parse`, { data }, { repeats: true });
+    const { document } = await send("POST", `${this.path}/parse`, { data }, { repeats: true, signal });
     const { items, faults } = document.data.attributes;
     if (faults.length) return this.#showFaults(faults);
     if (!items.length) throw new Error("There is no variable in it.");
     this.items = items;
-    await this.#look();
+    await this.#look("", signal);
   }
 
   #showFaults(faults) {
@@ -112,82 +94,152 @@ class Import {
     this.text.input.focus();
   }
 
-  #document(dryRun) {
-    return { data: this.items.map((attributes) => ({ type: "vars", attributes })), meta: { "dry-run": dryRun } };
+  #document(items, dryRun) {
+    const attributesOf = ({ sensitive, ...rest }) => ({ ...rest, ...(sensitive && { sensitive }) });
+    const data = items.map((one) => ({ type: "vars", attributes: attributesOf({ ...one, sensitive: this.isSensitive(one) }) }));
+    return { data, meta: { "dry-run": dryRun } };
   }
 
   /** Asks what would become of it, and shows that. */
-  async #look(note = "") {
+  async #look(note, signal) {
+    this.#suggested.clear(); // what was new may be there by now, and nothing that is there is changed by a suggestion
     let answer;
     try {
-      answer = await send("POST", `${this.path}/apply`, this.#document(true), { repeats: true });
+      answer = await send("POST", `${this.path}/apply`, this.#document(this.items, true), { repeats: true, signal });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      const place = this.reading.querySelector(".errors");
-      place.replaceChildren(h("ul", {}, itemErrors(error, (at) => this.items[at])));
+      this.back();
+      this.reading.querySelector(".errors").replaceChildren(h("ul", {}, itemErrors(error, (at) => this.items[at])));
       return;
     }
     this.etag = answer.etag;
+    const { results } = answer.document.meta;
+    for (const one of results) {
+      if (one.outcome === "created" && saysSecret(one.key)) this.#suggested.add(nameOf(one));
+    }
     this.reading.hidden = true;
     this.preview.hidden = false;
-    this.preview.replaceChildren(this.#applyForm(answer.document.meta.results, note));
+    this.preview.replaceChildren(new Preview(this, results, note).element);
     this.preview.querySelector("button")?.focus();
   }
 
-  #applyForm(results, note) {
-    const items = new Map(this.items.map((one) => [nameOf(one), one]));
-    const many = changesOf(results);
-    return form({ onsubmit: () => this.#apply(results) },
-      note && h("p", { class: "notice", role: "alert" }, note),
-      h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "Everything in the file is already there, unchanged."),
-      resultTable(results, "Value", (one) => this.#value(one, items.get(nameOf(one)))),
-      h("div", { class: "actions" },
-        many > 0 && h("button", { class: "button primary" }, `Apply ${count(many, "change")}`),
-        button("Back", () => {
-          this.preview.hidden = true;
-          this.reading.hidden = false;
-          this.text.input.focus();
-        }),
-        button(many ? "Cancel" : "Close", () => this.#leave())));
+  /** What somebody has said; else what the file says, or the key suggests. */
+  isSensitive(item) {
+    const called = nameOf(item);
+    return this.#secrecy.get(called) ?? (item.sensitive === true || this.#suggested.has(called));
+  }
+
+  /** Notes what somebody says, for as long as the dialog is open. */
+  say(item, is) {
+    this.#secrecy.set(nameOf(item), is);
+  }
+
+  isLeft(item) {
+    return this.#left.has(nameOf(item));
+  }
+
+  leaveOut(item, is) {
+    if (is) this.#left.add(nameOf(item));
+    else this.#left.delete(nameOf(item));
+  }
+
+  back() {
+    this.preview.hidden = true;
+    this.reading.hidden = false;
+    this.text.input.focus();
+  }
+
+  /** Applies what is not left out, as it was seen. */
+  async apply(results, signal) {
+    const taken = this.items.filter((one) => !this.isLeft(one));
+    const options = { change: this.#change, ifMatch: this.etag, signal };
+    try {
+      await send("POST", `${this.path}/apply`, this.#document(taken, false), options);
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 412)) throw error;
+      return this.#look("Somebody has changed variables here meanwhile. This is what would happen now.", signal);
+    }
+    this.items = [];
+    this.leave();
+    this.done(`Imported: ${summaryOf(results)}.`);
+  }
+}
+
+/** What would become of a file, with a choice for each variable: whether it is imported, and is sensitive. */
+class Preview {
+  constructor(file, results, note) {
+    this.file = file;
+    this.results = results;
+    const items = new Map(file.items.map((one) => [nameOf(one), one]));
+    this.pairs = results.map((result) => ({ result, item: items.get(nameOf(result)) }));
+    this.isNew = ({ result }) => result.outcome === "created";
+    this.lead = h("p", { class: "lead" });
+    this.submit = h("button", { class: "button primary" });
+    this.boxes = [];
+    this.all = this.#allBox();
+    this.element = form({ onsubmit: (signal) => file.apply(this.#taken(), signal), busy: "Importing …" },
+      note && h("p", { class: "notice", role: "alert" }, note), this.lead,
+      this.all.element,
+      resultTable(results, "Value", (one) => this.#value(one, items.get(nameOf(one))), (one) => this.#take(items.get(nameOf(one)))),
+      h("div", { class: "actions" }, this.submit,
+        button("Back", () => file.back()), leaveButton(() => file.leave(), changesOf(results) ? "Cancel" : "Close")));
+    this.#tell();
+  }
+
+  #taken() {
+    return this.pairs.filter(({ item }) => !this.file.isLeft(item)).map(({ result }) => result);
+  }
+
+  #tell() {
+    const taken = this.#taken();
+    const many = changesOf(taken);
+    this.lead.textContent = many ? `${summaryOf(taken)}.`
+      : taken.length ? "Everything in the file is already there, unchanged." : "Nothing of it is taken.";
+    this.submit.textContent = `Apply ${count(many, "change")}`;
+    this.submit.hidden = !many;
+    const fresh = this.pairs.filter(this.isNew);
+    this.all.element.hidden = fresh.length < 2;
+    this.all.box.checked = fresh.every(({ item }) => this.file.isSensitive(item));
+  }
+
+  #allBox() {
+    return tick({ label: "All new ones are sensitive", checked: false, onchange: ({ target }) => {
+      for (const { item } of this.pairs.filter(this.isNew)) this.file.say(item, target.checked);
+      for (const show of this.boxes) show();
+      this.#tell();
+    } });
+  }
+
+  #take(item) {
+    const box = h("input", { type: "checkbox", checked: !this.file.isLeft(item), onchange: () => {
+      this.file.leaveOut(item, !box.checked);
+      this.#tell();
+    } });
+    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Import ", name(item.key)));
   }
 
   /** What it will be; what is new can still be made sensitive here. */
   #value(result, item) {
-    const before = this.list.all.find((one) => one.id === result.id);
+    const before = this.file.list.all.find((one) => one.id === result.id);
     if (before?.sensitive) return little(before);
-    const value = h("span", {}, little(item));
+    const value = h("span", {});
+    const show = () => value.replaceChildren(...[little({ ...item, sensitive: this.file.isSensitive(item) })].flat().filter(Boolean));
+    show();
     if (result.outcome !== "created") {
       const isOther = before && before.value !== item.value;
       return [isOther && h("span", { class: "before" }, little(before)), value];
     }
-    const box = h("input", { type: "checkbox", checked: item.sensitive === true, onchange: () => {
-      item.sensitive = box.checked;
-      value.replaceChildren(...[little(item)].flat().filter(Boolean));
-    } });
+    const box = h("input", { type: "checkbox", onchange: () => {
+      this.file.say(item, box.checked);
+      show();
+      this.#tell();
+    }, checked: this.file.isSensitive(item) });
+    this.boxes.push(() => {
+      box.checked = this.file.isSensitive(item);
+      show();
+    });
     return [value, h("label", { class: "small" }, box, "Sensitive", h("span", { class: "unseen" }, ": ", name(item.key)))];
   }
-
-  async #apply(results) {
-    const options = { change: this.#change, ifMatch: this.etag };
-    try {
-      await send("POST", `${this.path}/apply`, this.#document(false), options);
-    } catch (error) {
-      if (!(error instanceof Refused && error.status === 412)) throw error;
-      return this.#look("Somebody has changed variables here meanwhile. This is what would happen now.");
-    }
-    this.items = [];
-    this.#leave();
-    this.done(`${summaryOf(results)}.`);
-  }
-}
-
-/** Its name and text. Of one that is too long for any server only the beginning, which is refused. */
-async function contentsOf(file) {
-  return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
-}
-
-function nameOf({ key, category }) {
-  return `${category} ${key}`;
 }
 
 /** By its name, else by what it looks like. */

@@ -1,9 +1,10 @@
 /** Invites several people at once, by e-mail address, and into teams. */
 
 import { Change, Refused, readPage, send } from "./api.js";
-import { announce, button, h, listed, name } from "./dom.js";
-import { field, form, keepTyped, tick } from "./fields.js";
+import { announce, h, listed, name } from "./dom.js";
+import { field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { searchField } from "./paged_list.js";
+import { redraw } from "./redraw.js";
 
 const EMAIL = "/data/attributes/email";
 const TEAMS = "/data/relationships/teams";
@@ -18,11 +19,12 @@ export function inviteForm({ path, changed, done }) {
   const told = h("div", { role: "status" });
   const element = form({
     class: "card", "aria-label": "Invite people",
-    onsubmit: async () => {
+    busy: "Inviting …",
+    onsubmit: async (signal) => {
       const words = addressesOf(input.value);
       if (!words.length) throw new Refused(0, [{ detail: "Give an address first.", source: { pointer: EMAIL } }]);
       requireAddresses(words);
-      const { went, errors, failure } = await invite(words, teams.ids());
+      const { went, errors, failure } = await invite(words, teams.ids(), signal);
       const isLeft = (one) => !went.includes(one);
       input.value = words.filter(isLeft).join("\n");
       const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went.map(name)), ".");
@@ -37,20 +39,20 @@ export function inviteForm({ path, changed, done }) {
     h("h2", {}, "Invite people"),
     field({ label: "E-mail addresses", control: input, pointer: EMAIL, hint: "Separated by commas, spaces or lines." }),
     teams.element, told,
-    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Invite"), button("Cancel", () => done(null))));
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Invite"), leaveButton(() => done(null))));
 
   /**
    * One after the other, as far as nothing is wrong but with an address; the rest was not tried. Whoever leaves the
    * form meanwhile invites nobody else.
    */
-  const invite = async (words, ids) => {
+  const invite = async (words, ids, signal) => {
     const went = [];
     const errors = [];
     for (const email of words) {
       if (!element.isConnected) break;
       if (!changes.has(email)) changes.set(email, new Change());
       try {
-        await send("POST", `${path}/organization-memberships`, documentOf(email, ids), { change: changes.get(email) });
+        await send("POST", `${path}/organization-memberships`, documentOf(email, ids), { change: changes.get(email), signal });
       } catch (error) {
         const those = error instanceof Refused && error.errors.length ? error.errors : [{ detail: error.message }];
         errors.push(...those.map((one) => placed(one, email)));
@@ -120,7 +122,7 @@ class TeamChoice {
     if (words !== this.words) return;
     if (!words) [this.element.hidden, this.looking.hidden] = [!total, total <= MANY_TEAMS];
     const found = new Map([...this.#chosen, ...items.map(({ id, attributes }) => [id, attributes.name])]);
-    this.rows.replaceChildren(...[...found].map(([id, called]) => this.#tick(id, called)));
+    redraw(this.rows, [...found].map(([id, called]) => ({ key: id, seen: called, make: () => this.#tick(id, called) })));
   }
 
   #tick(id, called) {

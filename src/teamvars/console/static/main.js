@@ -4,6 +4,7 @@ import { Refused, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name } from "./dom.js";
 import { holdsTyped } from "./fields.js";
+import { clear, failed, leavePage, notify } from "./notices.js";
 import { PAGES, ROOT } from "./pages.js";
 import * as session from "./session.js";
 import { accountOf, signInForm } from "./signin.js";
@@ -28,6 +29,7 @@ async function render() {
   leaving.abort();
   leaving = new AbortController();
   dialogs.endAll();
+  leavePage();
   shownPath = location.pathname + location.search;
   const { signal } = leaving;
   const [make, names] = pageOf(location.pathname);
@@ -93,7 +95,7 @@ function mark() {
 
 /** Whoever leaves, or stays away, leaves nothing here: not even what is not seen. */
 function leave(reason) {
-  if (reason === "refused") return askToSignIn(reason);
+  if (reason === "refused" || reason === "asleep") return askToSignIn(reason);
   leaving.abort();
   dialogs.endAll();
   for (const place of document.body.children) place.replaceChildren();
@@ -127,6 +129,13 @@ function askToSignIn(reason) {
   section.querySelector("input").focus();
 }
 
+/** Any key or click is an answer, and so is that of the button. */
+function askToStay(does) {
+  if (!does) return clear("idle");
+  notify("idle", "In two minutes you are signed out, since there was no key and no click.",
+    { caution: true, stays: true, acts: button("Stay signed in", () => clear("idle")) });
+}
+
 function follow(event) {
   const link = event.target.closest?.("a[href]");
   const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
@@ -144,15 +153,14 @@ async function goBack() {
   if (session.token() !== null) await go(wanted);
 }
 
-/** What went wrong after a click, and has no field or form to be told at. */
+/** What went wrong and has no field or form to be told at: never in front of a form that somebody types in. */
 function complain(event) {
   const error = event.reason;
   const isLeft = error?.name === "AbortError" || error?.status === 401; // one has gone, or signs in
   if (!isLeft && !(error instanceof Refused || error instanceof Unreachable)) return;
   event.preventDefault();
   if (isLeft) return;
-  dialogs.show("That did not work", (close) => h("div", {}, h("p", {}, error.message),
-    h("div", { class: "actions" }, button("Close", close, { kind: "primary" }))));
+  failed(error);
 }
 
 async function start() {
@@ -165,7 +173,7 @@ async function start() {
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
   session.onEnd(leave);
   const reason = session.resume();
-  session.watch();
+  session.watch({ ask: askToStay, holds: () => holdsTyped(main) });
   if (session.token() === null) askToSignIn(reason);
   else await render();
 }

@@ -2,6 +2,7 @@
 
 import { Refused, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
+import { redraw } from "./redraw.js";
 
 const WAIT_MS = 200;
 
@@ -11,13 +12,15 @@ let made = 0;
 export class PagedList {
   #asked = 0;
   #known = new Set();
+  #entries = [];
   #last = 1;
+  #next = null;
 
   /**
    * @param {{path: (words: string) => string, row: (one: any, included: any[]) => Element, noun: string,
-   *   all?: string, none: string, nothing: () => Element, signal: AbortSignal}} said `path` is of those with these
-   *   words; `all` comes after how many there are, `none` is said where none has the words, and `nothing` is
-   *   shown where there is none at all
+   *   all?: string, none: string, nothing: () => Element, state?: () => unknown, signal: AbortSignal}} said `path` is of
+   *   those with these words; `all` comes after how many there are, `none` is said where none has the words, and
+   *   `nothing` is shown where there is none at all; `state` is what rows show that they do not say themselves
    */
   constructor(said) {
     Object.assign(this, said);
@@ -33,7 +36,7 @@ export class PagedList {
     const last = words === this.words ? this.#last : 1;
     this.words = words;
     this.#known.clear();
-    await this.#read(1, last, (found) => this.rows.replaceChildren(...found));
+    await this.#read(1, last, []);
     if (words) announce(this.lead.textContent);
     return this.total;
   }
@@ -48,18 +51,19 @@ export class PagedList {
     }
   }
 
-  async #read(first, last, put) {
+  async #read(first, last, before) {
     const mine = ++this.#asked;
-    const rows = [];
+    const entries = [...before];
     let page = { next: first };
     do {
       page = await readPage(this.path(this.words), page.next, { signal: this.signal });
       if (mine !== this.#asked) return; // something else was asked meanwhile
       const fresh = page.items.filter((one) => !this.#known.has(one.id)); // pages move while one looks
       fresh.forEach((one) => this.#known.add(one.id));
-      rows.push(...fresh.map((one) => this.row(one, page.included)));
+      const { included } = page;
+      entries.push(...fresh.map((one) => ({ key: one.id, seen: all(one, included) + this.state?.(), make: () => this.row(one, included) })));
     } while (page.next && page.next <= last);
-    put(rows);
+    this.#entries = entries;
     this.#tell(page, last);
   }
 
@@ -68,13 +72,21 @@ export class PagedList {
     this.#last = last;
     this.total = total;
     this.lead.textContent = [count(total, noun), words ? "found" : this.all].filter(Boolean).join(" ");
-    const more = () => this.#read(next, next, (found) => this.rows.append(...found));
-    this.more.replaceChildren(...(next ? [button("Show more", more)] : []));
     const isEmpty = !total && !words;
     this.lead.hidden = this.rows.hidden = isEmpty;
-    if (isEmpty) this.more.replaceChildren(this.nothing());
-    else if (!total) this.rows.append(h("li", { class: "hint" }, this.none));
+    const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, this.none) };
+    redraw(this.rows, total || isEmpty ? this.#entries : [none]);
+    this.#next = next;
+    const more = () => button("Show more", () => this.#read(this.#next, this.#next, this.#entries));
+    if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);
+    else redraw(this.more, next ? [{ key: "more", seen: true, make: more }] : []);
   }
+}
+
+/** All that a row may show of one of them: what it says, and what came with it. */
+function all(one, included) {
+  const said = JSON.stringify(one);
+  return said + JSON.stringify(included.filter(({ id }) => said.includes(id)));
 }
 
 /** A field that says what is in it, shortly after the last key. */

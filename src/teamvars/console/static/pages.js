@@ -1,33 +1,31 @@
-/** Which page is at which path. */
-
-import { teamWorkspacesPage, workspaceAccessPage } from "./access.js";
-import { activityPage, organizationActivityPage, teamActivityPage } from "./activity.js";
-import { membersPage } from "./members.js";
-import { organizationsPage } from "./organizations.js";
-import { teamPage } from "./team.js";
-import { teamsPage } from "./teams.js";
-import { variablesPage } from "./variables.js";
-import { workspacesPage } from "./workspaces.js";
+/** Which page is at which path. Most are asked for when somebody looks at them. */
 
 export const ROOT = "/app";
 
-// Few look at these, so they are asked for when somebody does.
-const runnersPage = async (context) => (await import("./runners.js")).runnersPage(context);
-const tokensPage = async (context) => (await import("./tokens.js")).tokensPage(context);
+const access = () => import("./access.js");
+const activity = () => import("./activity.js");
 
 /** In order: the first that fits. The named groups are what a page is told. */
 export const PAGES = [
-  [/^\/app$/, organizationsPage],
-  [/^\/app\/settings\/tokens$/, tokensPage],
-  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
-  [/^\/app\/(?<organization>[^/]+)\/activity$/, organizationActivityPage],
-  [/^\/app\/(?<organization>[^/]+)\/members$/, membersPage],
-  [/^\/app\/(?<organization>[^/]+)\/runners$/, runnersPage],
-  [/^\/app\/(?<organization>[^/]+)\/teams$/, teamsPage],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/, teamPage],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/workspaces$/, teamWorkspacesPage],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/, teamActivityPage],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/, workspaceAccessPage],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/, activityPage],
+  [/^\/app$/, async (context) => (await import("./organizations.js")).organizationsPage(context)],
+  [/^\/app\/settings\/tokens$/, async (context) => (await import("./tokens.js")).tokensPage(context)],
+  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/,
+    async (context) => (await import("./workspaces.js")).workspacesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/activity$/,
+    async (context) => (await activity()).organizationActivityPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/members$/, async (context) => (await import("./members.js")).membersPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/runners$/, async (context) => (await import("./runners.js")).runnersPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/teams$/, async (context) => (await import("./teams.js")).teamsPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/,
+    async (context) => (await import("./team.js")).teamPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/workspaces$/,
+    async (context) => (await access()).teamWorkspacesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/,
+    async (context) => (await activity()).teamActivityPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/,
+    async (context) => (await import("./variables.js")).variablesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/,
+    async (context) => (await access()).workspaceAccessPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/,
+    async (context) => (await activity()).activityPage(context)],
 ];

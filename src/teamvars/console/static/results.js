@@ -5,6 +5,11 @@ import { h, name, shown } from "./dom.js";
 const MARKS = { created: "new", updated: "changed", unchanged: "same" };
 const MOST_ROWS = 200;
 
+/** What tells variables of a workspace apart. */
+export function nameOf({ key, category }) {
+  return `${category} ${key}`;
+}
+
 /** "2 new, 1 changed, 3 the same". */
 export function summaryOf(results) {
   const many = (outcome) => results.filter((one) => one.outcome === outcome).length;
@@ -20,12 +25,13 @@ export function changesOf(results) {
 /**
  * The table; what changes comes first.
  * @param {(result: any) => unknown} more what stands in the last column
+ * @param {(result: any) => unknown} [first] what stands before the outcome
  */
-export function resultTable(results, heading, more) {
+export function resultTable(results, heading, more, first = () => null) {
   const sorted = [...results].sort((a, b) => (a.outcome === "unchanged") - (b.outcome === "unchanged"));
   const rows = sorted.slice(0, MOST_ROWS).map((one) =>
     h("tr", {},
-      h("td", {}, h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
+      h("td", {}, first(one), h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
       h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
       h("td", {}, more(one))));
   const rest = sorted.length - rows.length;

@@ -1,8 +1,8 @@
 /** The form of a runner: who the job is, which workspaces it reaches, and until when. */
 
 import { Refused, readAll, readPage } from "./api.js";
-import { button, h } from "./dom.js";
-import { choice, field, form, keepTyped, tick } from "./fields.js";
+import { h } from "./dom.js";
+import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { folded } from "./people.js";
 
 const AT = "/data/attributes";
@@ -20,9 +20,10 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
   if (runner) fill(workspaces, path, runner.relationships.workspaces.data, signal);
   const element = form({
     class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
-    onsubmit: async () => {
+    busy: "Proposing …",
+    onsubmit: async (waiting) => {
       const data = await idsOf(path, lines(workspaces), signal);
-      await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } });
+      await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } }, waiting);
       keepTyped(element, false);
     },
   },
@@ -31,7 +32,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
     field({ label: "Workspaces", control: workspaces, pointer: WORKSPACES, hint: "One name on each line." }),
     fields.limits(),
     h("div", { class: "actions" },
-      h("button", { class: "button primary" }, "Propose"), button("Cancel", cancel)));
+      h("button", { class: "button primary" }, "Propose"), leaveButton(cancel)));
   return element;
 }
 

@@ -7,19 +7,26 @@
 
 const PLACE = "teamvars.session";
 const IDLE_MS = 30 * 60 * 1000;
+/** So long before that, one is asked whether to stay. */
+const ASKED_MS = 2 * 60 * 1000;
 const NOTED_MS = 5 * 1000;
 const LOOKED_MS = 10 * 1000;
+/** Browsers look once a minute in tabs that nobody sees: after more than that the machine slept. */
+const SLEPT_MS = 90 * 1000;
 
 /** Why nobody is signed in, in words for whoever looks at the form. */
 export const REASONS = {
   none: "",
   left: "You are signed out.",
   idle: "You were signed out after 30 minutes without a key or a click.",
+  asleep: "You were signed out: this machine slept for more than 30 minutes.",
   refused: "The token is no longer valid: it has expired, was revoked, or its owner is disabled.",
 };
 
 let secret = null;
 let seenAt = 0;
+let lookedAt = 0;
+let isAsked = false;
 const ended = new Set();
 
 /** The token; null where nobody is signed in. */
@@ -38,7 +45,8 @@ export function resume() {
 /** Signs in with a token, which somebody else has found to be good. */
 export function begin(text) {
   secret = text;
-  seenAt = Date.now();
+  seenAt = lookedAt = Date.now();
+  isAsked = false;
   keep();
 }
 
@@ -46,7 +54,7 @@ export function begin(text) {
 export function end(reason) {
   if (secret === null && reason !== "idle") return;
   secret = null;
-  if (reason === "refused") sessionStorage.removeItem(PLACE);
+  if (reason === "refused" || reason === "asleep") sessionStorage.removeItem(PLACE);
   else {
     seenAt = 0;
     sessionStorage.setItem(PLACE, JSON.stringify({ ended: reason }));
@@ -59,8 +67,22 @@ export function onEnd(listener) {
   ended.add(listener);
 }
 
-/** Signs out once nobody has touched a key, a button or the page for a while, also where a token was refused. */
-export function watch() {
+/**
+ * Signs out once nobody has touched a key, a button or the page for a while, also where a token was refused.
+ * @param {{ask: (does: boolean) => void, holds: () => boolean}} page `ask(true)` offers to stay, two minutes before, and
+ *   `ask(false)` no more. Where nobody could be asked, since the machine slept, and the page `holds` something typed,
+ *   the reason is "asleep".
+ */
+export function watch(page) {
+  const look = () => judge(page);
+  const note = () => {
+    look();
+    if (seenAt === 0 || Date.now() - seenAt < NOTED_MS) return;
+    seenAt = Date.now();
+    if (isAsked) page.ask(false);
+    isAsked = false;
+    if (secret !== null) keep();
+  };
   for (const kind of ["keydown", "pointerdown", "wheel"]) {
     document.addEventListener(kind, note, { passive: true, capture: true });
   }
@@ -68,17 +90,21 @@ export function watch() {
   setInterval(look, LOOKED_MS);
 }
 
-function note() {
-  look();
-  if (seenAt === 0 || Date.now() - seenAt < NOTED_MS) return;
-  seenAt = Date.now();
-  if (secret !== null) keep();
-}
-
 function keep() {
   sessionStorage.setItem(PLACE, JSON.stringify({ token: secret, seenAt }));
 }
 
-function look() {
-  if (seenAt !== 0 && Date.now() - seenAt >= IDLE_MS) end("idle");
+function judge({ ask, holds }) {
+  const now = Date.now();
+  const [idle, unseen] = [now - seenAt, now - lookedAt];
+  lookedAt = now;
+  if (seenAt === 0 || idle < IDLE_MS - ASKED_MS) return;
+  if (idle >= IDLE_MS && secret !== null && unseen > SLEPT_MS && holds()) {
+    seenAt = now; // what was typed waits as long again, for them to sign in
+    end("asleep");
+  } else if (idle >= IDLE_MS) end("idle");
+  else if (secret !== null && !isAsked) {
+    isAsked = true;
+    ask(true);
+  }
 }

@@ -17,9 +17,10 @@ export function signInForm(reason, kept, done) {
   const element = form({
     class: "card",
     isMissed: false, // it is somewhere else as well
-    onsubmit: async () => {
+    busy: "Signing in …",
+    onsubmit: async (signal) => {
       const token = input.value.trim();
-      const account = await accountOf(token);
+      const account = await accountOf(token, signal);
       input.value = "";
       session.begin(token);
       done(account);
@@ -37,9 +38,9 @@ export function signInForm(reason, kept, done) {
 }
 
 /** Whose token it is: one that is given, or that of whoever is signed in. */
-export async function accountOf(token) {
+export async function accountOf(token, signal) {
   try {
-    const { document } = await read("/account/details", { token });
+    const { document } = await read("/account/details", { token, signal });
     const { username, "is-service-account": isService } = document.data.attributes;
     return { id: document.data.id, name: username, isUser: !isService };
   } catch (error) {

@@ -29,7 +29,8 @@ class TeamPage {
     this.list = new PagedList({
       path: (words) => `${this.path}?include=user&sort=username${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
-      none: "No member has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
+      none: "No member has this in their name or address.", nothing: () => this.#nothing(),
+      state: () => this.active === 1, signal: context.signal,
     });
     this.element = h("section", {}, teamHead(context, team, "members"), this.#toolbar(), this.place.element, this.list.element);
   }

@@ -2,7 +2,7 @@
 
 import { Change, read, send } from "./api.js";
 import { button, count, h, name } from "./dom.js";
-import { FormPlace, choice, field, form, keepTyped, tick } from "./fields.js";
+import { FormPlace, choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { badges, organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 
@@ -58,11 +58,11 @@ export function teamForm({ path, team, owns, done, cancel }) {
   const change = new Change();
   const element = form({
     class: "card",
-    onsubmit: async () => {
+    onsubmit: async (signal) => {
       const now = { name: named.value.trim(), visibility: visibility.chosen(), manages: manages.box.checked };
       const attributes = attributesOf(now, team && start);
       const data = { type: "teams", ...(team && { id: team.id }), attributes };
-      const { document } = await send(team ? "PATCH" : "POST", path, { data }, { change });
+      const { document } = await send(team ? "PATCH" : "POST", path, { data }, { change, signal });
       keepTyped(element, false);
       done(document.data);
     },
@@ -72,7 +72,7 @@ export function teamForm({ path, team, owns, done, cancel }) {
     visibility.element,
     may["can-destroy"] !== false && may["can-update-organization-access"] && manages.element,
     h("div", { class: "actions" },
-      h("button", { class: "button primary" }, team ? "Save" : "Create team"), button("Cancel", cancel)));
+      h("button", { class: "button primary" }, team ? "Save" : "Create team"), leaveButton(cancel)));
   return element;
 }
 

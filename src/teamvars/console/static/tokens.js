@@ -4,6 +4,7 @@ import { Change, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
+import { redraw } from "./redraw.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LIFETIMES = [
@@ -23,7 +24,7 @@ export async function tokensPage({ account, query, signal }) {
   const rows = h("ul", { class: "rows", role: "list" });
   const draw = async () => {
     const found = await readAll(path, { signal });
-    rows.replaceChildren(...found.reverse().map((one) => row(one, draw)));
+    redraw(rows, found.reverse().map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => row(one, draw) })));
   };
   await draw();
   const isLogin = query.get("source") === "terraform-login";
@@ -56,11 +57,12 @@ function newToken(path, description, draw) {
   const place = h("div", { "aria-live": "polite" });
   const element = form({
     class: "card",
-    onsubmit: async () => {
+    busy: "Creating …",
+    onsubmit: async (signal) => {
       const days = lifetime.chosen();
       const ends = days && new Date(Date.now() + days * DAY_MS).toISOString();
       const attributes = { description: words.value, ...(ends && { "expired-at": ends }) };
-      const { document } = await send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change });
+      const { document } = await send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change, signal });
       keepTyped(element, false);
       words.value = "";
       place.replaceChildren(shownOnce(document.data.attributes.token, () => place.replaceChildren()));

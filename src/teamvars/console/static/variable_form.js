@@ -1,9 +1,9 @@
 /** The form of one variable, new or there already: in its place in the list, not in front of it. */
 
 import { Change, Refused, read, send } from "./api.js";
-import { conflict } from "./conflict.js";
-import { button, h, icon, name } from "./dom.js";
-import { choice, clearErrors, field, form, keepTyped, tick } from "./fields.js";
+import { ask } from "./dialogs.js";
+import { button, edgesOf, h, icon, name } from "./dom.js";
+import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
@@ -37,11 +37,17 @@ export function variableForm(said) {
     cancel();
   };
 
-  const save = async () => {
+  /** What nobody sees at its ends may be wanted, and may have come with what was pasted. */
+  const sure = async () => {
+    const { value } = variable ? changesOf(start, fields.said()) : fields.said();
+    const edges = edgesOf(value ?? "");
+    return !edges.length || ask("Save the value as it is?", `It ${edges.join(" and ")}.`, "Save it so", { no: "Back to the form" });
+  };
+  const save = async (signal) => {
     const attributes = variable ? changesOf(start, fields.said()) : fields.said();
     if (variable && !Object.keys(attributes).length) return leave();
     const data = variable ? { type: "vars", id: variable.id, attributes } : { type: "vars", attributes };
-    const options = { change, ifMatch: version && `"${version}"` };
+    const options = { change, signal, ifMatch: version && `"${version}"` };
     const { document } = await send(variable ? "PATCH" : "POST", path, { data }, options);
     fields.forget();
     keepTyped(element, false);
@@ -49,10 +55,11 @@ export function variableForm(said) {
   };
   const element = form({
     "aria-label": variable ? `Edit ${variable.key}` : "A new variable",
-    onsubmit: () => save().catch((error) => meet(error)),
+    sure,
+    onsubmit: (signal) => save(signal).catch((error) => meet(error)),
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
-    button("Cancel", () => leave()),
+    leaveButton(() => leave()),
     variable && h("a", { class: "button bare", href: said.history }, "Who changed it")),
   variable && lastHanded(workspaceId, variable.id));
   element.addEventListener("keydown", (event) => {
@@ -66,6 +73,7 @@ export function variableForm(said) {
     const now = await readNow(path);
     if (now) version = now.version;
     const changes = changesOf(start, fields.said());
+    const { conflict } = await import("./conflict.js");
     const panel = conflict({ workspaceId, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
       mine: () => {
         back();

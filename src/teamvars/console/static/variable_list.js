@@ -11,6 +11,7 @@ export function variableOf({ id, attributes }) {
 
 export class VariableList {
   #byId = new Map();
+  #pinned = new Set();
   words = [];
   category = "";
   order = "key";
@@ -45,19 +46,34 @@ export class VariableList {
     return this.#byId.size;
   }
 
-  look(text) {
-    this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  /** Looks for words, of a category or of all. Where that changes, what was pinned is no more. */
+  lookFor(text, category) {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.join(" ") === this.words.join(" ") && category === this.category) return;
+    [this.words, this.category] = [words, category];
+    this.#pinned.clear();
+  }
+
+  /** Shows a variable, whatever is looked for, until something else is. */
+  pin(id) {
+    this.#pinned.add(id);
+  }
+
+  /** By what they are chosen and sorted. */
+  get look() {
+    return [this.category, this.order, this.descending, ...this.words].join(" ");
   }
 
   /** Those with all the words, of any category. */
   get found() {
     const { words } = this;
-    return this.all.filter((one) => words.every((word) => one.searched.includes(word)));
+    return this.all.filter((one) => this.#pinned.has(one.id) || words.every((word) => one.searched.includes(word)));
   }
 
   /** Those to show, in order. */
   shown(found) {
-    const chosen = this.category ? found.filter((one) => one.category === this.category) : found;
+    const isShown = (one) => !this.category || one.category === this.category || this.#pinned.has(one.id);
+    const chosen = found.filter(isShown);
     const sign = this.descending ? -1 : 1;
     return chosen.sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
   }

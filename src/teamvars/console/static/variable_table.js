@@ -1,99 +1,137 @@
-/** The table of variables. Of many it has the first ones, and more as one scrolls down. */
+/** The table of variables. The first rows are there at once, and all of them soon: to be found, and to be printed. */
 
-import { h, little, name, pictureButton } from "./dom.js";
+import { button, edgesOf, h, little, name, pictureButton } from "./dom.js";
+import { redraw } from "./redraw.js";
 
 const PIECE = 60;
+const MORE = 240;
+/** Whoever types in the filter is not kept waiting by rows that the next key takes away. */
+const PAUSE_MS = 300;
 const COLUMNS = [["key", "Key"], ["value", "Value"], ["kind", "Kind"]];
 
 export class VariableTable {
-  #body = h("tbody");
+  #body = h("tbody", { role: "rowgroup" });
   #rows = [];
   #drawn = 0;
+  #look = null;
+  #timer = null;
   #editing = new Map();
+  #going = new Map();
+  #marks = new Map();
 
-  /** @param {{may: boolean, sort: Function, open: Function, remove: Function}} actions */
-  constructor(actions) {
+  /**
+   * @param {{may: boolean, sort: Function, open: Function, remove: Function}} actions
+   * @param {AbortSignal} signal
+   */
+  constructor(actions, signal) {
     this.actions = actions;
     this.heads = COLUMNS.map(([order, text]) =>
-      h("th", { scope: "col", class: order },
+      h("th", { scope: "col", role: "columnheader", class: order },
         h("button", { type: "button", class: "sort", onclick: () => actions.sort(order) }, text)));
-    this.end = h("div", { class: "end" });
-    this.element = h("div", {},
-      h("table", { class: "variables" },
-        h("thead", {}, h("tr", {}, this.heads,
-          h("th", { scope: "col", class: "acts" }, h("span", { class: "unseen" }, "Actions")))),
-        this.#body),
-      this.end);
-    new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.#more(),
-      { rootMargin: "600px" }).observe(this.end);
+    this.element = h("table", { class: "variables", role: "table" },
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, this.heads,
+        h("th", { scope: "col", role: "columnheader", class: "acts" }, h("span", { class: "unseen" }, "Actions")))),
+      this.#body);
+    addEventListener("beforeprint", () => this.#put(Infinity), { signal });
+    addEventListener("keydown", (event) => {
+      if (event.key === "F3" || (event.key === "f" && (event.ctrlKey || event.metaKey))) this.#put(Infinity);
+    }, { signal, capture: true });
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /** Shows these, in this order. What is open in a row stays as it is. */
-  draw(variables, { order, descending }) {
+  /** Shows these, in this order. What is open in a row stays as it is; `look` says by what they were chosen. */
+  draw(variables, { order, descending, look }) {
     const ids = new Set(variables.map((one) => one.id));
     const elsewhere = [...this.#editing.keys()].filter((id) => !ids.has(id)).map((id) => ({ id }));
     this.#rows = [...elsewhere, ...variables]; // what is being edited is never out of sight
-    this.#drawn = 0;
     this.heads.forEach((head, at) => {
       const direction = descending ? "descending" : "ascending";
       if (COLUMNS[at][0] === order) head.setAttribute("aria-sort", direction);
       else head.removeAttribute("aria-sort");
     });
-    this.#body.replaceChildren();
-    this.#more();
+    const isSame = look === this.#look;
+    this.#look = look;
+    this.#put(isSame ? Math.max(this.#drawn, PIECE) : PIECE);
   }
 
   /** Puts something in the place of a variable's row, until `close`. */
-  open(variable, element) {
-    const row = h("tr", { class: "open" }, h("td", { colspan: COLUMNS.length + 1 }, element));
-    this.#editing.set(variable.id, row);
-    this.#row(variable.id)?.replaceWith(row);
+  open(id, element) {
+    this.#editing.set(id, h("tr", { class: "open", role: "row" },
+      h("td", { colspan: COLUMNS.length + 1, role: "cell" }, element)));
+    this.#put(this.#drawn);
   }
 
-  /** Shows the row of a variable again, as it is now, and puts the focus there. */
+  /** Shows the row of a variable again, as `variable` is now, and puts the focus there; null where it is gone. */
   close(id, variable) {
-    const row = this.#editing.get(id);
     this.#editing.delete(id);
-    if (!variable) return row.remove();
-    const made = this.#make(variable);
-    row.replaceWith(made);
-    made.querySelector("button").focus();
+    this.#rows = this.#rows.flatMap((one) => (one.id !== id ? [one] : variable ? [variable] : []));
+    this.#put(this.#drawn);
+    if (variable) this.focus(id);
   }
 
-  /** Says beside a variable what has become of it, until it is drawn again: a write-only one looks as before. */
-  mark(id, text) {
-    this.#row(id)?.querySelector(".kind").append(h("span", { class: "badge" }, text));
+  /** Says in the row of a variable that it is going, with ways to stop that, until `stays`. */
+  goes(id, text, acts) {
+    this.#going.set(id, { text, acts });
+    this.#put(this.#drawn);
+    this.focus(id);
   }
 
-  /** Puts the focus on a variable, if it is shown. */
+  stays(id) {
+    const hadFocus = this.#row(id)?.contains(document.activeElement);
+    this.#going.delete(id);
+    this.#put(this.#drawn);
+    if (hadFocus) this.#row(id)?.querySelector("button:last-child").focus({ preventScroll: true });
+  }
+
+  /** Says beside a variable what has become of it, as long as it is this version: a write-only one looks as before. */
+  mark({ id, version }, text) {
+    this.#marks.set(id, { version, text });
+    this.#put(this.#drawn);
+  }
+
+  /** Puts the focus on a variable, if it is shown; nothing scrolls. */
   focus(id) {
-    this.#row(id)?.querySelector("button")?.focus();
+    this.#row(id)?.querySelector("button").focus({ preventScroll: true });
   }
 
   #row(id) {
     return this.#body.querySelector(`[data-id="${CSS.escape(id)}"]`);
   }
 
-  #more() {
-    if (this.#drawn >= this.#rows.length) return;
-    const piece = this.#rows.slice(this.#drawn, this.#drawn + PIECE);
-    this.#drawn += piece.length;
-    this.#body.append(...piece.map((one) => this.#editing.get(one.id) ?? this.#make(one)));
-    // Where the end can still be seen, nothing scrolls and nobody asks for more.
-    if (this.end.getBoundingClientRect().top < innerHeight) requestAnimationFrame(() => this.#more());
+  #put(drawn) {
+    this.#drawn = drawn;
+    const isHeld = ({ id }) => this.#editing.has(id) || this.#going.has(id);
+    redraw(this.#body, this.#rows.filter((one, at) => at < drawn || isHeld(one)).map((one) => this.#entry(one)));
+    clearTimeout(this.#timer);
+    if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > PIECE ? 0 : PAUSE_MS);
   }
 
-  #make(one) {
-    const { may, open, remove } = this.actions;
-    const label = may ? `Edit ${one.key}` : `Show ${one.key}`;
-    return h("tr", { "data-id": one.id },
-      h("th", { scope: "row", class: "key" }, h("span", { class: "name" }, name(one.key)),
+  #entry(one) {
+    const row = this.#editing.get(one.id);
+    if (row) return { key: one.id, seen: row, make: () => row };
+    const going = this.#going.get(one.id);
+    const mark = this.#marks.get(one.id);
+    const text = mark?.version === one.version && mark.text;
+    return { key: one.id, seen: [one.version, going?.text, text].join(), make: () => this.#make(one, going, text) };
+  }
+
+  #make(one, going, mark) {
+    const edges = one.sensitive ? [] : edgesOf(one.value);
+    return h("tr", { "data-id": one.id, role: "row", class: going && "going" },
+      h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description))),
-      h("td", { class: "value" }, little(one)),
-      h("td", { class: "kind" }, h("span", { class: "category" }, one.category),
-        one.hcl && h("span", { class: "badge" }, "hcl")),
-      h("td", { class: "acts" },
-        pictureButton(may ? "edit" : "view", label, () => open(one.id)),
-        may && pictureButton("remove", `Delete ${one.key}`, () => remove(one.id))));
+      h("td", { role: "cell", class: "value" }, going ? going.text
+        : [little(one), edges.map((edge) => h("span", { class: "badge" }, edge))]),
+      h("td", { role: "cell", class: "kind" }, h("span", { class: "category" }, one.category),
+        one.hcl && h("span", { class: "badge" }, "hcl"), mark && h("span", { class: "badge" }, mark)),
+      h("td", { role: "cell", class: "acts" }, going
+        ? going.acts.map(([text, act]) => button(text, act, { kind: "bare", "aria-label": `${text}: ${one.key}` }))
+        : this.#acts(one)));
+  }
+
+  #acts({ id, key }) {
+    const { may, open, remove } = this.actions;
+    return [pictureButton(may ? "edit" : "view", `${may ? "Edit" : "Show"} ${key}`, () => open(id)),
+      may && pictureButton("remove", `Delete ${key}`, () => remove(id))];
   }
 }

@@ -1,12 +1,13 @@
 /** The page of a workspace: its variables. */
 
-import { Refused, categories, read } from "./api.js";
-import { copyDialog } from "./copy_dialog.js";
-import { deleteDialog } from "./delete_dialog.js";
+import { Refused, Unreachable, categories, read } from "./api.js";
+import { Deletions } from "./deletions.js";
 import { announce, button, count, h, icon } from "./dom.js";
+import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
-import { importDialog, watchDrops } from "./import_dialog.js";
+import { notify } from "./notices.js";
+import { redraw } from "./redraw.js";
 import { readOnly } from "./value_field.js";
 import { variableForm } from "./variable_form.js";
 import { VariableList } from "./variable_list.js";
@@ -31,20 +32,25 @@ export async function variablesPage(context) {
 
 class VariablesPage {
   constructor(context, workspace, owns, words, listed) {
+    this.signal = context.signal;
     this.workspace = workspace;
     this.owns = owns;
     this.categories = words;
     this.organization = context.organization;
     this.path = `/app/${context.organization}/workspaces/${workspace.attributes.name}`;
+    this.variables = `/workspaces/${workspace.id}/vars`;
     this.list = new VariableList(listed.document.data);
     this.etag = listed.etag;
     this.may = workspace.attributes.permissions["can-update-variable"];
     this.table = new VariableTable({ may: this.may, sort: (order) => this.#sort(order),
-      open: (id) => this.#open(id), remove: (id) => this.#remove(id) });
+      open: (id) => this.#open(id), remove: (id) => this.deletions.add(this.list.get(id)) }, context.signal);
+    this.deletions = new Deletions(this.variables, {
+      goes: (...said) => this.table.goes(...said), stays: (id) => this.table.stays(id), gone: (id) => this.#gone(id),
+    }, context.signal);
     this.place = new FormPlace();
     this.nothing = h("div", {});
     this.summary = h("p", { class: "hint found", role: "status" });
-    this.tabs = h("div", { class: "tabs-place" });
+    this.tabs = this.#tabsOf(words);
     this.filter = h("input", { type: "search", "aria-label": "Filter variables", placeholder: "Filter",
       value: context.query.get("key") ?? "", spellcheck: "false", oninput: () => this.#draw() });
     this.element = h("section", {},
@@ -61,36 +67,30 @@ class VariablesPage {
       button("Copy from …", () => this.#copy(), { picture: "copy" }),
       button("Add variable", () => this.#add(), { kind: "primary", picture: "add" }));
     return h("div", { class: "toolbar" },
-      h("div", { class: "search" }, icon("search"), this.filter), this.tabs, acts);
+      h("div", { class: "search" }, icon("search"), this.filter),
+      h("div", { class: "tabs-place" }, this.tabs.element), acts);
   }
 
   #draw() {
     const { list } = this;
-    list.look(this.filter.value);
+    list.lookFor(this.filter.value, this.tabs.chosen());
     const found = list.found;
     const rows = list.shown(found);
-    this.#drawTabs(found);
+    for (const one of ["", ...this.categories]) {
+      const many = found.filter(({ category }) => !one || category === one).length;
+      this.tabs.of(one).parentElement.querySelector(".number").textContent = many.toLocaleString("en");
+    }
     this.table.draw(rows, list);
     this.table.element.hidden = !list.size;
     this.summary.textContent = list.words.length ? `${count(rows.length, "variable")} found` : "";
-    this.nothing.replaceChildren(...(rows.length ? [] : [this.#empty()]));
+    const isAdding = this.place.element.querySelector("form") !== null;
+    const empty = { key: "empty", seen: list.size > 0, make: () => this.#empty() };
+    redraw(this.nothing, rows.length || (isAdding && !list.size) ? [] : [empty]);
   }
 
-  #drawTabs(found) {
-    const many = (category) => found.filter((one) => !category || one.category === category).length;
-    const options = ["", ...this.categories].map((one) => ({ value: one,
-      label: [one || "All", h("span", { class: "number" }, many(one).toLocaleString("en"))] }));
-    if (this.tabs.contains(document.activeElement)) { // the same buttons, so that the focus stays
-      this.tabs.querySelectorAll(".number").forEach((place, at) => {
-        place.textContent = many(options[at].value).toLocaleString("en");
-      });
-      return;
-    }
-    this.tabs.replaceChildren(choice({ legend: "Category", quiet: true, options, chosen: this.list.category,
-      onchange: (category) => {
-        this.list.category = category;
-        this.#draw();
-      } }).element);
+  #tabsOf(words) {
+    const options = ["", ...words].map((one) => ({ value: one, label: [one || "All", h("span", { class: "number" })] }));
+    return choice({ legend: "Category", quiet: true, options, chosen: "", onchange: () => this.#draw() });
   }
 
   #empty() {
@@ -99,7 +99,7 @@ class VariablesPage {
         h("p", {}, "The filter searches keys, descriptions and readable values."),
         button("Show all", () => {
           this.filter.value = "";
-          this.list.category = "";
+          this.tabs.of("").checked = true;
           this.filter.focus();
           this.#draw();
         }));
@@ -121,20 +121,21 @@ class VariablesPage {
   }
 
   #add() {
-    this.nothing.replaceChildren();
     this.place.open((end) => h("div", { class: "card" }, h("h2", {}, "A new variable"), this.#formOf(null, {
       done: (resource) => {
         end();
         this.list.put(resource);
+        this.list.pin(resource.id);
         this.#draw();
         this.table.focus(resource.id);
-        announce(`${resource.attributes.key} is added.`);
+        notify("told", `${resource.attributes.key} is added.`);
       },
       cancel: () => {
-        this.#draw();
         end();
+        this.#draw();
       },
     })));
+    this.#draw();
   }
 
   #open(id) {
@@ -145,8 +146,9 @@ class VariablesPage {
           cancel: close,
           done: (resource) => {
             this.list.put(resource);
+            this.list.pin(id);
             close();
-            this.table.mark(id, "saved");
+            this.table.mark(this.list.get(id), "saved");
             announce(`${resource.attributes.key} is saved.`);
           },
           gone: () => {
@@ -156,45 +158,45 @@ class VariablesPage {
           },
         })
       : readOnly(variable, close);
-    this.table.open(variable, element);
+    this.table.open(id, element);
     (element.querySelector("textarea, .replace button") ?? element).focus();
     element.scrollIntoView({ block: "nearest" });
   }
 
-  #remove(id) {
-    const variable = this.list.get(id);
-    deleteDialog({
-      title: "Delete this variable?", text: "Its value is deleted for ever: ", what: "key", word: variable.key,
-      path: `/workspaces/${this.workspace.id}/vars/${id}`, ifMatch: `"${variable.version}"`,
-    }, () => {
-      this.list.drop(id);
-      this.#draw();
-      this.filter.focus();
-      announce(`${variable.key} is deleted.`);
-    });
+  #gone(id) {
+    this.list.drop(id);
+    this.table.stays(id);
+    this.#draw();
   }
 
-  #import(file) {
+  async #import(file) {
+    const { importDialog } = await import("./import_dialog.js");
     importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
   }
 
-  #copy() {
+  async #copy() {
+    const { copyDialog } = await import("./copy_dialog.js");
     copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
   }
 
   async #reload(text) {
-    announce(text);
+    notify("told", text);
     await this.#refresh();
   }
 
   /** What others have changed shows once one comes back to the page; what one edits stays. */
   async #refresh() {
     if (document.hidden) return;
-    const path = `/workspaces/${this.workspace.id}/vars`;
-    const { document: found, etag } = await read(path, { ifNoneMatch: this.etag });
-    if (!found) return;
-    this.etag = etag;
-    this.list.replace(found.data);
-    this.#draw();
+    try {
+      const { document: found, etag } = await read(this.variables, { ifNoneMatch: this.etag, signal: this.signal });
+      if (!found) return;
+      this.etag = etag;
+      this.list.replace(found.data);
+      this.#draw();
+    } catch (error) {
+      if (error instanceof Unreachable) return; // the page says so
+      if (error instanceof Refused) error.message = `What others have changed is not shown. ${error.message}`;
+      throw error;
+    }
   }
 }

@@ -1,0 +1,38 @@
+/** Files that are dropped on a page, and lines that are pasted there. */
+
+/** More than the API takes, so that it is the API that says so. */
+const LARGEST_BYTES = 1024 * 1024;
+
+/**
+ * Takes a file that is dropped on the page, or lines that are pasted there: several, and while nobody fills in a form,
+ * since what is meant for a field must not open in clear elsewhere.
+ */
+export function watchDrops(element, signal, take) {
+  const options = { signal };
+  const isTyping = () => document.querySelector("dialog[open], main form") !== null;
+  document.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    element.classList.add("dropping");
+  }, options);
+  document.addEventListener("dragleave", () => element.classList.remove("dropping"), options);
+  document.addEventListener("drop", async (event) => {
+    element.classList.remove("dropping");
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault(); // a browser would leave the page for it
+    if (!isTyping()) take(await contentsOf(file));
+  }, options);
+  document.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (isTyping() || event.target.closest?.("input, textarea")) return;
+    if (!text.includes("=") || !text.trim().includes("\n")) return;
+    event.preventDefault();
+    take({ name: "", text });
+  }, options);
+}
+
+/** Its name and text. Of one that is too long for any server only the beginning, which is refused. */
+export async function contentsOf(file) {
+  return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
+}

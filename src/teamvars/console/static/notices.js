@@ -1,0 +1,41 @@
+/**
+ * What the page has to say beside what one does: lines at the foot of the window, one of each kind.
+ *
+ * They cover nothing that has the focus, move nothing, and take no key: whoever types goes on typing.
+ */
+
+import { button, h, icon } from "./dom.js";
+
+const lines = new Map();
+
+/**
+ * Says it, in the place of the last line of that kind.
+ * @param {string} kind
+ * @param {unknown} content
+ * @param {{caution?: boolean, stays?: boolean, acts?: unknown}} how `caution`: something is wrong; `stays`: until it is
+ *   cleared, while others can be closed, and end with the page they are about
+ */
+export function notify(kind, content, { caution = false, stays = false, acts = [] } = {}) {
+  clear(kind);
+  const line = h("div", { class: `notice${caution ? " caution" : ""}` },
+    caution && icon("warning"), h("p", {}, content), acts,
+    !stays && button("Close", () => clear(kind), { kind: "bare", "aria-label": "Close this notice" }));
+  lines.set(kind, { line, stays });
+  document.getElementById("notices").append(line);
+}
+
+/** Takes the line of that kind away. */
+export function clear(kind) {
+  lines.get(kind)?.line.remove();
+  lines.delete(kind);
+}
+
+/** Takes away what is about a page that was left. */
+export function leavePage() {
+  for (const [kind, { stays }] of lines) if (!stays) clear(kind);
+}
+
+/** Something has failed that was asked for in passing, and has no form to say it. */
+export function failed(error) {
+  notify("failed", error.message, { caution: true });
+}

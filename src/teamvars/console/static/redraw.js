@@ -1,0 +1,63 @@
+/** Draws a list anew, in place: what is still there keeps its focus, caret, selection and scrolling. */
+
+/** Of each list, what it is made of, by key. */
+const lists = new WeakMap();
+/** Browsers take so many out together much faster than one by one. */
+const MANY = 100;
+const FOCUSABLE = "button, a[href], input, textarea";
+
+/**
+ * Shows these as the children of `parent`, in this order. An element stays as long as its key is wanted and `seen`
+ * is the same; else it is made. What has the focus is never taken out of the document while it stays: others move
+ * around it. Where the element with the focus is made anew, what is called the same in it has the focus then; where it
+ * is gone, the page's heading has: never something else that a key would press.
+ * @param {Element} parent
+ * @param {{key: string, seen: unknown, make: () => Element}[]} wanted `seen` is all that an element shows
+ */
+export function redraw(parent, wanted) {
+  const before = lists.get(parent) ?? new Map();
+  const after = new Map();
+  for (const { key, seen, make } of wanted) {
+    const kept = before.get(key);
+    after.set(key, kept && kept.seen === seen ? kept : { seen, element: make() });
+  }
+  lists.set(parent, after);
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  const elements = [...after.values()].map((one) => one.element);
+  place(parent, elements, elements.find((one) => one.contains(focused)));
+  if (focused && !focused.isConnected) {
+    const [key] = [...before].find(([, { element }]) => element.contains(focused)) ?? [];
+    focusOn(after.get(key)?.element, nameOf(focused));
+  }
+}
+
+/** Puts the elements into the parent, and takes all others out; the one that is held is not touched. */
+function place(parent, elements, held) {
+  const isFree = !held && !parent.querySelector("form");
+  if (isFree && parent.childElementCount > elements.length + MANY) return parent.replaceChildren(...elements);
+  const wanted = new Set(elements);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  const at = elements.indexOf(held);
+  for (let i = at - 1; i >= 0; i--) {
+    if (elements[i].nextSibling !== elements[i + 1]) move(parent, elements[i], elements[i + 1]);
+  }
+  for (let i = at + 1; i < elements.length; i++) {
+    const next = i > 0 ? elements[i - 1].nextSibling : parent.firstChild;
+    if (next !== elements[i]) move(parent, elements[i], next);
+  }
+}
+
+/** Where a browser can, without what is scrolled in it starting again. */
+function move(parent, element, next) {
+  if (element.parentNode === parent && parent.moveBefore) parent.moveBefore(element, next);
+  else parent.insertBefore(element, next);
+}
+
+function focusOn(element, called) {
+  const twin = element && [...element.querySelectorAll(FOCUSABLE)].find((one) => nameOf(one) === called);
+  (twin ?? document.querySelector("h1"))?.focus({ preventScroll: true });
+}
+
+function nameOf(element) {
+  return element.getAttribute("aria-label") ?? element.textContent;
+}

@@ -1,0 +1,92 @@
+"""What somebody says of a key when a file is imported holds for that key, whatever they do next."""
+
+from tests.console.hands.people import Person
+
+FILE = "DB_PASSWORD=a\nDB_HOST=b\nLEVEL=c\nPASSENGERS=4\n"
+
+
+def ticked(person: Person) -> list[str]:
+    """The keys that would be sensitive."""
+    script = """return [...document.querySelectorAll("dialog .small")]
+      .filter((one) => one.control.checked).map((one) => one.textContent)"""
+    return [str(one).removeprefix("Sensitive: ") for one in person.run(script)]
+
+
+def preview(person: Person, file: str) -> None:
+    """Types a file into the dialog, and goes on to its preview."""
+    person.click(".env", "label")
+    person.fill("Contents of the file", file)
+    person.click("Preview")
+    person.wait_for(lambda: person.find("button", "Back"))
+
+
+async def test_ticks_belong_to_keys_and_outlive_the_way_back(person: Person) -> None:
+    await person.site.make(person.tenant, "API_TOKEN", "readable so far")
+    person.work()
+    person.click("Import")
+    preview(person, FILE + "API_TOKEN=d\n")
+    assert ticked(person) == ["DB_PASSWORD"]  # what is there already is for no suggestion
+    person.click("Sensitive: DB_HOST", "label")
+    person.click("Sensitive: DB_PASSWORD", "label")
+    person.click("Back")
+    preview(person, "FIRST=1\n" + FILE + "API_TOKEN=d\nMY_TOKEN=e\n")
+    assert ticked(person) == ["DB_HOST", "MY_TOKEN"]
+    person.click("Import LEVEL", "label")
+    person.reads("5 new, 1 changed.", "dialog")
+    person.click("Apply 6 changes")
+    person.reads("Imported: 5 new, 1 changed.", "#notices")
+    stored = await person.site.stored(person.tenant)
+    assert {key for key, one in stored.items() if one["sensitive"]} == {"DB_HOST", "MY_TOKEN"}
+    assert set(stored) == {"FIRST", "DB_PASSWORD", "DB_HOST", "PASSENGERS", "MY_TOKEN", "API_TOKEN"}
+
+
+async def test_all_new_ones_are_made_sensitive_with_one_tick(person: Person) -> None:
+    await person.site.make(person.tenant, "LEVEL", "readable so far")
+    person.work()
+    person.click("Import")
+    preview(person, FILE)
+    person.click("All new ones are sensitive", "label")
+    assert ticked(person) == ["DB_PASSWORD", "DB_HOST", "PASSENGERS"]
+    # What was suggested for a key that somebody has made meanwhile is no longer, and what a hand
+    # has ticked is.
+    await person.site.make(person.tenant, "DB_HOST", "theirs")
+    person.click("Apply 4 changes")
+    person.reads("Somebody has changed variables here", "dialog")
+    person.click("Apply 4 changes")
+    person.reads("Imported:", "#notices")
+    stored = await person.site.stored(person.tenant)
+    assert {key for key, one in stored.items() if not one["sensitive"]} == {"LEVEL"}
+
+
+async def test_a_suggestion_changes_nothing_that_somebody_made_meanwhile(person: Person) -> None:
+    person.work()
+    person.click("Import")
+    preview(person, "A_TOKEN=mine\nB_TOKEN=mine\n")
+    assert ticked(person) == ["A_TOKEN", "B_TOKEN"]
+    await person.site.make(person.tenant, "A_TOKEN", "theirs")
+    person.click("Apply 2 changes")
+    person.reads("Somebody has changed variables here", "dialog")
+    assert ticked(person) == ["B_TOKEN"]
+    person.click("Apply 2 changes")
+    person.reads("Imported:", "#notices")
+    stored = await person.site.stored(person.tenant)
+    assert (stored["A_TOKEN"]["sensitive"], stored["A_TOKEN"]["value"]) == (False, "mine")
+
+
+async def test_a_copy_holds_to_the_versions_that_were_shown(person: Person) -> None:
+    site, tenant = person.site, person.tenant
+    await site.make(tenant, "LEVEL", "debug", workspace="network")
+    await site.make(tenant, "REGION", "eu", workspace="network")
+    person.work("owner", "payments")
+    person.click("Copy from …")
+    person.fill("From workspace", "network")
+    person.click("Preview")
+    person.wait_for(lambda: person.find("button", "Copy 2 variables"))
+    await site.make(tenant, "REGION", "theirs", workspace="payments")
+    person.click("Copy 2 variables")
+    person.reads("Somebody has changed variables meanwhile", "dialog")
+    assert set(await site.stored(tenant, "payments")) == {"REGION"}
+    person.click("Copy 1 variable")
+    person.reads("Copied: 1 new", "#notices")
+    stored = await site.stored(tenant, "payments")
+    assert (stored["REGION"]["value"], stored["LEVEL"]["value"]) == ("theirs", "debug")
