@@ -547,6 +547,7 @@ SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organiza
 FROM workspaces
 JOIN organizations ON organizations.id = workspaces.organization_id
 LEFT JOIN runners ON runners.organization_id = organizations.id
+    AND replace(runners.approved_reach, '"' || workspaces.id || '"', '') <> runners.approved_reach
 WHERE workspaces.id = ?1
 ORDER BY runners.id;
 

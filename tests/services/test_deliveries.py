@@ -1,5 +1,7 @@
 """Values reach the job that an approved runner means, and nobody else."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
+from teamvars.storage import runners
+from teamvars.storage.database import Row, Transaction
 from tests.services.calls import count
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import MANY_INVITATIONS, open_deployment, operator
@@ -64,6 +68,27 @@ async def test_what_an_issuer_says_is_good_once(tenant: Tenant, job: Job) -> Non
     await job.exchange(token)
     with pytest.raises(Refusal, match="invalid_request"):
         await job.exchange(token)
+
+
+async def test_an_exchange_reads_no_runner_that_was_not_approved_for_the_workspace(
+    tenant: Tenant,
+) -> None:
+    """There may be a hundred, each for hundreds of workspaces."""
+    network, payments = tenant.workspaces["network"], tenant.workspaces["payments"]
+    runner_ids = [await propose(tenant, name=name) for name in ("one", "two", "three")]
+    other = await propose(tenant, workspace_ids=(payments,))
+    for runner_id in (*runner_ids[1:], other):
+        await approve(tenant, runner_id)
+    query = tenant.deployment.services.database.query
+    for workspace_id, approved in ((network, runner_ids[1:]), (payments, [other])):
+        rows = await query(partial(_reaching, workspace_id))
+        found = runners.reached(rows)
+        assert found is not None
+        assert [runner.id for runner in found[1]] == sorted(approved)
+
+
+async def _reaching(workspace_id: str, tx: Transaction) -> Sequence[Row]:
+    return await tx.look_up_all(runners.REACHING, workspace_id, b"once")
 
 
 async def test_a_token_delivers_its_own_workspace_to_its_own_key(tenant: Tenant, job: Job) -> None:

@@ -87,7 +87,7 @@ class Asked(Discreet, frozen=True):
 
 
 class Reaching(Need[tuple[Workspace, Sequence[Runner], bool] | None], frozen=True):
-    """A workspace, all runners of its organization by id, and whether the issuer's token that
+    """A workspace, the runners that were approved for it by id, and whether the issuer's token that
     `once` names was used.
     """
 

@@ -90,7 +90,8 @@ LEFT JOIN LATERAL (
     ),
 )
 
-# $2: what names an issuer's token.
+# $2: what names an issuer's token. Of runners that were not approved for the workspace nothing is
+# read: an organization may have a hundred, each with hundreds of workspaces.
 REACHING = Lookup.of(
     f"""
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
@@ -99,6 +100,7 @@ SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organiza
 FROM workspaces
 JOIN organizations ON organizations.id = workspaces.organization_id
 LEFT JOIN runners ON runners.organization_id = organizations.id
+    AND replace(runners.approved_reach, '"' || workspaces.id || '"', '') <> runners.approved_reach
 WHERE workspaces.id = $1
 ORDER BY runners.id
 """,
@@ -141,8 +143,8 @@ async def page_of_organization(tx: Transaction, organization_id: str, page: Page
 
 
 def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | None:
-    """Of rows of `REACHING`: a workspace, if there is one, all runners of its organization by id,
-    and whether that token of an issuer was used.
+    """Of rows of `REACHING`: a workspace, if there is one, the runners that were approved for it by
+    id, and whether that token of an issuer was used.
     """
     if not rows:
         return None
