@@ -117,6 +117,11 @@ async def test_what_promises_something_that_does_not_happen_is_refused_all_at_on
             )
         )
     assert (await tenant.call("admin", "GET", f"/organizations/{name}")).status_code == 404
+    half = said()
+    half["data"]["relationships"] = {"default-agent-pool": {}}
+    refused = await tenant.call("owner", "PATCH", its_path(tenant), half)
+    at = "/data/relationships/default-agent-pool/data"
+    assert faults(refused) == [("422", "missing_member", at)]
     no_pool = said()
     no_pool["data"]["relationships"] = {"default-agent-pool": {"data": None}}
     accepted = await tenant.call("owner", "PATCH", its_path(tenant), no_pool)

@@ -148,7 +148,11 @@ class Reader:
         """A relationship to what is not here; to nothing it may be."""
         at = "/data/relationships"
         relation = self.member(relationships, name, dict, at, required=False)
-        if relation is not None and relation.get("data") is not None:
+        if relation is None:
+            return
+        if "data" not in relation:
+            self.member(relation, "data", dict, f"{at}/{name}")
+        elif relation["data"] is not None:
             self.fault(Code.NOT_OFFERED, detail, f"{at}/{name}/data")
 
     def choice(self, word: str | None, known: Mapping[str, T], text: str, at: str) -> T | None:
