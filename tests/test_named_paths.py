@@ -34,7 +34,7 @@ OTHERS = """
     audit_trail_token_max_ttl max_ttl_enabled remote_state_consumer_ids tfe_team_token
     user_token_max_ttl
     npm_config teamvars_example_com
-    terraform_version
+    terraform_version expiring_in workspace_locking
 """
 """What is named in our style and is not ours: files of a host; names of databases and the kernel,
 of systemd and nginx, of other clients."""
