@@ -450,8 +450,10 @@ def test_an_unbound_token_is_good_where_both_versions_say_so() -> None:
 
 def test_a_job_that_no_runner_means_is_not_told_why_and_the_log_is() -> None:
     forged = approved_as(FEDERATED, mac=b"")
+    stranger = replace(ASKED, proof=replace(ASKED.proof, claims={"sub": "another"}))
     for runner, asked, why in (
         (forged, ASKED, ["approval"]),
+        (forged, stranger, ["sub"]),
         (FEDERATED, replace(ASKED, is_bound=False), ["unbound"]),
         (spec_of(FEDERATED, conditions={"sub": "job", "x": "y"}), ASKED, ["x"]),
     ):

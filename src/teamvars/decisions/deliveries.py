@@ -393,11 +393,12 @@ def _means(runner: Runner, asked: Asked, trust: Trust) -> bool:
 
 
 def _reasons(runner: Runner, asked: Asked, trust: Trust) -> list[str]:
-    """Why it does not mean the job."""
-    if not trust.holds(runner):
-        return ["approval"]
+    """Why it does not mean the job; of an approval, whose MAC takes longest, where all else is met:
+    strangers have tokens of an issuer that serves everybody.
+    """
     proof = asked.proof
-    return runner.unmet(proof.issuer, proof.public_key, proof.claims) or ["unbound"]
+    unmet = runner.unmet(proof.issuer, proof.public_key, proof.claims)
+    return unmet or (["unbound"] if trust.holds(runner) else ["approval"])
 
 
 def _is_good(found: Found, handed: Handed, trust: Trust) -> bool:
