@@ -78,6 +78,7 @@ def uncollected(left: list[str]) -> Iterator[None]:
     """Says what of ours waited for the collector at the end, and not before."""
     while gc.collect():
         pass
+    gc.freeze()  # what is left is looked through once, not once for every test
     gc.disable()
     try:
         yield
