@@ -71,6 +71,8 @@ def parameters(route: Route) -> list[str]:
     return [parameter.name for parameter in route.reads]
 
 
+# What no store is asked for is the same on either.
+ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="module")
 SEARCHES = [(route.template, name) for route in reading() for name in parameters(route)]
 
 
@@ -103,6 +105,7 @@ async def status(tenant: Tenant, path: str, caller: str = "owner") -> int:
     return answer.status_code
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("template", "name"), SEARCHES)
 async def test_a_long_text_is_refused_by_the_name_of_its_parameter(
     shared: Tenant, template: str, name: str
@@ -160,6 +163,7 @@ def queries(names: list[str]) -> Iterator[str]:
         yield urlencode([(name, random.choice(HOSTILE)[:2000]) for name in known])
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
 async def test_any_header_is_answered(shared: Tenant, route: Route) -> None:
     path = path_to(shared, route.template)
@@ -217,6 +221,7 @@ async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: Tenant) -
 OTHER_ANSWERS = ["include", "sort", "fields", "fields[teams]", "filter[x]", "search[tags]", "q"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
 async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(
     shared: Tenant, route: Route
