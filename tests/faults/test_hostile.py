@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.hostile.assault import FIGURES, GLANCE, assault
+from tests.faults.hostile.assault import FIGURES, GLANCE, assault, provoked
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS, neighbours
 from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits
@@ -59,10 +59,14 @@ def on(engine: str) -> Callable[[Any], Any]:
 
 
 async def is_hardly_noticed(attacked: Target, attack: Attack, findings: list[Finding]) -> None:
-    """Runs the attack, as long and as often as the figures are taken."""
+    """Runs the attack, as long and as often as the figures are taken. Skips where the machine is
+    too busy to tell.
+    """
     finding = await assault(attacked, attack, FIGURES)
     findings.append(finding)
     assert finding.harm == ""
+    if not finding.is_clear:
+        pytest.skip(finding.verdict)
 
 
 @pytest.mark.long
@@ -117,13 +121,16 @@ def until(reached: Callable[[], bool]) -> None:
 async def test_without_shares_a_flood_is_noticed_by_neighbours(
     tmp_path: Path, findings: list[Finding]
 ) -> None:
+    """On a machine that can tell; `tests/web/test_neighbours.py` shows it on any."""
     async with target(UnfairHost(tmp_path), "sqlite") as unfair:
         found = [
-            replace(await assault(unfair, flood, FIGURES), engine="no shares")
+            replace(await provoked(unfair, flood, FIGURES), engine="no shares")
             for flood in neighbours.ATTACKS
         ]
     findings += found
-    assert all(finding.slow for finding in found[1:])
+    assert all(finding.slow for finding in found[1:] if finding.is_clear)
+    if not all(finding.is_clear for finding in found):
+        pytest.skip("the machine is too busy to tell")
 
 
 async def stop(attacked: Target, seconds: float) -> list[Answer]:

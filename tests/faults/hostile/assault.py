@@ -54,7 +54,7 @@ async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
     """The best of some tries. After a fault the server is started anew."""
     finding = await _try(target, attack, plan)
     for _ in range(plan.tries - 1):
-        if finding.faults or not finding.slow:
+        if finding.faults or (finding.is_clear and not finding.slow):
             break
         await _start_anew(target)
         finding = min(finding, await _try(target, attack, plan), key=_harm)
@@ -63,8 +63,19 @@ async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
     return finding
 
 
-def _harm(finding: Finding) -> tuple[int, int, float]:
-    return len(finding.faults), len(finding.slow), finding.under.p99
+async def provoked(target: Target, attack: Attack, plan: Plan) -> Finding:
+    """The first of some tries that is noticed, or the last: for controls."""
+    finding = await _try(target, attack, plan)
+    for _ in range(plan.tries - 1):
+        if finding.is_clear and finding.slow:
+            break
+        await _start_anew(target)
+        finding = await _try(target, attack, plan)
+    return finding
+
+
+def _harm(finding: Finding) -> tuple[int, bool, int, float]:
+    return len(finding.faults), not finding.is_clear, len(finding.slow), finding.under.p99
 
 
 async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
@@ -82,7 +93,9 @@ async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
         *watch.faults(),
     ]
     slow = tuple(limits.faults(target.quiet, under))
-    return Finding(attack.name, target.engine, target.quiet, under, peak, tuple(faults), slow)
+    is_clear = limits.can_tell(target.quiet, under)
+    came_to = target.quiet, under, peak, tuple(faults), slow, is_clear
+    return Finding(attack.name, target.engine, *came_to)
 
 
 async def _beside_a_bystander(

@@ -16,13 +16,18 @@ MOST_REFUSAL_BYTES = 64 * 1024
 class Limits:
     """What a bystander may notice: the p99 of its reads and that of its writes are at most so many
     times the quiet ones, or so many seconds, whichever is more; no read waits longer than `worst`
-    seconds. What the machine itself made anybody wait meanwhile is not counted.
+    seconds. What the machine itself made anybody wait meanwhile is not counted, and where that is
+    more than what may be noticed, nobody can tell.
     """
 
     times: float
     p99: float
     writes_p99: float
     worst: float
+
+    def can_tell(self, quiet: Pulse, under: Pulse) -> bool:
+        """Whether the machine was quiet enough to notice anything."""
+        return under.machine_p99 <= max(self.p99, self.times * quiet.p99)
 
     def faults(self, quiet: Pulse, under: Pulse) -> Iterator[str]:
         """What the bystander noticed beyond them."""
@@ -39,7 +44,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One attack on one engine. `slow` are faults that a busy machine can make as well."""
+    """One attack on one engine. `slow` are faults that a busy machine can make as well. It is
+    `is_clear` unless the machine was so busy that nobody can tell.
+    """
 
     attack: str
     engine: str
@@ -48,11 +55,17 @@ class Finding:
     peak_mib: float
     faults: Sequence[str]
     slow: Sequence[str]
+    is_clear: bool = True
 
     @property
     def harm(self) -> str:
         """What the attack did that it should not have; nothing when all held."""
-        return "; ".join([*self.faults, *self.slow])
+        return "; ".join([*self.faults, *(self.slow if self.is_clear else ())])
+
+    @property
+    def verdict(self) -> str:
+        """What is said of it in the table."""
+        return self.harm or ("held" if self.is_clear else "cannot tell: the machine is busy")
 
 
 def answer_faults(attack: Attack, answers: Iterable[Answer]) -> Iterator[str]:
@@ -91,7 +104,7 @@ def table(findings: Sequence[Finding]) -> list[str]:
         quiet, p99, worst, write, echo = (f"{seconds * 1000:.1f}" for seconds in numbers)
         lines.append(
             f"{one.attack:55} {one.engine:9} {quiet:>7} {p99:>8} {worst:>8} {write:>8} "
-            f"{echo:>8} {one.peak_mib:6.0f}  {'; '.join([*one.faults, *one.slow]) or 'held'}"
+            f"{echo:>8} {one.peak_mib:6.0f}  {one.verdict}"
         )
     return lines
 
