@@ -162,8 +162,8 @@ class Contents:
                 changeset.refuse(f"Workspace {state.name}/{name}: {fault.detail}", at, fault.code)
             if before is None:
                 state.workspaces[fold(name)] = workspace
-                told, made = [f"create workspace {state.name}/{name}"], WorkspaceRecord(workspace)
-                made = replace(made, tags=tags)
+                told = [f"create workspace {state.name}/{name}"]
+                made = WorkspaceRecord(workspace, tags=tags)
                 changeset.add(Step.CREATE_WORKSPACE, told, workspaces.created, made)
             elif tags != former:
                 told = [f"change the tags of workspace {state.name}/{workspace.name}"]
