@@ -470,13 +470,16 @@ async def test_owners_resend_and_revoke_what_is_pending_and_nothing_else(calls: 
 
 
 async def test_without_mail_nobody_has_a_link_until_the_operator_makes_one(calls: Calls) -> None:
-    made = await invite(calls, address())
+    made, elsewhere = await invite(calls, address()), await invite_elsewhere(calls)
     assert made.invitation is not None
     assert made.invitation.delivery is Delivery.NONE
     issued = await calls.services.operator_invitations.invite_missing(
         operator(), calls.tenant.organization
     )
     mine = next(one for one in issued if one.membership.id == made.id)
+    assert elsewhere not in {one.membership.id for one in issued}
+    everybody = await calls.services.operator_invitations.pending()
+    assert elsewhere in {one.id for one in everybody}
     await accept(calls, secret_of(mine))
     assert (
         await calls.services.operator_invitations.invite_missing(
@@ -484,6 +487,24 @@ async def test_without_mail_nobody_has_a_link_until_the_operator_makes_one(calls
         )
         == []
     )
+
+
+async def invite_elsewhere(calls: Calls) -> str:
+    """The id of a membership of the other organization that waits for its user."""
+    outsider, organization = caller(calls.tenant, "outsider"), calls.tenant.other_organization
+    draft = InvitationDraft(address())
+    page = await calls.services.invitations.invite(outsider, organization, draft)
+    return page.memberships[0].id
+
+
+async def test_of_what_has_ended_otherwise_meanwhile_nothing_is_ended(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def expired(*_: object) -> list[str]:
+        return [new_id("ou")]
+
+    monkeypatch.setattr("teamvars.storage.invitations.expired", expired)
+    await calls.services.operator_invitations.expire()
 
 
 # Bounds

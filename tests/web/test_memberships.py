@@ -409,3 +409,17 @@ async def test_two_addresses_that_differ_in_a_letter_are_two_people(tenant: Tena
     document = {"data": {"type": TYPE, "attributes": attributes}}
     again = await tenant.call("owner", "POST", path_of(tenant), document)
     assert faults(again) == [("422", "already_member", "/data/attributes/email")]
+
+
+async def test_the_teams_of_memberships_are_included_with_their_names(tenant: Tenant) -> None:
+    listed = await tenant.call("owner", "GET", f"{path_of(tenant)}?include=teams")
+    document = listed.json()
+    linked = {
+        team["id"]
+        for membership in document["data"]
+        for team in membership["relationships"]["teams"]["data"]
+    }
+    assert linked
+    assert {team["id"]: team["attributes"]["name"] for team in document["included"]} == {
+        id_: name for name, id_ in tenant.teams.items() if id_ in linked
+    }

@@ -94,6 +94,25 @@ async def test_who_reads_workspaces_sees_all_of_them_and_writes_by_grant(tenant:
     await tenant.make_variable("found")
     found = await tenant.call("writer", "GET", f"/organizations/{tenant.organization}/vars")
     assert "found" in found.text
+    tagged = {"data": [{"type": "tags", "attributes": {"name": "tag"}}]}
+    tags = f"/workspaces/{tenant.workspaces['payments']}/relationships/tags"
+    assert (await tenant.call("owner", "POST", tags, tagged)).status_code == 204
+    seen = await tenant.call("writer", "GET", f"/organizations/{tenant.organization}/tags")
+    assert [one["attributes"]["name"] for one in seen.json()["data"]] == ["tag"]
+
+
+@pytest.mark.parametrize("who", ["owner", "plain", "reader"])
+async def test_a_list_says_of_each_what_it_says_of_itself(tenant: Tenant, who: str) -> None:
+    await give(tenant, "plain", "manage-teams")
+    team = team_document(name="own", **{"allow-member-token-management": True})
+    made = (await tenant.call("owner", "POST", teams_path(tenant), team)).json()["data"]
+    assert await join(tenant, "owner", made["id"], "reader") == 204
+    for path in ("/organizations", teams_path(tenant)):
+        listed = (await tenant.call(who, "GET", f"{path}?page[size]=100")).json()["data"]
+        assert listed
+        for one in listed:
+            itself = await tenant.call(who, "GET", f"/{one['type']}/{one['id']}")
+            assert one["attributes"] == itself.json()["data"]["attributes"]
 
 
 async def test_who_manages_workspaces_does_all_but_say_who_has_access(tenant: Tenant) -> None:
