@@ -4,6 +4,7 @@ Loading the program takes a second, so one process loads it once and forks for e
 has its own arguments, folder, environment, output and exit code. Servers are started the real way.
 """
 
+import atexit
 import importlib
 import json
 import os
@@ -118,7 +119,7 @@ class Host:
 @cache
 def _loaded() -> subprocess.Popen[str]:
     """The process that has the program loaded; it ends with this one, when its input does."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.commands"],
         cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
@@ -126,6 +127,8 @@ def _loaded() -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+    atexit.register(process.communicate)  # or Python complains of one that nobody waited for
+    return process
 
 
 def _serve_requests() -> None:
