@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from bench.dataset import Dataset
 from teamvars import settings, wiring
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 from teamvars.security.tokens import hash_token
 from teamvars.services.variables import Variables
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import STANDARD
-from teamvars.web.variables.routes import VariableRoutes
+from teamvars.web.variables.routes import _OF_WORKSPACES, _VariableRoutes
 from tests.support.commands import Host
 
 WORKSPACES = 200
@@ -43,10 +44,10 @@ async def rendering_microseconds(host: Host, url: str, made: Dataset, rounds: in
 
 async def _list_all(variables: Variables, token: str, ids: Sequence[str]) -> float:
     """Lists each workspace once; returns the seconds of processor time."""
-    render = VariableRoutes(variables, STANDARD)._render
+    render = _VariableRoutes(variables, STANDARD, _OF_WORKSPACES)._render
     begun = time.process_time()
     for start in range(0, len(ids), _AT_A_TIME):
         some = ids[start : start + _AT_A_TIME]
-        callers = ((Caller(hash_token(token), "bench"), id_) for id_ in some)
-        await asyncio.gather(*(variables.list(caller, id_, render) for caller, id_ in callers))
+        callers = ((Caller(hash_token(token), "bench"), ToWorkspace(id_)) for id_ in some)
+        await asyncio.gather(*(variables.list(caller, to, render) for caller, to in callers))
     return time.process_time() - begun

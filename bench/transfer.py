@@ -127,7 +127,7 @@ def _tables(source: apsw.Connection) -> Iterator[str]:
 def _variable(workspace_id: str, n: int, now: int) -> Variable:
     return Variable(
         id=new_id("var"),
-        workspace_id=workspace_id,
+        owner_id=workspace_id,
         key=key(n),
         value=None,
         description=f"What runs need to know, part {n}",

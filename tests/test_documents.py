@@ -262,7 +262,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
     section = CONTRACT.read_text().partition("\n## 9. ")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| (.+?) \| ([\d,]+) \|$", section, re.MULTILINE))
     told = {what: int(number.replace(",", "")) for what, number in rows.items()}
-    quota = settings.load().quota
+    quota, limits = settings.load().quota, settings.load().set_limits
     longest = next(n for n in range(1000) if not names.is_name("a" * (n + 1)) and n > 0)
     kept = [
         MAX_KEY_CHARACTERS,
@@ -270,6 +270,10 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_VALUE_BYTES,
         quota.variables,
         quota.value_bytes,
+        limits.sets,
+        limits.of_workspace,
+        limits.of_set.variables,
+        limits.of_set.value_bytes,
         longest,
         client_settings.MAX_CHARACTERS,
         client_settings.MAX_ITEMS,

@@ -23,7 +23,7 @@ from tests.faults.model import variables as model
 from tests.security.samples import VARIABLE
 from tests.support.tenant import Tenant, faults, variable_document
 
-ASSIGNED = {"id", "workspace_id", "version_id", "created_at"}
+ASSIGNED = {"id", "owner_id", "version_id", "created_at"}
 """What the service says of a variable, and nobody asks for."""
 NAMES_A_VARIABLE = {"key", "category"}
 SAID = (set(Variable.__struct_fields__) - ASSIGNED) | set(ATTRIBUTES)

@@ -100,7 +100,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #2: variables.py, _LIST.single
+-- #2: variable_statements.py, OF_WORKSPACES.list_.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, several callers at the same time
 SELECT variables.id,
@@ -280,7 +280,7 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name;
 
 
--- #9: variables.py, GET.single
+-- #9: variable_statements.py, OF_WORKSPACES.get.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
@@ -291,7 +291,7 @@ FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
 
--- #10: variables.py, GET.batched
+-- #10: variable_statements.py, OF_WORKSPACES.get.batched
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -814,17 +814,34 @@ INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 
--- #27: variables.py, _SEALED_FOR_JOB
+-- #27: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
-SELECT streams.head, variables.id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    variables.value_bytes, sealed_value
+SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, CAST(NULL AS TEXT),
+    0, streams.id,
+    variables.id, variables.workspace_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value
 FROM streams
-LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = $1 AND streams.id = (
-    SELECT workspace_id FROM runner_tokens WHERE hash = $2 AND expires_at > $3
+LEFT JOIN variables ON variables.workspace_id = streams.id
+WHERE streams.id = $1 AND $1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )
-ORDER BY key, category;
+UNION ALL
+SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, variable_sets.name,
+    variable_sets.priority, set_targets.target_id,
+    set_variables.id, set_variables.set_id,
+    set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
+    set_variables.value_bytes, set_variables.sealed_value
+FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+JOIN variable_sets ON variable_sets.id = set_targets.set_id
+JOIN streams ON streams.id = variable_sets.id
+LEFT JOIN set_variables ON set_variables.set_id = variable_sets.id
+WHERE workspaces.id = $1 AND $1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
+);
 
 
 -- #28: runners.py, HANDED.locking.batched
@@ -843,16 +860,27 @@ SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
     workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
-    CAST(its.head AS BYTEA) AS workspace_head, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    (
+        SELECT CASE WHEN count(*) = sum(
+            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(lookup.places AS jsonb))))
+                THEN 1 ELSE 0 END
+        ) THEN count(*) END
+        FROM (
+            SELECT workspaces.id AS id
+            UNION
+            SELECT set_targets.set_id FROM set_targets
+            WHERE set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+        ) AS reaching
+        JOIN streams AS its ON its.id = reaching.id
+    ) AS reaching, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes, held.sequence = streams.sequence AS is_held
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
-    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]))
+    WITH ORDINALITY AS lookup (hash, now, workspace_id, places, number)
 CROSS JOIN runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
-JOIN streams AS its ON its.id = workspaces.id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
@@ -929,7 +957,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #31: variables.py, _LIST.batched
+-- #31: variable_statements.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,

@@ -94,7 +94,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #2: variables.py, _LIST.single
+-- #2: variable_statements.py, OF_WORKSPACES.list_.single
 -- GET /workspaces/{id}/vars
 SELECT variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -121,7 +121,7 @@ ORDER BY key, category;
 SELECT 1 FROM schema_migrations WHERE admits > N;
 
 
--- #4: variables.py, _INSERT
+-- #4: variable_statements.py, OF_WORKSPACES.insert
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -195,7 +195,7 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #9: variables.py, GET.single
+-- #9: variable_statements.py, OF_WORKSPACES.get.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
@@ -207,7 +207,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #10: variables.py, _UPDATE
+-- #10: variable_statements.py, OF_WORKSPACES.update
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -215,7 +215,7 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #11: variables.py, _DELETE
+-- #11: variable_statements.py, OF_WORKSPACES.delete
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
@@ -562,17 +562,34 @@ INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #26: variables.py, _SEALED_FOR_JOB
+-- #26: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
-SELECT streams.head, variables.id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    variables.value_bytes, sealed_value
+SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TEXT),
+    0, streams.id,
+    variables.id, variables.workspace_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value
 FROM streams
-LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = ?1 AND streams.id = (
-    SELECT workspace_id FROM runner_tokens WHERE hash = ?2 AND expires_at > ?3
+LEFT JOIN variables ON variables.workspace_id = streams.id
+WHERE streams.id = ?1 AND ?1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = ?2 AND runner_tokens.expires_at > ?3
 )
-ORDER BY key, category;
+UNION ALL
+SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, variable_sets.name,
+    variable_sets.priority, set_targets.target_id,
+    set_variables.id, set_variables.set_id,
+    set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
+    set_variables.value_bytes, set_variables.sealed_value
+FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+JOIN variable_sets ON variable_sets.id = set_targets.set_id
+JOIN streams ON streams.id = variable_sets.id
+LEFT JOIN set_variables ON set_variables.set_id = variable_sets.id
+WHERE workspaces.id = ?1 AND ?1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = ?2 AND runner_tokens.expires_at > ?3
+);
 
 
 -- #27: runners.py, HANDED.single
@@ -591,14 +608,25 @@ SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
-    CAST(its.head AS BLOB) AS workspace_head, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    (
+        SELECT CASE WHEN count(*) = sum(
+            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN (SELECT value FROM json_each(?4))
+                THEN 1 ELSE 0 END
+        ) THEN count(*) END
+        FROM (
+            SELECT workspaces.id AS id
+            UNION
+            SELECT set_targets.set_id FROM set_targets
+            WHERE set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+        ) AS reaching
+        JOIN streams AS its ON its.id = reaching.id
+    ) AS reaching, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
     CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
-JOIN streams AS its ON its.id = workspaces.id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version

@@ -22,6 +22,7 @@ from teamvars.domain.federation import BUILDKITE, GITHUB, GITLAB
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.names import is_email
 from teamvars.domain.runners import ApprovalMode
+from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
@@ -102,6 +103,9 @@ class Settings(BaseSettings):
     log_level: LogLevel = LogLevel.INFO
     log_sample: float = Field(1, ge=0, le=1, allow_inf_nan=False)
     max_variables: int = Field(5000, ge=0)
+    max_sets: int = Field(1000, ge=1)
+    max_set_variables: int = Field(500, ge=1)
+    workspace_sets: int = Field(100, ge=1)
     cache_mib: int = Field(CACHE_MIB, ge=1, le=4096)
     statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
@@ -254,6 +258,11 @@ class Settings(BaseSettings):
         if self.max_variables == 0:
             return Quota(None, None)
         return Quota(self.max_variables, MAX_WORKSPACE_VALUE_BYTES)
+
+    @property
+    def set_limits(self) -> SetLimits:
+        """How many variable sets there may be, and what one may hold."""
+        return SetLimits.of(self.max_sets, self.workspace_sets, self.max_set_variables)
 
 
 def load(**flags: Any) -> Settings:

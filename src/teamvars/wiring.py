@@ -16,6 +16,7 @@ from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.runners import ApprovalMode
+from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
@@ -31,6 +32,7 @@ from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
 from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
+from teamvars.services.effective import EffectiveVariables
 from teamvars.services.host_deliveries import HostDeliveries
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
@@ -46,6 +48,7 @@ from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
+from teamvars.services.rendered import RenderedLists
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
@@ -54,6 +57,7 @@ from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
 from teamvars.services.trust import Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
+from teamvars.services.variable_sets import VariableSets
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Accesses, Workspaces
 from teamvars.settings import CACHE_MIB, NamedIssuer, Settings, SettingsError
@@ -79,6 +83,7 @@ from teamvars.web import (
     token_limits,
     tokens,
     users,
+    variable_sets,
     workspaces,
 )
 from teamvars.web.applies import ApplyRoutes
@@ -88,7 +93,12 @@ from teamvars.web.http import openapi
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
-from teamvars.web.variables.routes import VariableRoutes
+from teamvars.web.variables.effective import EffectiveRoutes
+from teamvars.web.variables.routes import (
+    named_variable_routes,
+    set_variable_routes,
+    variable_routes,
+)
 from teamvars.web.variables.search import VariableSearchRoutes
 
 HOUSEKEEPING_SECONDS = 60
@@ -107,6 +117,8 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
+    effective: EffectiveVariables
+    variable_sets: VariableSets
     searches: Searches
     applies: Applies
     copies: Copies
@@ -146,7 +158,7 @@ class Setup(msgspec.Struct, frozen=True):
     """What an operator sets besides store and keyring: the memory for lists, the mail server if
     there is one, how many links an organization has a day, where links lead, and who may say what
     a job is; `service` is what the audiences of jobs' tokens begin with, and `approval` says who
-    approves runners.
+    approves runners, and `limits` how many variable sets there may be.
     """
 
     cache_mib: int = CACHE_MIB
@@ -156,6 +168,7 @@ class Setup(msgspec.Struct, frozen=True):
     issuers: tuple[Issuer, ...] = ()
     service: str | None = None
     approval: ApprovalMode = ApprovalMode.OPERATOR
+    limits: SetLimits = SetLimits.of()
 
 
 def services(
@@ -169,7 +182,8 @@ def services(
     code = CodeChecker()
     tools = Tools(Sealer(keys), Chain(keys), database.now)
     changes = Runner(OnceDatabase(database, RecordKeys(keys)), tools, code.verdicts)
-    house = House(database, tools, changes, Cursors(keys), code, quota)
+    house = House(database, tools, changes, Cursors(keys), code, quota, setup.limits)
+    lists = RenderedLists(setup.cache_mib * 1024 * 1024)
     own_house = replace(house, runner=Runner(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
@@ -182,7 +196,9 @@ def services(
         repeats=Repeats(own_house),
         installation=Installation(database, database.now),
         sessions=Sessions(house),
-        variables=Variables(house, setup.cache_mib * 1024 * 1024),
+        variables=Variables(house, lists),
+        effective=EffectiveVariables(house, lists),
+        variable_sets=VariableSets(house, trust),
         searches=Searches(house),
         applies=Applies(house),
         copies=Copies(house),
@@ -226,7 +242,8 @@ def routes(
     """Every route of the API; where there is a console as well, `/` leads browsers to it."""
     applies = ApplyRoutes(all_services.applies, dialect)
     listed = [
-        *VariableRoutes(all_services.variables, dialect).routes(),
+        *variable_routes(all_services.variables, dialect),
+        *EffectiveRoutes(all_services.effective, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, dialect).routes(),
         *members.routes(all_services.team_members),
         *memberships.routes(all_services.memberships),
@@ -253,7 +270,9 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *service.discovery_routes(),
         *organizations.routes(all_services.organizations, dialect),
         *workspaces.directory_routes(all_services.workspaces),
-        *VariableRoutes(all_services.variables, dialect).directory_routes(all_services.workspaces),
+        *named_variable_routes(all_services.variables, all_services.workspaces, dialect),
+        *set_variable_routes(all_services.variables, dialect),
+        *variable_sets.routes(all_services.variable_sets),
         *users.routes(all_services.users),
         *teams.routes(all_services.teams, dialect),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
@@ -330,6 +349,7 @@ def setup_of(config: Settings) -> Setup:
         tuple(map(_issuer, config.issuers)),
         config.service,
         config.runner_approval,
+        config.set_limits,
     )
 
 

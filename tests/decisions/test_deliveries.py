@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.deliveries import (
     Asked,
+    Effective,
     Handed,
     Issue,
     Issued,
@@ -19,7 +20,7 @@ from teamvars.decisions.deliveries import (
     Proof,
     Reaching,
     ReceiptsPage,
-    SensitiveIn,
+    SensitiveAmong,
     ToDelivery,
     Use,
     ValuesForJob,
@@ -31,6 +32,7 @@ from teamvars.decisions.deliveries import (
     receipts,
     receipts_of_workspace,
 )
+from teamvars.domain import effective
 from teamvars.domain.access import Level, WrappedKey
 from teamvars.domain.audit import Stream
 from teamvars.domain.deliveries import (
@@ -140,7 +142,7 @@ def approved_spec(runner: Runner, **more: Any) -> Runner:
 def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
     made = Variable(
         id=f"var-{key}",
-        workspace_id="ws-1",
+        owner_id="ws-1",
         key=key,
         value=None,
         description="",
@@ -156,14 +158,22 @@ def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
 STORED = [variable("password", sensitive=True), variable("region")]
 
 
-HAS = (b"head", STORED)
+PLACES = ("ws-1:7",)
+HAS = Effective(b"head", PLACES, tuple(STORED))
+FORMER = Effective(b"former", ("ws-1:6", "varset-1:2"), tuple(STORED[:1]))
+HELD = effective.Source("ws-1", "", effective.Level.WORKSPACE)
+HOLDINGS = effective.Holdings(
+    {"ws-1": b"head"}, [effective.Candidate(each, HELD) for each in STORED], PLACES
+)
 
 
 def asking(handed: Handed | Refusal) -> Found:
     """A job that asks for values with that."""
     answers = {
         ToDelivery("ws-1"): handed,
-        ValuesForJob("ws-1"): HAS,
+        ValuesForJob("ws-1"): HOLDINGS,
+        ToDelivery("ws-1", HAS.places): handed,
+        ToDelivery("ws-1", FORMER.places): handed,
         LastTo("run-1", "ws-1"): None,
     }
     return found(answers, locked=("run-1",))
@@ -173,7 +183,7 @@ def handed(runner: Runner = FEDERATED, **token: Any) -> Handed:
     """A token and its runner."""
     key = WrappedKey("org-1", 1, "mk-1", b"wrapped")
     stream = Stream(runner.id, runner.organization_id, 1, b"", b"", Usage(0, 0))
-    return Handed(replace(TOKEN, **token), runner, NETWORK, key, HAS[0], stream)
+    return Handed(replace(TOKEN, **token), runner, NETWORK, key, 1, stream)
 
 
 NONE = Refusal(NO_VALID_TOKEN)
@@ -211,7 +221,7 @@ def test_a_delivery_is_noted_before_anything_is_opened() -> None:
 
 
 def test_what_the_workspace_had_before_is_not_handed_out_once_it_has_changed() -> None:
-    decided = deliver(asking(handed()), "ws-1", (b"former", STORED[:1]), DRAFT, TRUST)
+    decided = deliver(asking(handed()), "ws-1", FORMER, DRAFT, TRUST)
     assert decided.answer.head == b"head"
     assert keys(decided) == {"password", "region"}
 
@@ -503,7 +513,7 @@ SINCE: dict[str, tuple[Runner | None, Since]] = {
 def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: str) -> None:
     runner, since = SINCE[case]
     delivery = LastDelivery("run-1", "ws-1", "org-1", 1, {"var-a": "v-1", "var-b": "v-1"}, None)
-    ours = HandedVariable("ws-1", "var-a", "a", Category.ENV, "v-1")
+    ours = HandedVariable("var-a", "a", Category.ENV, "v-1")
     sensitive = [
         ours,
         replace(ours, id="var-b", version_id="v-2"),
@@ -519,7 +529,7 @@ def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: s
             to_acme(),
             {
                 ReceiptsPage("org-1", search, Page()): page,
-                SensitiveIn(("ws-1",)): sensitive,
+                SensitiveAmong(frozenset({"var-a", "var-b"})): sensitive,
             },
         )
         (view,) = receipts(known, "acme", search, Page(), TRUST).items
@@ -535,10 +545,12 @@ def test_a_receipt_says_what_has_become_of_its_runner_and_what_to_rotate(case: s
 
 
 def test_a_value_is_to_be_rotated_by_the_receipts_of_ended_runners_alone() -> None:
-    one = HandedVariable("ws-1", "var-a", "a", Category.ENV, "v-1")
+    one = HandedVariable("var-a", "a", Category.ENV, "v-1")
     delivery = LastDelivery("run-1", "ws-1", "org-1", 1, {"var-a": "v-1"}, None)
     last = Paged([Receipt(delivery, each, "network") for each in (None, FEDERATED)], 2)
     asked = "org-1", ReceiptSearch(), Page()
-    known = found(to_acme(), {ReceiptsPage(*asked): last, SensitiveIn(("ws-1",)): [one]})
+    known = found(
+        to_acme(), {ReceiptsPage(*asked): last, SensitiveAmong(frozenset({"var-a"})): [one]}
+    )
     gone, approved = receipts(known, "acme", ReceiptSearch(), Page(), TRUST).items
     assert (gone.to_rotate, approved.to_rotate) == ([one], ())

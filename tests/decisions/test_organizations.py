@@ -7,6 +7,7 @@ from teamvars.decisions.needs import TeamsOf, UserWithId, WorkspacesOf
 from teamvars.decisions.organizations import Fresh, create, delete, update
 from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
+from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.organizations import Organization, OrganizationDraft
@@ -63,10 +64,11 @@ def test_all_streams_end_in_the_organizations_and_that_in_the_systems() -> None:
         TeamsOf("org-1"): (OWNERS, CREW),
         WorkspacesOf("org-1"): ((NETWORK, 0),),
         RunnersOf("org-1"): (RUNNER,),
+        SetsOf("org-1"): [("varset-1", 0)],
     }
     decision = delete(found(to_acme(), contents), "acme", force=False)
     assert decision.writes == (Delete(Organization, ("org-1",)),)
-    children = ["team-0", "team-1", "ws-1", "run-1"]
+    children = ["team-0", "team-1", "ws-1", "varset-1", "run-1"]
     assert [note.closes for note in decision.notes] == [children, ["org-1"]]
     assert actions(decision) == [
         ("org-1", "organization.empty"),
@@ -80,6 +82,7 @@ def test_variables_go_along_only_by_force(force: bool) -> None:
         TeamsOf("org-1"): (),
         WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2)),
         RunnersOf("org-1"): (),
+        SetsOf("org-1"): [],
     }
     known = found(to_acme(), contents)
     if not force:

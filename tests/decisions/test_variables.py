@@ -12,10 +12,10 @@ from teamvars.decisions.variables import (
     Delete,
     Edit,
     Insert,
-    OfWorkspace,
     ToWorkspace,
     Update,
     ValueOf,
+    VariableOf,
     create,
     delete,
     update,
@@ -37,7 +37,7 @@ from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 WORKSPACE = Workspace("ws-1", "network", "org-1", "acme")
 NOW = 7
 ROOM = Quota(10, 1000)
-ACCESS, THERE = ToWorkspace("ws-1"), OfWorkspace("ws-1", "var-1")
+ACCESS, THERE = ToWorkspace("ws-1"), VariableOf(ToWorkspace("ws-1"), "var-1")
 ROW = Variable("var-1", "ws-1", "k", None, "d", Category.TOOL, False, False, "v-0", 1)
 DRAFT = VariableDraft(key="k", value="ab", category=Category.TOOL)
 BROKEN = Fault(Code.HCL_SYNTAX, "At line 1, column 1: no.")
@@ -63,7 +63,7 @@ def writable(value: str | None = "ab", **row: Any) -> dict[Need[Any], Any]:
 
 
 def creating(draft: VariableDraft = DRAFT, quota: Quota = ROOM, **names: str) -> Any:
-    asked = Creation("ws-1", draft, "var-2", "v-2", WorkspaceFilter(**names))
+    asked = Creation(ToWorkspace("ws-1"), draft, "var-2", "v-2", WorkspaceFilter(**names))
     return lambda known: create(known, asked, quota)
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_variable_can_be_deleted_and_nothing_of_its_value_is_asked() -
     known = writable()
     del known[ValueOf(THERE)]
     decision = deleting()(found(known))
-    assert decision.writes == (Delete("var-1"),)
+    assert decision.writes == (Delete("ws-1", "var-1"),)
     assert decision.usage == Usage(0, 0)
 
 

@@ -48,7 +48,7 @@ stored = st.fixed_dictionaries(attributes).map(_stored)
 def refused(draft: VariableDraft, before: Variable | None = None) -> list[tuple[Code, str | None]]:
     """The codes and pointers of the refusal of a draft without faults from its document."""
     with pytest.raises(Refusal) as refusal:
-        _ = draft.build(WORKSPACE, 1, IDS) if before is None else draft.applied_to(before, "v-1")
+        _ = draft.build(WORKSPACE.id, 1, IDS) if before is None else draft.applied_to(before, "v-1")
     return [(fault.code, fault.pointer) for fault in refusal.value.faults]
 
 
@@ -59,14 +59,14 @@ def said(draft: VariableDraft) -> dict[str, Any]:
 
 @given(draft=complete)
 def test_a_new_variable_is_what_the_draft_says(draft: VariableDraft) -> None:
-    made = draft.build(WORKSPACE, 7, IDS)
+    made = draft.build(WORKSPACE.id, 7, IDS)
     assert {name: getattr(made, name) for name in ATTRIBUTES} == said(draft)
-    assert (made.workspace_id, made.created_at) == (WORKSPACE.id, 7)
+    assert (made.owner_id, made.created_at) == (WORKSPACE.id, 7)
     assert re.fullmatch(r"var-\w{16}", made.id)
 
 
 def test_what_a_new_variable_is_not_told_is_empty_readable_and_text() -> None:
-    made = VariableDraft(key="k", category=Category.TOOL).build(WORKSPACE, 1, IDS)
+    made = VariableDraft(key="k", category=Category.TOOL).build(WORKSPACE.id, 1, IDS)
     assert (made.value, made.description, made.hcl, made.sensitive) == ("", "", False, False)
 
 
@@ -157,7 +157,7 @@ def test_a_value_is_measured_in_bytes_of_utf_8(char: str, over: int) -> None:
     count = MAX_VALUE_BYTES // len(char.encode()) + over
     draft = VariableDraft(key="k", value=char * count, category=Category.ENV)
     if value_size(char * count) <= MAX_VALUE_BYTES:
-        assert draft.build(WORKSPACE, 1, IDS).value == char * count
+        assert draft.build(WORKSPACE.id, 1, IDS).value == char * count
     else:
         assert refused(draft) == [(Code.INVALID_VALUE, "/data/attributes/value")]
 
@@ -206,7 +206,9 @@ def test_a_new_variable_is_code_if_the_request_says_so_and_can_be_read(
 
 def test_no_value_is_shown_by_a_repr() -> None:
     draft = VariableDraft(key="k", value="canary-value", category=Category.ENV)
-    shown = f"{draft!r} {draft.build(WORKSPACE, 1, IDS)!r} {draft.code(replace(MADE, hcl=True))!r}"
+    shown = (
+        f"{draft!r} {draft.build(WORKSPACE.id, 1, IDS)!r} {draft.code(replace(MADE, hcl=True))!r}"
+    )
     assert "canary-value" not in shown
 
 

@@ -6,9 +6,11 @@
 import subprocess
 import sys
 
+from msgspec.structs import replace
+
 from teamvars import wiring
 from teamvars.cli import main
-from teamvars.storage import migrations, variables
+from teamvars.storage import migrations, variable_statements
 from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import ROOT, AlteredHost
 from tests.storage.later import later
@@ -49,9 +51,10 @@ def become() -> None:
     """From here on this process is of that release."""
     known = (*migrations.known(), *later(EXPAND, CONTRACT))
     migrations.__dict__["known"] = lambda: known
-    counting = replaced(variables._INSERT, "sealed_value)\n", "sealed_value, key_length)\n")
+    before = variable_statements.OF_WORKSPACES
+    counting = replaced(before.insert, "sealed_value)\n", "sealed_value, key_length)\n")
     counting = replaced(counting, "\nFROM (", ", length(CAST($3 AS TEXT))\nFROM (")
-    variables.__dict__["_INSERT"] = counting
+    variable_statements.__dict__["OF_WORKSPACES"] = replace(before, insert=counting)
 
 
 def replaced(sql: str, old: str, new: str) -> str:

@@ -18,7 +18,6 @@ from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
-from teamvars.domain.workspaces import Workspace
 from teamvars.hcl import definitions
 from teamvars.mail.smtp import Server
 from teamvars.security.tokens import hash_token
@@ -28,6 +27,7 @@ from teamvars.services.parsed_files import FileDraft
 from teamvars.storage.database import Transaction
 from teamvars.variable_files import Format, parse
 from teamvars.web.dialects import STANDARD
+from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.variables import requests
 from tests.faults.aviary import Aviary
 from tests.faults.canaries import Flock, canary, finds, forms
@@ -112,9 +112,9 @@ def test_the_search_finds_a_planted_value_in_each_form(number: int) -> None:
 def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     secret = canary()
     document = variable_document(value=secret)
-    draft, _ = requests.create_draft(document, "ws-1", STANDARD)
+    draft, _ = requests.create_draft(document, Identifier("ws-1", "workspaces"), STANDARD)
     file = json.dumps({"a": secret, "b": f"{secret}\0"})
-    variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0, ("var-1", "v-1"))
+    variable = draft.build("ws-1", 0, ("var-1", "v-1"))
     assert (draft.value, variable.value) == (secret, secret)
     user = User("user-1", "carol", None, site_admin=False)
     membership = Membership("ou-1", "org-1", "acme", user, Status.INVITED, 0)

@@ -10,7 +10,7 @@ from teamvars.security.keyring import KeySet
 
 VARIABLE = Variable(
     id="var-1",
-    workspace_id="ws-1",
+    owner_id="ws-1",
     key="region",
     value=None,
     description="",

@@ -41,7 +41,7 @@ def test_the_largest_value_comes_back_as_it_was() -> None:
     "place",
     [
         replace(VARIABLE, id="var-2"),
-        replace(VARIABLE, workspace_id="ws-2"),
+        replace(VARIABLE, owner_id="ws-2"),
         replace(VARIABLE, sensitive=True),
     ],
     ids=["another row", "another workspace", "the sensitive flag flipped"],

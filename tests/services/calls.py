@@ -8,6 +8,7 @@ import pytest
 
 from teamvars.changes.looks import Tools
 from teamvars.decisions.team_members import Direction
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Code, Fault, Refusal
@@ -66,7 +67,7 @@ class Calls:
         self, who: str = "owner", workspace: str = "network", **attributes: Any
     ) -> Variable:
         """Makes a variable."""
-        place = caller(self.tenant, who), self.tenant.workspaces[workspace]
+        place = caller(self.tenant, who), ToWorkspace(self.tenant.workspaces[workspace])
         made = await self.services.variables.create(*place, draft(**attributes))
         return made.variable
 

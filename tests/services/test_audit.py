@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.audit import AuditQuery, Head
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
@@ -27,7 +28,7 @@ async def all_kinds_of_changes(calls: Calls) -> None:
     tenant = calls.tenant
     owner = caller(tenant, "owner")
     made = await calls.create(key="audited", value=CANARY)
-    place = tenant.workspaces["network"], made.id
+    place = ToWorkspace(tenant.workspaces["network"]), made.id
     patch = VariableDraft(value=CANARY + "-2", sensitive=True)
     await calls.services.variables.update(owner, *place, patch, ANY_VERSION)
     await calls.services.variables.delete(owner, *place, ANY_VERSION)
@@ -132,14 +133,14 @@ async def _create_variable(calls: Calls) -> None:
 
 
 async def _update_variable(calls: Calls) -> None:
-    place = caller(calls.tenant, "owner"), calls.tenant.workspaces["network"]
+    place = caller(calls.tenant, "owner"), ToWorkspace(calls.tenant.workspaces["network"])
     (variable_id,) = await calls.variable_ids()
     patch = VariableDraft(value="other")
     await calls.services.variables.update(*place, variable_id, patch, ANY_VERSION)
 
 
 async def _delete_variable(calls: Calls) -> None:
-    place = caller(calls.tenant, "owner"), calls.tenant.workspaces["network"]
+    place = caller(calls.tenant, "owner"), ToWorkspace(calls.tenant.workspaces["network"])
     (variable_id,) = await calls.variable_ids()
     await calls.services.variables.delete(*place, variable_id, ANY_VERSION)
 

@@ -5,16 +5,19 @@ from collections import defaultdict
 from teamvars import wiring
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.users import Disabling
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.token_limits import LimitsDraft, SaidLimit
+from teamvars.domain.variable_sets import Attaching, SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
@@ -96,7 +99,21 @@ async def use_contents(calls: Calls) -> None:
         await services.copies.copy(*place, copy)
     made = await calls.create(key="former")
     renamed = VariableDraft(key="later")
-    await services.variables.update(*place, made.id, renamed, ANY_VERSION)
+    owner_, workspace_id = place
+    await services.variables.update(
+        owner_, ToWorkspace(workspace_id), made.id, renamed, ANY_VERSION
+    )
+
+
+async def use_sets(calls: Calls) -> None:
+    """Made, changed, renamed, attached, attached no more, and deleted."""
+    sets, tenant, owner = calls.services.variable_sets, calls.tenant, caller(calls.tenant, "owner")
+    made = (await sets.create(owner, tenant.organization, SetDraft(name="shared"))).set.id
+    await sets.update(owner, made, SetDraft(name="common"))
+    workspaces = IdsDraft((tenant.workspaces["payments"],))
+    for how in (Attaching.ADD, Attaching.REMOVE):
+        await sets.attach(owner, made, workspaces, how)
+    await sets.delete(owner, made)
 
 
 async def use_organizations(calls: Calls) -> None:
@@ -141,6 +158,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
     await use_users(own_calls)
     await use_invitations(own_calls)
     await use_contents(own_calls)
+    await use_sets(own_calls)
     await use_organizations(own_calls)
     await use_runners(own_calls)
     await use_trails(own_calls)

@@ -9,10 +9,11 @@ import asyncpg
 import pytest
 
 from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.variables import (
     ANY_VERSION,
+    OwnedVariable,
     VariableDraft,
-    VariableInWorkspace,
 )
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import postgres as engine
@@ -28,7 +29,7 @@ from tests.support.tenant import Tenant, build_tenant
 WORKSPACES = [f"s{number}" for number in range(8)]
 LETTERS = "abcdefgh"
 
-Making = asyncio.Task[VariableInWorkspace]
+Making = asyncio.Task[OwnedVariable]
 
 
 class Crowd:
@@ -41,7 +42,7 @@ class Crowd:
 
     def make(self, key: str, workspace: str = "s0", who: str = "owner") -> Making:
         """A variable is being made."""
-        place = caller(self.calls.tenant, who), self.ids[workspace]
+        place = caller(self.calls.tenant, who), ToWorkspace(self.ids[workspace])
         made = self.variables.create(*place, draft(key))
         return asyncio.create_task(made)
 
@@ -55,13 +56,13 @@ class Crowd:
 
     def update(self, id_: str, who: str = "owner", workspace: str = "s0", **said: Any) -> Making:
         """A variable is being changed."""
-        place = caller(self.calls.tenant, who), self.ids[workspace], id_
+        place = caller(self.calls.tenant, who), ToWorkspace(self.ids[workspace]), id_
         patch = VariableDraft(**said)
         return asyncio.create_task(self.variables.update(*place, patch, ANY_VERSION))
 
     def delete(self, id_: str) -> "asyncio.Task[None]":
         """One of the first workspace is being deleted."""
-        place = caller(self.calls.tenant, "owner"), self.ids["s0"], id_
+        place = caller(self.calls.tenant, "owner"), ToWorkspace(self.ids["s0"]), id_
         return asyncio.create_task(self.variables.delete(*place, ANY_VERSION))
 
     async def keys(self) -> dict[str, str]:
@@ -214,7 +215,7 @@ async def test_those_about_one_variable_come_one_after_the_other(crowd: Crowd) -
     assert [answer.variable.value for answer in answers] == values
     assert len({answer.variable.version_id for answer in answers}) == len(values)
     assert (await crowd.calls.services.variables.read(
-        caller(crowd.calls.tenant, "owner"), crowd.ids["s0"], made.id
+        caller(crowd.calls.tenant, "owner"), ToWorkspace(crowd.ids["s0"]), made.id
     )).variable.value == values[-1]  # fmt: skip
     assert await crowd.holds()
 

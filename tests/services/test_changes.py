@@ -11,7 +11,7 @@ from teamvars.changes.runner import MOST_KNOWN, KnownCallers, Runner
 from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
-from teamvars.decisions.variables import OfWorkspace, ValueOf
+from teamvars.decisions.variables import ToWorkspace, ValueOf, VariableOf
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal
@@ -50,7 +50,7 @@ def test_who_passed_a_check_is_known_there_until_many_others_were_seen_since() -
 
 
 async def test_a_sensitive_value_is_opened_for_no_decision() -> None:
-    variable, look_up = OfWorkspace("ws-1", "var-1"), LOOK_UPS[ValueOf]
+    variable, look_up = VariableOf(ToWorkspace("ws-1"), "var-1"), LOOK_UPS[ValueOf]
     found = Found(operator(), 0)
     found.answers[variable] = StoredVariable(replace(VARIABLE, sensitive=True), b"sealed", 6)
     assert not isinstance(look_up, Look)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from teamvars import wiring
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
@@ -249,7 +250,7 @@ USAGE = (
 
 async def operate(calls: Calls, operation: str, number: int, value: str) -> None:
     """One operation of a sequence; many of them are refused."""
-    place = caller(calls.tenant, "owner"), calls.tenant.workspaces["network"]
+    place = caller(calls.tenant, "owner"), ToWorkspace(calls.tenant.workspaces["network"])
     found = await calls.variable_ids()
     patches = {
         "update": VariableDraft(value=value),
@@ -377,5 +378,7 @@ async def test_a_value_that_was_moved_in_the_database_is_not_shown(
 
     await calls.services.database.write(attack)
     moved = (await calls.variable_ids())[place]
-    read = calls.services.variables.read(caller(calls.tenant, "owner"), workspace, moved)
+    read = calls.services.variables.read(
+        caller(calls.tenant, "owner"), ToWorkspace(workspace), moved
+    )
     assert await refusal_of(read) == "damaged_value"

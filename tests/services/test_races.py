@@ -5,12 +5,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from teamvars.decisions.variables import ToSet, ToWorkspace
 from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variable_search import VariableSearch
+from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft, Versions
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
@@ -35,7 +37,7 @@ async def test_of_many_who_update_one_version_one_does(both_nodes: tuple[Calls, 
     tenant = both_nodes[0].tenant
     for _ in range(3):
         before = await both_nodes[0].create(key="contended")
-        place = tenant.workspaces["network"], before.id
+        place = ToWorkspace(tenant.workspaces["network"]), before.id
         wanted = Versions(frozenset({before.version_id}))
         outcomes = await asyncio.gather(
             *(
@@ -86,7 +88,7 @@ async def test_updates_of_one_variable_without_a_condition_all_happen_one_after_
 ) -> None:
     tenant = both_nodes[0].tenant
     variable = await both_nodes[0].create()
-    place = tenant.workspaces["network"], variable.id
+    place = ToWorkspace(tenant.workspaces["network"]), variable.id
     updated = await asyncio.gather(
         *(
             both_nodes[n % 2].services.variables.update(
@@ -222,3 +224,48 @@ async def test_many_who_change_different_things_in_one_place_at_once_all_do(
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
     assert words(*outcomes) == ["done"] * CALLERS
     assert await both_nodes[0].tenant.deployment.audit_holds()
+
+
+async def test_of_sets_that_become_global_at_once_one_has_the_key(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    tenant = both_nodes[0].tenant
+    made = [await set_of(both_nodes[0], f"set-{n}") for n in range(CALLERS)]
+    for to in made:
+        await both_nodes[0].services.variables.create(caller(tenant, "owner"), to, draft("shared"))
+    outcomes = await asyncio.gather(
+        *(
+            both_nodes[n % 2].services.variable_sets.update(
+                caller(tenant, "owner"), to.set_id, SetDraft(is_global=True)
+            )
+            for n, to in enumerate(made)
+        ),
+        return_exceptions=True,
+    )
+    assert sorted(words(*outcomes)) == ["done", *["key_taken"] * (CALLERS - 1)]
+    assert await both_nodes[0].tenant.deployment.audit_holds()
+
+
+async def test_of_variables_that_are_added_to_global_sets_at_once_one_has_the_key(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    tenant = both_nodes[0].tenant
+    made = [await set_of(both_nodes[0], f"set-{n}", is_global=True) for n in range(CALLERS)]
+    outcomes = await asyncio.gather(
+        *(
+            both_nodes[n % 2].services.variables.create(
+                caller(tenant, "owner"), to, draft("shared")
+            )
+            for n, to in enumerate(made)
+        ),
+        return_exceptions=True,
+    )
+    assert sorted(words(*outcomes)) == ["done", *["key_taken"] * (CALLERS - 1)]
+    assert await both_nodes[0].tenant.deployment.audit_holds()
+
+
+async def set_of(calls: Calls, name: str, *, is_global: bool = False) -> ToSet:
+    """A new set."""
+    asked = calls.tenant.organization, SetDraft(name=name, is_global=is_global)
+    made = await calls.services.variable_sets.create(caller(calls.tenant, "owner"), *asked)
+    return ToSet(made.set.id)

@@ -12,6 +12,7 @@ from teamvars.decisions import Decision, Found
 from teamvars.decisions import team_access as grant_decisions
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.rows import together
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -81,8 +82,9 @@ async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
     def ask() -> Coroutine[Any, Any, object]:
         if change == "create":
             return calls.create("writer", key="made")
+        place = ToWorkspace(workspace), variable.id
         return calls.services.variables.update(
-            caller(tenant, "writer"), workspace, variable.id, VariableDraft(value="x"), ANY_VERSION
+            caller(tenant, "writer"), *place, VariableDraft(value="x"), ANY_VERSION
         )
 
     async def revoke(tx: Transaction) -> None:

@@ -22,12 +22,13 @@ from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from teamvars.storage import (
     access_by_name,
     access_statements,
+    effective,
     idempotency,
     migrations,
     runners,
     streams,
     variable_search,
-    variables,
+    variable_statements,
 )
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import (
@@ -36,6 +37,7 @@ from teamvars.storage.engines import (
     servers,
     sqlite_connection,
 )
+from teamvars.storage.variable_statements import Statements
 from tests.services.jobs import approve, propose
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -47,7 +49,8 @@ FOLDER = Path(__file__).parents[2] / "docs" / "sql"
 COMMAND = ".venv/bin/python -m tests.storage.statements"
 MODULES = (
     access_statements,
-    variables,
+    variable_statements,
+    effective,
     streams,
     idempotency,
     access_by_name,
@@ -303,6 +306,9 @@ def texts(value: object) -> Iterator[tuple[str, str]]:
         yield ".batched", value.batched
         if value.locking is not None:
             yield from ((f".locking{suffix}", sql) for suffix, sql in texts(value.locking))
+    elif isinstance(value, Statements):
+        for name in Statements.__struct_fields__:
+            yield from ((f".{name}{suffix}", sql) for suffix, sql in texts(getattr(value, name)))
 
 
 def place(module: ModuleType) -> str:

@@ -86,7 +86,7 @@ def stored(key: str, **changes: Any) -> StoredVariable:
     """A variable of `ws-1`."""
     fields: dict[str, Any] = {
         "id": f"var-{key}",
-        "workspace_id": "ws-1",
+        "owner_id": "ws-1",
         "key": key,
         "value": None,
         "description": "",
@@ -193,7 +193,7 @@ async def test_a_taken_id_is_taken_by_its_exact_letters(database: Database) -> N
 
 async def test_a_reference_to_nothing_is_told_from_a_taken_id(schema: Database) -> None:
     with pytest.raises(MissingReference):
-        await insert(schema, stored("a", workspace_id="ws-of-nobody"))
+        await insert(schema, stored("a", owner_id="ws-of-nobody"))
 
 
 async def test_variables_are_listed_by_key_and_then_category(schema: Database) -> None:

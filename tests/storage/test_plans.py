@@ -16,7 +16,7 @@ import pytest
 from teamvars import wiring
 from teamvars.protocol import encoded
 from teamvars.services import audit_pages
-from teamvars.storage import access_by_name, access_statements, runners, streams, variables
+from teamvars.storage import access_by_name, access_statements, effective, runners, streams
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -33,7 +33,7 @@ from tests.support.tenant import Tenant, build_tenant, linkage_document, variabl
 
 ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 1_000, 5_000, 5_000, 5_000
 VARIABLES, TOKENS, ENTRIES = 100_000, 20_000, 50_000
-RUNNERS, JOBS = 5_000, 20_000
+RUNNERS, SETS, JOBS = 5_000, 5_000, 20_000
 
 
 def named(kind: str, *columns: str) -> dict[str, str]:
@@ -129,6 +129,33 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
             **named("x", "subject_type", "subject_id", "details"),
             "previous": "$2",
             "link": "$2",
+        },
+    ),
+    (SETS, "streams", {**named("s", "id"), **STREAM}),
+    (
+        SETS,
+        "variable_sets",
+        {
+            **named("s", "id", "name", "name_folded", "description", "scope"),
+            **IN_ORGANIZATION,
+            **zero("priority", "created_at"),
+        },
+    ),
+    (
+        SETS,
+        "set_targets",
+        {**named("x", "id"), **named("s", "set_id"), **named("w", "target_id", "workspace_id")},
+    ),
+    (
+        VARIABLES,
+        "set_variables",
+        {
+            **named("x", "id", "key", "version_id", "description"),
+            "set_id": "'s' || (n % 5000)",
+            "scope": "'s' || (n % 5000)",
+            "category": "'env'",
+            "sealed_value": "$2",
+            **zero("hcl", "sensitive", "value_bytes", "created_at"),
         },
     ),
     (RUNNERS, "streams", {**named("r", "id"), **STREAM}),
@@ -379,6 +406,43 @@ async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) ->
     assert found == {}
 
 
+async def test_no_statement_about_sets_goes_through_a_table(large: Large) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    workspace, path = tenant.workspaces["network"], f"/organizations/{tenant.organization}/varsets"
+    linked = linkage_document(workspace, type_="workspaces")
+    attributes: dict[str, object] = {"name": "shared", "global": True}
+    relations = {"workspaces": linked}
+    data = {"type": "varsets", "attributes": attributes, "relationships": relations}
+    seen.clear()
+    made = (await tenant.call("owner", "POST", path, {"data": data})).json()["data"]["id"]
+    one = f"/varsets/{made}"
+    its = f"{one}/relationships/vars"
+    assert (await tenant.call("owner", "POST", its, variable_document())).status_code == 201
+    attributes["global"] = False
+    for method, asked, document in (
+        ("GET", one, None),
+        ("GET", f"{path}?q=s", None),
+        ("GET", its, None),
+        ("GET", f"/workspaces/{workspace}/varsets", None),
+        ("GET", f"/workspaces/{workspace}/all-vars", None),
+        ("GET", f"/workspaces/{workspace}/effective-vars", None),
+        ("PATCH", one, {"data": data}),
+        ("DELETE", f"{one}/relationships/workspaces", linked),
+        ("POST", f"{one}/relationships/workspaces", linked),
+    ):
+        for who in ("owner", "reader") if method == "GET" else ("owner",):
+            answer = await tenant.call(who, method, asked, document)
+            assert answer.status_code < 300, answer.text
+    attributes["global"] = True
+    assert (await tenant.call("owner", "PATCH", one, {"data": data})).status_code == 200
+    assert (await tenant.call("owner", "DELETE", one)).status_code == 204
+    for table in ("variable_sets", "set_targets", "set_variables"):
+        assert [sql for sql in seen if table in sql], table
+    asked_for = [(sql, one) for sql, one in seen.items() if one.args or "$1" not in sql]
+    found = {sql: await scanned(large, one) for sql, one in asked_for}
+    assert {sql: names for sql, names in found.items() if names} == {}
+
+
 async def test_neither_jobs_nor_those_who_look_at_receipts_make_a_store_go_through_a_table(
     large: Large,
 ) -> None:
@@ -530,8 +594,8 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
     async def plans(tx: Transaction) -> list[str]:
         seen: dict[str, Statement] = {}
         asking = Listening(tx, seen, has_many=True)
-        await asking.lock_each(runners.HANDED, [(b"hash", 0, "id")])
-        await variables.sealed_for_job(asking, "id", b"hash", 0)
+        await asking.lock_each(runners.HANDED, [(b"hash", 0, "id", "[]")])
+        await effective.sealed_for_job(asking, "id", b"hash", 0)
         explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in seen.values()]
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 
@@ -540,8 +604,9 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
             await build_tenant(deployment)
         async with PostgresDatabase(url, statement_seconds=5.0) as serving:
             found = await serving.write(plans)
-    used = [re.findall(r"runner_tokens_\w+", plan) for plan in found]
-    assert used.count(["runner_tokens_pkey"]) == len(used) >= 2
+    used = [re.findall(r"using (runner_tokens_\w+)", plan) for plan in found]
+    assert len(used) >= 2
+    assert all(set(each) == {"runner_tokens_pkey"} for each in used)
 
 
 @pytest.mark.parametrize(

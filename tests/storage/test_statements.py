@@ -8,10 +8,11 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
-from teamvars.storage import teams, variable_search, variables
+from teamvars.storage import teams, variable_search
 from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import sqlite_connection
+from teamvars.storage.variable_statements import OF_WORKSPACES
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -90,8 +91,8 @@ async def test_rows_have_the_columns_that_are_read_from_them(
 
 
 LISTS = [
-    variables._LIST.single,
-    variables._PAGE,
+    OF_WORKSPACES.list_.single,
+    OF_WORKSPACES.page,
     variable_search._PAGE_OF_FEW,
     variable_search._PAGE_OF_ALL,
     variable_search._PAGE_OF_GRANTED,

@@ -78,7 +78,7 @@ class Job:
         return info, {each.key: each.value for each in values}
 
 
-async def job_in(tenant: Tenant, **attributes: object) -> Job:
+async def job_in(tenant: Tenant, **attributes: Any) -> Job:
     """A job in `network`, which has the readable `region` and the sensitive `password`; the
     attributes are those of its runner.
     """
@@ -88,9 +88,11 @@ async def job_in(tenant: Tenant, **attributes: object) -> Job:
     return Job(tenant, JobKey.generate(), await runner_in(tenant, **attributes))
 
 
-async def runner_in(tenant: Tenant, **attributes: object) -> dict[str, Any]:
-    """An approved runner of `network`."""
-    document = runner_document(tenant.workspaces["network"], **attributes)
+async def runner_in(
+    tenant: Tenant, workspace: str = "network", **attributes: Any
+) -> dict[str, Any]:
+    """An approved runner of a workspace."""
+    document = runner_document(tenant.workspaces[workspace], **attributes)
     path = f"/organizations/{tenant.organization}/runners"
     runner: dict[str, Any] = (await tenant.call("owner", "POST", path, document)).json()["data"]
     digest = runner["attributes"]["digest"]

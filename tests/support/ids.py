@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from uuid import uuid4
 
 from teamvars.web.examples import IDS
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, linkage_document, variable_document
 
 Ids = Mapping[str, str]
 
@@ -39,7 +39,30 @@ async def ids_of(tenant: Tenant) -> dict[str, str]:
     path = f"/team-workspaces?filter[workspace][id]={ids['workspace_id']}"
     accesses = (await tenant.call("owner", "GET", path)).json()["data"]
     variable = await tenant.make_variable(f"key-{uuid4()}")
-    return {**ids, "variable_id": variable["id"], "team_workspace_id": accesses[0]["id"]}
+    return {
+        **ids,
+        **await set_of(tenant, "owner", tenant.organization, ids["workspace_id"]),
+        "variable_id": variable["id"],
+        "team_workspace_id": accesses[0]["id"],
+    }
+
+
+async def set_of(tenant: Tenant, who: str, organization: str, workspace_id: str) -> dict[str, str]:
+    """A set that is attached to a workspace, and a new variable of it."""
+    path, attributes = f"/organizations/{organization}/varsets", {"name": "at hand"}
+    there = (await tenant.call(who, "GET", f"{path}?q=at hand")).json()["data"]
+    if not there:
+        linked = linkage_document(workspace_id, type_="workspaces")
+        data = {
+            "type": "varsets",
+            "attributes": attributes,
+            "relationships": {"workspaces": linked},
+        }
+        there = [(await tenant.call(who, "POST", path, {"data": data})).json()["data"]]
+    set_id: str = there[0]["id"]
+    document = variable_document(key=f"key-{uuid4()}")
+    made = await tenant.call(who, "POST", f"/varsets/{set_id}/relationships/vars", document)
+    return {"varset_id": set_id, "set_variable_id": made.json()["data"]["id"]}
 
 
 async def tag_of(tenant: Tenant, who: str, workspace_id: str) -> str:

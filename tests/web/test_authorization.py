@@ -24,7 +24,7 @@ from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.engines import database_for
 from tests.support.deployment import Deployment, operator
-from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of, tag_of
+from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of, set_of, tag_of
 from tests.support.jobs import runner_document
 from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document
 
@@ -122,6 +122,11 @@ WORKSPACE_TAGS = WORKSPACE + "/relationships/tags"
 BINDINGS = "/tag-bindings"
 CONSUMERS = WORKSPACE + "/relationships/remote-state-consumers"
 LINKED_BINDINGS = WORKSPACE + "/relationships" + BINDINGS
+VARSETS = ORGANIZATION + "/varsets"
+VARSET = "/api/v2/varsets/{varset_id}"
+SET_VARS = VARSET + "/relationships/vars"
+SET_VARIABLE = SET_VARS + "/{set_variable_id}"
+SET_WORKSPACES = VARSET + "/relationships/workspaces"
 RUNNERS = ORGANIZATION + "/runners"
 RUNNER = "/api/v2/runners/{runner_id}"
 MATRIX: dict[tuple[str, str], Statuses] = {
@@ -172,6 +177,21 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", WORKSPACE + "/actions/unlock"): CHANGE_VARIABLES,
     ("POST", WORKSPACE + "/actions/force-unlock"): MANAGE_WORKSPACE,
     ("GET", WORKSPACE + "/all-vars"): READ_VARIABLES,
+    ("GET", WORKSPACE + "/effective-vars"): READ_VARIABLES,
+    ("GET", WORKSPACE + "/varsets"): READ_VARIABLES,
+    ("GET", VARSETS): SEE_MEMBERS,
+    ("POST", VARSETS): OWN_ORGANIZATION,
+    ("GET", VARSET): READ_VARIABLES,
+    ("PATCH", VARSET): MANAGE_WORKSPACE,
+    ("PUT", VARSET): MANAGE_WORKSPACE,
+    ("DELETE", VARSET): MANAGE_WORKSPACE,
+    ("GET", SET_VARS): READ_VARIABLES,
+    ("POST", SET_VARS): MANAGE_WORKSPACE,
+    ("GET", SET_VARIABLE): READ_VARIABLES,
+    ("PATCH", SET_VARIABLE): MANAGE_WORKSPACE,
+    ("DELETE", SET_VARIABLE): MANAGE_WORKSPACE,
+    ("POST", SET_WORKSPACES): MANAGE_WORKSPACE,
+    ("DELETE", SET_WORKSPACES): MANAGE_WORKSPACE,
     ("GET", CONSUMERS): READ_VARIABLES,
     ("POST", CONSUMERS): REFUSE_STATE,
     ("PATCH", CONSUMERS): REFUSE_STATE,
@@ -265,6 +285,8 @@ DESTRUCTIVE = {
     ("DELETE", ORGANIZATION + TOKEN_OF),
     ("DELETE", TOKEN),
     ("DELETE", RUNNER),
+    ("DELETE", VARSET),
+    ("DELETE", SET_VARIABLE),
     ("DELETE", TAGS),
 } | {
     (method, template)
@@ -296,7 +318,8 @@ async def shared(deployment: Deployment) -> Tenant:
 
 async def own(tenant: Tenant, template: str = VARIABLE) -> Ids:
     """What a path stands for in the tenant's own organization."""
-    ids = await ids_of(tenant) if template in (VARIABLE, ACCESS) else ids_at_hand(tenant)
+    has_more = template in (VARIABLE, ACCESS) or template.startswith(VARSET)
+    ids = await ids_of(tenant) if has_more else ids_at_hand(tenant)
     if "copy" in template:
         ids["source_id"] = await source_of_writers(tenant)
     if RENEWAL.search(template):
@@ -365,6 +388,8 @@ async def elsewhere(tenant: Tenant, template: str = VARIABLE) -> Ids:
         ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
     if template == TEAM_TOKENS:
         ids["token_id"] = await token_of(tenant, "outsider", ids["team_id"])
+    if template.startswith(VARSET):
+        ids |= await set_of(tenant, "outsider", ids["organization"], ids["workspace_id"])
     if template.startswith((TAG, TAGS)):
         ids["tag_id"] = await tag_of(tenant, "outsider", ids["workspace_id"])
     return ids
@@ -471,6 +496,20 @@ def document_of_runner(method: str, template: str, target: Ids) -> object:
     if method != "GET" and template.startswith(RUNNER + "/relationships"):
         ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target["workspace_id"]}]
         return {"data": ids}
+    return document_of_set(method, template, target)
+
+
+def document_of_set(method: str, template: str, target: Ids) -> object:
+    """As `document`, for variable sets."""
+    if method == "POST" and template == SET_VARS:
+        return variable_document(key=uuid4().hex)
+    if template == SET_VARIABLE and method == "PATCH":
+        return {"data": {"type": "vars", "id": target["set_variable_id"], "attributes": {}}}
+    if method != "GET" and template == SET_WORKSPACES:
+        return {"data": []}
+    if method in ("POST", "PATCH", "PUT") and template in (VARSETS, VARSET):
+        name = {"name": uuid4().hex} if template == VARSETS else {}
+        return {"data": {"type": "varsets", "attributes": name}}
     return None
 
 

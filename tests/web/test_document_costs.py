@@ -16,6 +16,7 @@ from teamvars.web.dialects import STANDARD
 from teamvars.web.http import errors
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.request import MAX_BODY_BYTES
+from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.variables.requests import create_draft
 
 LARGE = b"[" + b",".join([b'{"a":[0,""]}'] * 12_000) + b"]"
@@ -53,7 +54,7 @@ async def refused(body: bytes) -> int:
     document: object = None
     try:
         document = await Parser().parse(body)
-        draft, _ = create_draft(document, "ws-1", STANDARD)
+        draft, _ = create_draft(document, Identifier("ws-1", "workspaces"), STANDARD)
         refusal = Refusal(*draft.faults)
     except Refusal as malformed:
         refusal = malformed

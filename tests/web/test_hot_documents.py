@@ -11,6 +11,7 @@ from teamvars.domain.team_members import MAX_ITEMS, LinkageType
 from teamvars.web import members
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http.json_body import parse
+from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.variables.requests import (
     NewVariableAttributes,
     create_draft,
@@ -38,6 +39,9 @@ READ_BY_HAND = {"jsonapi": {"version": "1.1"}}
 """A member that means nothing, and that no type has."""
 
 
+PLACE = Identifier("ws-1", "workspaces")
+
+
 @pytest.mark.parametrize("dialect", [STANDARD, TERRAFORM], ids=lambda one: one.name)
 @example({"type": "vars", "attributes": {"key": "a", "category": "env", "description": ""}})
 @example({"type": "vars", "attributes": {"key": "a", "value": "\0"}, "id": "var-1"})
@@ -47,8 +51,8 @@ def test_a_document_means_the_same_whichever_way_it_is_read(
     dialect: Dialect, data: dict[str, Any]
 ) -> None:
     by_type, by_hand = {"data": data}, {"data": data, **READ_BY_HAND}
-    assert create_draft(by_type, "ws-1", dialect) == create_draft(by_hand, "ws-1", dialect)
-    ids = "ws-1", "var-1"
+    assert create_draft(by_type, PLACE, dialect) == create_draft(by_hand, PLACE, dialect)
+    ids = PLACE, "var-1"
     assert update_draft(by_type, *ids, dialect) == update_draft(by_hand, *ids, dialect)
 
 
@@ -64,8 +68,8 @@ def test_a_body_means_the_same_whether_it_is_decoded_or_parsed(
     decoded = plain(body)
     if decoded is None:
         return
-    parsed, ids = parse(body), ("ws-1", "var-1")
-    assert create_draft(decoded, "ws-1", dialect) == create_draft(parsed, "ws-1", dialect)
+    parsed, ids = parse(body), (PLACE, "var-1")
+    assert create_draft(decoded, PLACE, dialect) == create_draft(parsed, PLACE, dialect)
     assert update_draft(decoded, *ids, dialect) == update_draft(parsed, *ids, dialect)
 
 
@@ -97,9 +101,9 @@ def test_a_body_with_a_member_twice_is_parsed(twice: tuple[str, str]) -> None:
 def test_no_string_of_a_variable_holds_a_nul(name: str) -> None:
     attributes = {"key": "a", "category": "env", "description": "", name: "a\0"}
     document = {"data": {"type": "vars", "id": "var-1", "attributes": attributes}}
-    changed = update_draft(document, "ws-1", "var-1", STANDARD)
+    changed = update_draft(document, PLACE, "var-1", STANDARD)
     del document["data"]["id"]
-    created, _ = create_draft(document, "ws-1", STANDARD)
+    created, _ = create_draft(document, PLACE, STANDARD)
     for way, draft in {"a create": created, "an update": changed}.items():
         pointers = {fault.pointer for fault in draft.faults}
         assert pointers == {f"/data/attributes/{name}"}, f"{way} lets a NUL into {name}"

@@ -370,7 +370,7 @@ async def test_an_organization_with_variables_is_deleted_only_when_that_is_force
     for answer in refused:
         (error,) = answer.json()["errors"]
         assert (answer.status_code, error["code"]) == (409, "organization_not_empty")
-        assert error["meta"] == {"variables": 2, "workspaces": 1}
+        assert error["meta"] == {"variables": 2, "workspaces": 1, "varsets": 0}
         assert "2 variables" in error["detail"]
     unclear = await tenant.call("owner", "DELETE", f"{its_path(tenant)}?force=yes")
     assert unclear.json()["errors"][0]["source"] == {"parameter": "force"}

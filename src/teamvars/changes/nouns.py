@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from teamvars.changes import directory, runners, team_members, trails, variables
+from teamvars.changes import directory, runners, team_members, trails, variable_sets, variables
 from teamvars.changes.looks import LookUps
 from teamvars.decisions import Write
 from teamvars.storage.database import Statement
@@ -11,6 +11,7 @@ LOOK_UPS: LookUps = {
     **trails.LOOK_UPS,
     **directory.LOOK_UPS,
     **variables.LOOK_UPS,
+    **variable_sets.LOOK_UPS,
     **team_members.LOOK_UPS,
     **runners.LOOK_UPS,
 }

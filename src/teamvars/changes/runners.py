@@ -8,14 +8,13 @@ from teamvars.changes.looks import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write
 from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (
-    Effective,
     Handed,
     Issue,
     LastTo,
     NoteDelivery,
     Reaching,
     ReceiptsPage,
-    SensitiveIn,
+    SensitiveAmong,
     ToDelivery,
     Use,
     ValuesForJob,
@@ -32,10 +31,11 @@ from teamvars.decisions.runners import (
 )
 from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
+from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage import organizations, runners, streams, variables, workspaces
-from teamvars.storage.database import Row, Statement, Transaction
+from teamvars.storage import effective, organizations, runners, streams, workspaces
+from teamvars.storage.database import Row, Statement, Transaction, each
 
 
 def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
@@ -50,8 +50,8 @@ def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
     return Handed(*handed)
 
 
-async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Effective:
-    has = await variables.sealed_for_job(tx, need.workspace_id, found.caller.token_hash, found.now)
+async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Holdings:
+    has = await effective.sealed_for_job(tx, need.workspace_id, found.caller.token_hash, found.now)
     if has is None:
         raise Refusal(NO_VALID_TOKEN)
     return has
@@ -89,15 +89,15 @@ LOOK_UPS: LookUps = {
     ToDelivery: Look(
         lambda found, need: (
             runners.HANDED,
-            (found.caller.token_hash, found.now, need.workspace_id),
+            (found.caller.token_hash, found.now, need.workspace_id, each(need.places)),
         ),
         _handed,
         locks=True,
     ),
     ReceiptsPage: by_fields(runners.page_of_deliveries),
     LastTo: by_fields(runners.last_delivery),
-    SensitiveIn: by_fields(runners.sensitive_in),
-    ValuesOf: by_fields(variables.sealed_of_workspace),
+    SensitiveAmong: by_fields(runners.sensitive_among),
+    ValuesOf: by_fields(effective.sealed_of_workspace),
     ValuesForJob: _values_for_job,
     WorkspaceCalled: _called,
 }

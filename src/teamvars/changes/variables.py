@@ -7,16 +7,20 @@ from teamvars.decisions import Found, Write
 from teamvars.decisions.variables import (
     Delete,
     Insert,
-    OfWorkspace,
     Put,
+    ToSet,
     ToWorkspace,
     Update,
     ValueOf,
+    VariableOf,
+    owner_of,
 )
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.storage import access, variables
-from teamvars.storage.access_statements import READ_WORKSPACE
+from teamvars.storage.access_statements import READ_SET, READ_WORKSPACE
 from teamvars.storage.database import Statement, Transaction
 
 
@@ -46,7 +50,10 @@ def _updating(tools: Tools, found: Found, write: Update) -> Statement:
 
 
 def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:
-    return tools.sealer.data_key(found.of(ToWorkspace(variable.workspace_id)).key)
+    id_ = variable.owner_id
+    if prefix_of(id_) == PREFIX:
+        return tools.sealer.data_key(found.of(ToSet(id_)).key)
+    return tools.sealer.data_key(found.of(ToWorkspace(id_)).key)
 
 
 LOOK_UPS: LookUps = {
@@ -58,8 +65,13 @@ LOOK_UPS: LookUps = {
         lambda found, _, rows: access.to_workspace(found.caller, rows[0] if rows else None),
         locks=True,
     ),
-    OfWorkspace: Look(
-        lambda _, need: (variables.GET, (need.variable_id, need.workspace_id)),
+    ToSet: Look(
+        lambda found, need: (READ_SET, (found.caller.token_hash, found.now, need.set_id)),
+        lambda found, _, rows: access.to_set(found.caller, rows[0] if rows else None),
+        locks=True,
+    ),
+    VariableOf: Look(
+        lambda _, need: variables.getting(owner_of(need.to), need.variable_id),
         lambda _, __, rows: variables.stored(rows[0] if rows else None),
     ),
     ValueOf: _value_of,
@@ -67,6 +79,6 @@ LOOK_UPS: LookUps = {
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Insert: _inserting,
     Update: _updating,
-    Delete: lambda _, __, write: variables.deleting(write.variable_id),
+    Delete: lambda _, __, write: variables.deleting(write.owner_id, write.variable_id),
     Put: lambda _, __, write: variables.putting(write.verb, write.stored),
 }

@@ -19,10 +19,11 @@ from teamvars.domain.workspaces import Usage
 from teamvars.kernel import Discreet
 
 T = TypeVar("T")
+Answer = TypeVar("Answer", covariant=True)
 
 
-class Need(msgspec.Struct, Generic[T], frozen=True):
-    """What a decision asks for, by what the store finds it by; T is what the answer is.
+class Need(msgspec.Struct, Generic[Answer], frozen=True):
+    """What a decision asks for, by what the store finds it by, with what it is answered by.
 
     `changes` knows for each kind how it is looked up.
     """

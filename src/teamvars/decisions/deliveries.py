@@ -25,6 +25,8 @@ from teamvars.domain.deliveries import (
     ReceiptView,
     Since,
 )
+from teamvars.domain.effective import Holdings
+from teamvars.domain.effective import effective as chosen
 from teamvars.domain.errors import (
     NO_VALID_TOKEN,
     Code,
@@ -97,14 +99,15 @@ class Reaching(Need[tuple[Workspace, Sequence[Runner], bool] | None], frozen=Tru
 
 class Handed(msgspec.Struct, frozen=True):
     """A token of a job that asks now, and what it is for: the runner, with its stream, and the
-    workspace, with the data key of its values and the head of its stream.
+    workspace, with the data key of its values; and how many streams there are of the workspace and
+    of sets that reach it, unless one is elsewhere than was asked.
     """
 
     token: JobToken
     runner: Runner
     workspace: Workspace
     key: WrappedKey
-    head: bytes
+    reaching: int | None
     stream: Stream
 
     @property
@@ -114,23 +117,21 @@ class Handed(msgspec.Struct, frozen=True):
 
 
 class ToDelivery(Need[Handed], frozen=True):
-    """What the caller's token is for, good or not. Refuses: unauthenticated."""
-
-    workspace_id: str
-
-
-Effective = tuple[bytes, Sequence[StoredVariable]]
-
-
-class ValuesOf(Need[Effective], frozen=True):
-    """The head of a workspace's stream, and all variables at it by key and category: sealed,
-    sensitive ones as well.
+    """What the caller's token is for, good or not, and whether the streams of what reaches the
+    workspace are at these places. Refuses: unauthenticated.
     """
 
     workspace_id: str
+    places: tuple[str, ...] = ()
 
 
-class ValuesForJob(Need[Effective], frozen=True):
+class ValuesOf(Need[Holdings], frozen=True):
+    """All variables that reach a workspace, of its own and of sets: sealed, sensitive ones too."""
+
+    workspace_id: str
+
+
+class ValuesForJob(Need[Holdings], frozen=True):
     """As `ValuesOf`, for a caller with a token to the workspace, good or not. Refuses:
     unauthenticated.
     """
@@ -153,10 +154,10 @@ class LastTo(Need[LastDelivery | None], frozen=True):
     workspace_id: str
 
 
-class SensitiveIn(Need[Sequence[HandedVariable]], frozen=True):
-    """The sensitive variables of workspaces, by key and category."""
+class SensitiveAmong(Need[Sequence[HandedVariable]], frozen=True):
+    """Those of some variables that are there and sensitive, by key and category."""
 
-    workspace_ids: tuple[str, ...]
+    variable_ids: frozenset[str]
 
 
 class Use(Write, frozen=True):
@@ -207,6 +208,16 @@ class Bundle(Discreet, frozen=True):
     wanted: DeliveryDraft
     variables: tuple[StoredVariable, ...]
     withheld: tuple[Variable, ...]
+
+
+class Effective(Discreet, frozen=True):
+    """What a run in a workspace gets, by key and category, and where the streams were of all that
+    it is from: one head for all, and their places.
+    """
+
+    head: bytes
+    places: tuple[str, ...]
+    variables: tuple[StoredVariable, ...]
 
 
 def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
@@ -262,20 +273,21 @@ def deliver(
     draft: DeliveryDraft,
     trust: Trust,
 ) -> Decision[Bundle]:
-    """What a job is handed of what the workspace has; its receipt says which variables, in which
+    """What a job is handed of what the workspace gets; its receipt says which variables, in which
     versions, and for what job.
 
-    `has` was looked up before, and is looked up again where the workspace has changed: a receipt of
-    what was there would take the place of one that says what was handed out since.
+    `has` was looked up before, and is looked up again where the workspace has changed, or a set
+    that reaches it: a receipt of what was there would take the place of one that says what was
+    handed out since.
 
     Refuses: unauthenticated for every token that delivers nothing here, every fault of the draft.
     """
-    handed = _held(found, workspace_id, trust)
+    handed = _held(found, ToDelivery(workspace_id, has.places), trust)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
-    is_current = has[0] == handed.head
-    head, stored = has if is_current else effective(found, ValuesForJob(workspace_id))
+    if handed.reaching != len(has.places):
+        has = effective(found, ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
-    wanted = [each for each in stored if draft.wants(each.variable.key)]
+    wanted = [each for each in has.variables if draft.wants(each.variable.key)]
     variables = [each for each in wanted if runner.hands_out(each.variable)]
     withheld = [each.variable for each in wanted if not runner.hands_out(each.variable)]
     details: dict[str, object] = {
@@ -283,16 +295,16 @@ def deliver(
         "version": token.version,
         "claims": dict(token.claims),
         "bound": token.is_bound,
-        "variables": [told(each.variable) for each in variables],
+        "variables": [told(each.variable, workspace_id) for each in variables],
     }
     note = found.note(runner.id, "variable.deliver", workspace_id, details)
     versions = {each.variable.id: each.variable.version_id for each in variables}
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
-    is_whole = len(variables) == len(stored)
+    is_whole = len(variables) == len(has.variables)
     if not is_whole and (before := found.of(LastTo(runner.id, workspace_id))):
-        last = last.following(before, {each.variable.id for each in stored})
-    bundle = Bundle(handed, head, draft, tuple(variables), tuple(withheld))
+        last = last.following(before, {each.variable.id for each in has.variables})
+    bundle = Bundle(handed, has.head, draft, tuple(variables), tuple(withheld))
     return Decision(bundle, (NoteDelivery(last, is_whole),), (note,))
 
 
@@ -301,18 +313,19 @@ def names(found: Found, workspace_id: str, trust: Trust) -> list[Nameable]:
 
     Refuses: unauthenticated for every token that delivers nothing here.
     """
-    handed = _held(found, workspace_id, trust)
-    _, stored = effective(found, ValuesForJob(workspace_id))
-    return [Nameable(each.variable, handed.runner.hands_out(each.variable)) for each in stored]
+    handed = _held(found, ToDelivery(workspace_id), trust)
+    has = effective(found, ValuesForJob(workspace_id))
+    hands_out = handed.runner.hands_out
+    return [Nameable(each.variable, hands_out(each.variable)) for each in has.variables]
 
 
 def admit(found: Found, workspace_id: str, trust: Trust) -> None:
     """Refuses every token that delivers nothing there: unauthenticated."""
-    _held(found, workspace_id, trust)
+    _held(found, ToDelivery(workspace_id), trust)
 
 
-def _held(found: Found, workspace_id: str, trust: Trust) -> Handed:
-    handed = found.of(ToDelivery(workspace_id))
+def _held(found: Found, asked: ToDelivery, trust: Trust) -> Handed:
+    handed = found.of(asked)
     if not _is_good(found, handed, trust):
         raise Refusal(NO_VALID_TOKEN)
     return handed
@@ -343,8 +356,9 @@ def _receipts(
 ) -> Paged[ReceiptView]:
     last = found.of(ReceiptsPage(owner_id, search, wanted))
     views = [ReceiptView(one, _since(one.runner, trust, found.now)) for one in last.items]
-    ended = {one.receipt.delivery.workspace_id for one in views if one.since in ENDED}
-    sensitive = found.of(SensitiveIn(tuple(sorted(ended)))) if ended else ()
+    ended = [one.receipt.delivery.all_versions() for one in views if one.since in ENDED]
+    handed = frozenset(id_ for versions in ended for id_ in versions)
+    sensitive = found.of(SensitiveAmong(handed)) if handed else ()
     views = [_with_rotations(one, sensitive) if one.since in ENDED else one for one in views]
     if (variable := search.variable) is not None:
         views = [_narrowed(one, variable) for one in views]
@@ -374,8 +388,10 @@ def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
 
 
 def effective(found: Found, asked: ValuesOf | ValuesForJob) -> Effective:
-    """What a run in the workspace gets, and the head at which it does: the only place to say so."""
-    return found.of(asked)
+    """What a run in the workspace gets."""
+    holdings = found.of(asked)
+    winners = (one.winner.stored for one in chosen(holdings.candidates))
+    return Effective(holdings.head, holdings.places, tuple(winners))
 
 
 def job_of(token: JobToken) -> Actor:
@@ -431,7 +447,8 @@ def _key_faults(draft: DeliveryDraft, token: JobToken) -> list[Fault]:
     return [invalid("public-key", "This is not the key that the token delivers to.")]
 
 
-def told(variable: Variable) -> Mapping[str, str]:
-    """What a receipt says of a variable that is handed out."""
-    category = variable.category.value
-    return {"key": variable.key, "category": category, "version-id": variable.version_id}
+def told(variable: Variable, workspace_id: str) -> Mapping[str, str]:
+    """What a receipt says of a variable that is handed out; and of which set, if it is of one."""
+    category, version_id = variable.category.value, variable.version_id
+    said = {"key": variable.key, "category": category, "version-id": version_id}
+    return said if variable.owner_id == workspace_id else {**said, "varset": variable.owner_id}

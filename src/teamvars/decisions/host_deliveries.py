@@ -46,17 +46,17 @@ def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
     owner_id = workspace.organization_id
     found.require_locked([owner_id])
     key = found.of(DataKeyOf(owner_id))
-    _, stored = effective(found, ValuesOf(workspace.id))
+    has = effective(found, ValuesOf(workspace.id)).variables
     for glob in draft.only:
-        if not any(DeliveryDraft(only=(glob,)).wants(each.variable.key) for each in stored):
+        if not any(DeliveryDraft(only=(glob,)).wants(each.variable.key) for each in has):
             detail = f"--only {glob}: there is no variable like this."
             raise Refusal(Fault(Code.INVALID_VALUE, detail))
     wanted = DeliveryDraft(only=draft.only)
-    variables = tuple(each for each in stored if wanted.wants(each.variable.key))
+    variables = tuple(each for each in has if wanted.wants(each.variable.key))
     details: dict[str, object] = {
         "workspace": workspace.id,
         "reason": draft.reason,
-        "variables": [told(each.variable) for each in variables],
+        "variables": [told(each.variable, workspace.id) for each in variables],
     }
     note = found.note(owner_id, "variable.deliver", workspace.id, details)
     return Decision(HostBundle(key, variables), (), (note,))

@@ -7,6 +7,7 @@ from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCal
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.token_limits import shortened
+from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
@@ -73,26 +74,34 @@ def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[Organi
 
 
 def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
-    """Removes an organization with its workspaces, teams, runners, memberships, tokens and data
-    keys.
+    """Removes an organization with its workspaces, variable sets, teams, runners, memberships,
+    tokens and data keys.
 
     Users stay. Refuses: not found, forbidden to whoever is no owner, and unless forced one that
     still has variables.
 
-    The streams of teams, workspaces and runners end in that of the organization, where they were
-    opened, and that ends in the system's. Both entries say how many variables went.
+    The streams of teams, workspaces, sets and runners end in that of the organization, where they
+    were opened, and that ends in the system's. Both entries say how many variables went.
     """
     granted = found.of(ToOrganization(name))
     granted.require_owner()
     organization = granted.organization
     of_workspaces = found.of(WorkspacesOf(organization.id))
+    sets = found.of(SetsOf(organization.id))
     counts = [variables for _, variables in of_workspaces if variables]
-    if counts and not force:
-        raise Refusal(STILL_USED.filled({"variables": sum(counts), "workspaces": len(counts)}))
+    of_sets = [variables for _, variables in sets if variables]
+    held = sum(counts) + sum(of_sets)
+    if held and not force:
+        raise Refusal(
+            STILL_USED.filled(
+                {"variables": held, "workspaces": len(counts), "varsets": len(of_sets)}
+            )
+        )
     children = [team.id for team in found.of(TeamsOf(organization.id))]
     children += [workspace.id for workspace, _ in of_workspaces]
+    children += [id_ for id_, _ in sets]
     children += [runner.id for runner in found.of(RunnersOf(organization.id))]
-    id_, details = organization.id, {"name": organization.name, "variables": sum(counts)}
+    id_, details = organization.id, {"name": organization.name, "variables": held}
     notes = (
         found.note(id_, "organization.empty", id_, {**details, **closes(*children)}),
         found.note(SYSTEM_STREAM, "organization.delete", id_, {**details, **closes(id_)}),

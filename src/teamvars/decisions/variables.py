@@ -1,17 +1,17 @@
 """What becomes of a request to create, update or delete a variable."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
-from teamvars.domain.access import Permission, WorkspaceAccess
-from teamvars.domain.errors import KEY_TAKEN, Fault
+from teamvars.domain.access import Permission, SetAccess, VariablesAccess, WorkspaceAccess
+from teamvars.domain.errors import KEY_TAKEN, KEY_TAKEN_IN_SET, Fault
 from teamvars.domain.variables import (
+    OwnedVariable,
     SourceCode,
     StoredVariable,
     Variable,
     VariableDraft,
-    VariableInWorkspace,
     Versions,
     WorkspaceFilter,
     damaged_value,
@@ -27,17 +27,31 @@ class ToWorkspace(Need[WorkspaceAccess], frozen=True):
     workspace_id: str
 
 
-class OfWorkspace(Need[StoredVariable], frozen=True):
-    """A variable of a workspace."""
+class ToSet(Need[SetAccess], frozen=True):
+    """What the caller may do with a variable set, likewise."""
 
-    workspace_id: str
+    set_id: str
+
+
+ToOwner = ToWorkspace | ToSet
+
+
+def owner_of(to: ToOwner) -> str:
+    """The id of what a request is about, whose stream it changes."""
+    return to.workspace_id if isinstance(to, ToWorkspace) else to.set_id
+
+
+class VariableOf(Need[StoredVariable], frozen=True):
+    """A variable of a workspace or a set."""
+
+    to: ToOwner
     variable_id: str
 
 
 class ValueOf(Need[str | None], frozen=True):
     """The value of a variable that was found; None: it is sensitive, or damaged."""
 
-    variable: OfWorkspace
+    variable: VariableOf
 
 
 class Insert(Discreet, Write, frozen=True):
@@ -67,8 +81,9 @@ class Update(Discreet, Write, frozen=True):
 
 
 class Delete(Write, frozen=True):
-    """A variable goes."""
+    """A variable of that owner goes."""
 
+    owner_id: str
     variable_id: str
 
     @property
@@ -85,9 +100,12 @@ class Put(Discreet, Write, frozen=True):
 
 
 class Creation(Discreet, frozen=True):
-    """A variable that is asked for, with the ids that it is to have."""
+    """A variable that is asked for, with the ids that it is to have.
 
-    workspace_id: str
+    The deprecated filter is of a workspace alone.
+    """
+
+    to: ToOwner
     draft: VariableDraft
     variable_id: str
     version_id: str
@@ -97,37 +115,37 @@ class Creation(Discreet, frozen=True):
 class Edit(Discreet, frozen=True):
     """What is to become of a variable at one of these versions, and the next version."""
 
-    variable: OfWorkspace
+    variable: VariableOf
     draft: VariableDraft
     versions: Versions
     version_id: str
 
 
-def create(found: Found, asked: Creation, quota: Quota) -> Decision[VariableInWorkspace]:
+def create(found: Found, asked: Creation, quota: Quota) -> Decision[OwnedVariable]:
     """Adds a variable. Refuses: see `services.variables.Variables.create`."""
-    granted = found.of(ToWorkspace(asked.workspace_id))
+    granted: VariablesAccess[Any] = found.of(asked.to)
     granted.require(Permission.WRITE_VARIABLES)
     draft, named, before = asked.draft, asked.deprecated_filter, granted.stream.usage
     size = value_size(draft.value or "")
     after = before.plus(1, size)
     known = [
-        *(named.faults(granted.workspace) if named is not None else ()),
+        *(named.faults(granted.owner) if named is not None else ()),
         *quota.faults(before, after),
         *_broken(found, draft.code(None)),
     ]
     ids = asked.variable_id, asked.version_id
-    variable = draft.build(granted.workspace, found.now, ids, known)
+    variable = draft.build(granted.owner.id, found.now, ids, known)
     event = found.event("variable.create", variable.id, variable.audited())
     return Decision(
-        VariableInWorkspace(granted.workspace, variable.as_shown()),
+        OwnedVariable(granted.owner, variable.as_shown()),
         writes=(Insert(variable, size),),
         notes=(Note(granted.stream.id, event),),
         usage=after,
-        taken=KEY_TAKEN,
+        taken=_taken(asked.to),
     )
 
 
-def update(found: Found, asked: Edit, quota: Quota) -> Decision[VariableInWorkspace]:
+def update(found: Found, asked: Edit, quota: Quota) -> Decision[OwnedVariable]:
     """Changes what the draft names. Refuses: see `services.variables.Variables.update`.
 
     The value is sealed anew when it changes or when the sensitive flag, which seals it in, does. A
@@ -154,37 +172,41 @@ def update(found: Found, asked: Edit, quota: Quota) -> Decision[VariableInWorksp
     is_sealed_anew = draft.value is not None or variable.sensitive != before.sensitive
     value = variable.value if is_sealed_anew else None
     return Decision(
-        VariableInWorkspace(granted.workspace, variable.as_shown()),
+        OwnedVariable(granted.owner, variable.as_shown()),
         writes=(Update(stored, variable, value, size),),
         notes=(Note(granted.stream.id, found.event("variable.update", variable.id, details)),),
         usage=after,
-        taken=KEY_TAKEN,
+        taken=_taken(asked.variable.to),
     )
 
 
-def delete(found: Found, asked: OfWorkspace, versions: Versions) -> Decision[None]:
+def delete(found: Found, asked: VariableOf, versions: Versions) -> Decision[None]:
     """Removes a variable. Refuses: see `services.variables.Variables.delete`."""
     granted, stored = _writable(found, asked, versions)
     variable = stored.variable
     event = found.event("variable.delete", variable.id, variable.audited())
     return Decision(
         None,
-        writes=(Delete(variable.id),),
+        writes=(Delete(variable.owner_id, variable.id),),
         notes=(Note(granted.stream.id, event),),
         usage=granted.stream.usage.plus(-1, -stored.value_bytes),
     )
 
 
 def _writable(
-    found: Found, asked: OfWorkspace, versions: Versions
-) -> tuple[WorkspaceAccess, StoredVariable]:
-    """The workspace and the variable. Not found takes precedence over forbidden."""
-    granted = found.of(ToWorkspace(asked.workspace_id))
+    found: Found, asked: VariableOf, versions: Versions
+) -> tuple[VariablesAccess[Any], StoredVariable]:
+    """The owner and the variable. Not found takes precedence over forbidden."""
+    granted: VariablesAccess[Any] = found.of(asked.to)
     granted.require(Permission.READ_VARIABLES)
     stored = found.of(asked)
     granted.require(Permission.WRITE_VARIABLES)
     versions.require(stored.variable.version_id)
     return granted, stored
+
+
+def _taken(to: ToOwner) -> Fault:
+    return KEY_TAKEN if isinstance(to, ToWorkspace) else KEY_TAKEN_IN_SET
 
 
 def _broken(found: Found, code: SourceCode | None) -> Sequence[Fault]:

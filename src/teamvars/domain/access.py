@@ -4,7 +4,7 @@ has access to a workspace, for its reviewers.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum, StrEnum
-from typing import Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -13,11 +13,16 @@ from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Right, Rights, Team, whole
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
+
+Owner = TypeVar("Owner", Workspace, VariableSet)
 
 
 class Level(IntEnum):
-    """What a caller may do with the variables of one workspace; each level includes those below."""
+    """What a caller may do with the variables of one workspace or set; each level includes those
+    below.
+    """
 
     NONE = 0
     READ = 1
@@ -48,6 +53,9 @@ _REFUSALS = {
     Permission.MANAGE_WORKSPACE: "Only owners and teams with 'manage-workspaces' may do this.",
     Permission.SEE_ACCESS: _ONLY_OWNERS,
 }
+ONLY_WRITERS_OF_SETS = (
+    "Only owners and teams with 'manage-workspaces' and 'manage-projects' change variable sets."
+)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -96,13 +104,18 @@ class WrappedKey(msgspec.Struct, frozen=True):
     wrapped: bytes
 
 
-class WorkspaceAccess(msgspec.Struct, frozen=True):
-    """What a caller may do in a workspace, read in the transaction that acts on it."""
+class VariablesAccess(msgspec.Struct, Generic[Owner], frozen=True):
+    """What a caller may do with what has variables, read in the transaction that acts on it.
 
-    workspace: Workspace
+    `REFUSALS` are the words for those who see it, and may not do more.
+    """
+
+    owner: Owner
     level: Level
     stream: Stream
     key: WrappedKey
+
+    REFUSALS: ClassVar[Mapping[Permission, str]] = {}
 
     @property
     def may_change(self) -> bool:
@@ -110,7 +123,7 @@ class WorkspaceAccess(msgspec.Struct, frozen=True):
         return self.level >= Level.WRITE
 
     def require_visible(self) -> None:
-        """Refuses like a missing workspace when the caller may not even read the variables."""
+        """Refuses as if it were missing when the caller may not even read the variables."""
         if self.level < Level.READ:
             raise not_found()
 
@@ -118,7 +131,24 @@ class WorkspaceAccess(msgspec.Struct, frozen=True):
         """Refuses as not found what the caller may not see, and as forbidden what they may."""
         if self.level < permission.value:
             self.require_visible()
-            raise forbidden(_REFUSALS[permission])
+            raise forbidden(self.REFUSALS[permission])
+
+
+class WorkspaceAccess(VariablesAccess[Workspace], frozen=True):
+    """What a caller may do in a workspace."""
+
+    REFUSALS: ClassVar = _REFUSALS
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace."""
+        return self.owner
+
+
+class SetAccess(VariablesAccess[VariableSet], frozen=True):
+    """What a caller may do with a variable set."""
+
+    REFUSALS: ClassVar = {Permission.WRITE_VARIABLES: ONLY_WRITERS_OF_SETS}
 
 
 class OrganizationAccess(msgspec.Struct, frozen=True):

@@ -52,6 +52,7 @@ _MEMBERSHIP = "user status"
 _INVITATION = "user email expires-at"
 _TEAM = f"name visibility {' '.join(Right)} allow-member-token-management"
 _WORKSPACE = "name execution-mode terraform-version"
+_SET = "name global priority"
 _TOKEN = "owner expires-at"
 _VARIABLE = "key category sensitive version-id"
 _RUNNER = "name version digest"
@@ -97,6 +98,12 @@ ACTIONS: Mapping[str, Action] = {
     "workspace.lock": _about("workspaces", "name"),
     "workspace.unlock": _about("workspaces", "name"),
     "workspace.delete": _about("workspaces", "name closes"),
+    "varset.create": _about("varsets", f"{_SET} opens"),
+    "varset.update": _about("varsets", f"{_SET} changed"),
+    "varset.rename": _about("varsets", "name from"),
+    "varset.attach": _about("varsets", "name workspaces"),
+    "varset.detach": _about("varsets", "name workspaces"),
+    "varset.delete": _about("varsets", "name closes"),
     "variable.create": _about("vars", _VARIABLE, "copy-of"),
     "variable.update": _about(
         "vars", f"{_VARIABLE} changed", "from copy-of", takes_away="sensitive"
@@ -143,12 +150,13 @@ NO_ORGANIZATION = ""
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """The history of one subject: the system, an organization, a team, a workspace or a runner.
+    """The history of one subject: the system, an organization, a team, a workspace, a set of
+    variables or a runner.
 
     `organization_id` is whose history it is; that of the system is `NO_ORGANIZATION`'s.
     `sequence` counts its changes and `link` is that of the last one. `head` authenticates both and
-    stands nowhere else, so that cutting off the newest entries cannot be hidden. A workspace's
-    stream also says what the workspace holds.
+    stands nowhere else, so that cutting off the newest entries cannot be hidden. That of a
+    workspace or a set also says what it holds.
     """
 
     id: str

@@ -88,7 +88,7 @@ class AuditNames:
         else:
             self._names[id_] = name
         self._types[id_] = entry.subject_type
-        if entry.subject_type in ("teams", "workspaces", "runners"):
+        if entry.subject_type in ("teams", "workspaces", "varsets", "runners"):
             self._organizations[id_] = entry.stream_id
         for one in (name, _text(details.get("from"))):
             if one is not None:

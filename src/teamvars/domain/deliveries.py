@@ -119,7 +119,6 @@ ENDED = frozenset({Since.REVOKED, Since.DELETED})
 class HandedVariable(msgspec.Struct, frozen=True, array_like=True):
     """A variable of which some version was handed out."""
 
-    workspace_id: str
     id: str
     key: str
     category: Category

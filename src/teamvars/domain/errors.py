@@ -88,6 +88,7 @@ class Code(Enum):
     NAME_TAKEN = ("name_taken", Kind.INVALID, "Name is taken")
     SENSITIVE_IS_PERMANENT = ("sensitive_is_permanent", Kind.INVALID, "Sensitive is permanent")
     WORKSPACE_FULL = ("workspace_full", Kind.INVALID, "Workspace is full")
+    VARIABLE_SET_FULL = ("variable_set_full", Kind.INVALID, "Variable set is full")
     TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
     HCL_SYNTAX = ("hcl_syntax", Kind.INVALID, "Not an expression of the configuration language")
     TOO_COMPLEX = ("too_complex", Kind.INVALID, "Too complex")
@@ -355,6 +356,17 @@ KEY_TAKEN = Fault(
     "The workspace already has a variable with this key in this category.",
     pointer="/data/attributes/key",
 )
+KEY_TAKEN_IN_SET = Fault(
+    Code.KEY_TAKEN,
+    "The variable set already has a variable with this key in this category, or another set that "
+    "is global as it is.",
+    pointer="/data/attributes/key",
+)
+GLOBAL_KEY_TAKEN = Fault(
+    Code.KEY_TAKEN,
+    "Sets that are global already have variables of this one: {keys}.",
+    pointer="/data/attributes/global",
+)
 SENSITIVE_IS_PERMANENT = Fault(
     Code.SENSITIVE_IS_PERMANENT,
     "A sensitive variable stays sensitive. Delete it and create another one instead.",
@@ -424,7 +436,8 @@ NO_STATE = Fault(
 NO_RUNS = Fault(Code.NOT_OFFERED, f"This service has no runs. Run terraform as {_RUN}")
 STILL_USED = Fault(
     Code.ORGANIZATION_NOT_EMPTY,
-    "The organization still has {variables} variables in {workspaces} of its workspaces. "
+    "The organization still has {variables} variables in {workspaces} of its workspaces and "
+    "{varsets} of its variable sets. "
     "With force=true they are deleted too.",
 )
 

@@ -1,5 +1,5 @@
-"""Variables of a workspace: what they are, what may be asked of them, the sensitive rules, and
-which version a request demands (RFC 9110, 13.1).
+"""Variables: what they are, what may be asked of them, the sensitive rules, and which version a
+request demands (RFC 9110, 13.1).
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from teamvars.domain.errors import (
     Refusal,
 )
 from teamvars.domain.names import fold
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
@@ -30,11 +31,18 @@ _ATTRIBUTES = "/data/attributes"
 _LONG_DESCRIPTION = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
 
 
+Owner = Workspace | VariableSet
+"""What has variables."""
+
+
 class Variable(Discreet, frozen=True, gc=False):
-    """A variable as its readers see it: `value` is None when it is sensitive. Times in µs UTC."""
+    """A variable as its readers see it: `value` is None when it is sensitive. Times in µs UTC.
+
+    `owner_id` is that of the workspace or of the set that has it.
+    """
 
     id: str
-    workspace_id: str
+    owner_id: str
     key: str
     value: str | None
     description: str
@@ -73,13 +81,13 @@ class StoredVariable(msgspec.Struct, frozen=True, gc=False):
     value_bytes: int
 
 
-class VariableInWorkspace(msgspec.Struct, frozen=True):
-    """A variable as its readers see it, and the workspace it belongs to."""
+class OwnedVariable(msgspec.Struct, frozen=True):
+    """A variable as its readers see it, and what it belongs to."""
 
-    workspace: Workspace
+    owner: Owner
     variable: Variable
 
-    def without_value(self) -> "VariableInWorkspace":
+    def without_value(self) -> "OwnedVariable":
         """The same, without the value."""
         return replace(self, variable=self.variable.with_value(None))
 
@@ -114,7 +122,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         return cls(**{**said, **others})
 
     def build(
-        self, workspace: Workspace, now: int, ids: tuple[str, str], more: Sequence[Fault] = ()
+        self, owner_id: str, now: int, ids: tuple[str, str], more: Sequence[Fault] = ()
     ) -> Variable:
         """The new variable, with fresh ids of its own and of its version.
 
@@ -124,7 +132,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
             id=ids[0],
-            workspace_id=workspace.id,
+            owner_id=owner_id,
             key=self.key,
             value=self.value or "",
             description=self.description or "",

@@ -1,4 +1,4 @@
-"""Workspaces: what owns variables, what it may hold, and what clients of its API ask about it."""
+"""Workspaces: what has variables, what it may hold, and what clients of its API ask about it."""
 
 import re
 from collections.abc import Sequence
@@ -202,7 +202,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a workspace holds: how many variables, and how many bytes of values."""
+    """What a workspace or a set holds: how many variables, and how many bytes of values."""
 
     variables: int = 0
     value_bytes: int = 0
@@ -216,13 +216,17 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Quota(msgspec.Struct, frozen=True):
-    """The most a workspace may hold; None is no limit (`TEAMVARS_MAX_VARIABLES=0` lifts both)."""
+    """The most a workspace or a set may hold; None is no limit (`TEAMVARS_MAX_VARIABLES=0` lifts
+    both of a workspace).
+    """
 
     variables: int | None
     value_bytes: int | None
+    code: Code = Code.WORKSPACE_FULL
+    noun: str = "workspace"
 
     def faults(self, before: Usage, after: Usage) -> list[Fault]:
-        """A fault when the change makes a workspace fuller than it may be.
+        """A fault when the change makes it fuller than it may be.
 
         One that is too full already, because the limit was lowered, may still shrink.
         """
@@ -231,7 +235,7 @@ class Quota(msgspec.Struct, frozen=True):
             (self.value_bytes, before.value_bytes, after.value_bytes, "bytes of values"),
         )
         return [
-            Fault(Code.WORKSPACE_FULL, f"A workspace holds at most {most} {what}.", pointer="/data")
+            Fault(self.code, f"A {self.noun} holds at most {most} {what}.", pointer="/data")
             for most, was, will_be, what in limits
             if most is not None and will_be > most and will_be > was
         ]

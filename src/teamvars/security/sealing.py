@@ -35,39 +35,38 @@ def _refuse(id_: str) -> str:
 class DataKey:
     """An opened data key. It seals and opens the values of one organization."""
 
-    __slots__ = ("_cipher", "_organization_id", "_workspace_places", "version")
+    __slots__ = ("_cipher", "_organization_id", "_places", "version")
 
     def __init__(self, key: bytes, organization_id: str, version: int) -> None:
         self._cipher = AESGCM(key)
         self._organization_id = organization_id
-        self._workspace_places = lru_cache(_REMEMBERED_PLACES)(self._workspace_place)
+        self._places = lru_cache(_REMEMBERED_PLACES)(self._owner_place)
         self.version = version
 
     def seal(self, value: str, variable: Variable) -> bytes:
         """The value, sealed to the variable's row and to its sensitive flag."""
         nonce = os.urandom(_NONCE_BYTES)
-        workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
-        place = workspace + text_field(variable.id)
+        place = self._places(variable.owner_id, variable.sensitive) + text_field(variable.id)
         return nonce + self._cipher.encrypt(nonce, value.encode(), place)
 
     def open(self, sealed: bytes, variable: Variable) -> str:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
-        return self.opener(variable.workspace_id, variable.sensitive)(sealed, variable.id)
+        return self.opener(variable.owner_id, variable.sensitive)(sealed, variable.id)
 
     def opener(
-        self, workspace_id: str, sensitive: bool, damaged: Callable[[str], str] = _refuse
+        self, owner_id: str, sensitive: bool, damaged: Callable[[str], str] = _refuse
     ) -> Opener:
-        """`open` for many variables of one workspace that have the same flag.
+        """`open` for many variables of one workspace or set that have the same flag.
 
         `damaged` says what to take for the value of the variable of that id, which does not open.
         """
         decrypt = self._cipher.decrypt
-        workspace = self._workspace_places(workspace_id, sensitive)
+        owner = self._places(owner_id, sensitive)
 
         def opened(sealed: bytes, id_: str) -> str:
             nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
             try:
-                return decrypt(nonce, ciphertext, workspace + text_field(id_)).decode()
+                return decrypt(nonce, ciphertext, owner + text_field(id_)).decode()
             except (InvalidTag, ValueError, TypeError):
                 return damaged(id_)
 
@@ -94,12 +93,10 @@ class DataKey:
             purpose, self._organization_id, self.version, membership_id, link_hash
         )
 
-    def _workspace_place(self, workspace_id: str, sensitive: bool) -> bytes:
+    def _owner_place(self, owner_id: str, sensitive: bool) -> bytes:
         """All but the variable's id, which is the same for most of a list."""
         purpose = "variable value"
-        return length_prefixed(
-            purpose, self._organization_id, workspace_id, self.version, sensitive
-        )
+        return length_prefixed(purpose, self._organization_id, owner_id, self.version, sensitive)
 
 
 class Sealer:

@@ -364,18 +364,17 @@ def _sealed(bundle: Bundle, key: DataKey, signer: Ed25519PrivateKey) -> Delivery
 
 
 def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
-    workspace_id, damaged = bundle.handed.workspace.id, set()
+    damaged = set()
 
     def note(id_: str) -> str:
         damaged.add(id_)
         return ""
 
-    openers = [key.opener(workspace_id, is_sensitive, note) for is_sensitive in (False, True)]
     found = []
     for stored in bundle.variables:
         variable = stored.variable
-        value = openers[variable.sensitive](stored.sealed or b"", variable.id)
-        found.append(_delivered(variable, value))
+        opened = key.opener(variable.owner_id, variable.sensitive, note)
+        found.append(_delivered(variable, opened(stored.sealed or b"", variable.id)))
     variables = [each.variable for each in bundle.variables]
     refuse_all(damaged_value(one) for one in variables if one.id in damaged)
     return found + [_delivered(variable, None) for variable in bundle.withheld]

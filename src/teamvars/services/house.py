@@ -11,6 +11,7 @@ from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.domain.access import Caller, Permission
 from teamvars.domain.audit import Actor
+from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
@@ -27,7 +28,7 @@ Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
 
 class House(msgspec.Struct, frozen=True):
     """The store, what changes are made with and what makes them, and what else use cases need: the
-    seals of cursors, what reads code, and what a workspace may hold.
+    seals of cursors, what reads code, what a workspace may hold, and what is the most of sets.
     """
 
     database: Store
@@ -36,6 +37,7 @@ class House(msgspec.Struct, frozen=True):
     cursors: Cursors
     code: CodeChecker
     quota: Quota
+    limits: SetLimits
 
 
 class UseCases:

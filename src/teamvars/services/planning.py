@@ -225,7 +225,7 @@ class Planner:
     def _created(self, draft: VariableDraft) -> Step:
         ids = new_id("var"), new_version_id()
         broken = self._broken(draft.code(None))
-        variable = draft.build(self._granted.workspace, self._now, ids, broken)
+        variable = draft.build(self._granted.owner.id, self._now, ids, broken)
         value = variable.value or ""
         sealed = self._key.seal(value, variable)
         size = value_size(value)

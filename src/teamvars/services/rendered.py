@@ -29,50 +29,60 @@ class Rendered(Discreet, frozen=True, weakref=True):
 ENTRY_BYTES = 1024
 """What a cached list counts beside its body: key, names and Python's own need take 500 to 1,000."""
 
+_LARGE_VALUE_BYTES = 2 * 1024 * 1024
+"""Lists with more bytes of values are rendered one at a time, however large the cache."""
+
 ListKey = tuple[bytes, str, str]
-"""The head that a list was rendered at, and the names of the organization and of the workspace:
-renaming an organization moves none of its workspaces' heads."""
+"""The head that a list was rendered at, and the names of the organization and of the workspace or
+set: renaming an organization moves no heads but its own."""
 
 Render = Callable[[], Coroutine[Any, Any, Rendered | None]]
 
 
 class RenderedLists:
-    """The least recently used list is evicted once all take more than `max_bytes`; a workspace has
-    one at most.
+    """The least recently used list is evicted once all take more than `max_bytes`; of each subject
+    there is one at most.
 
-    A list larger than that is held weakly: it is shared by the requests that are under way, and
-    freed with the last of them.
+    Lists with much in them are rendered one at a time, which bounds their memory. One larger than
+    `max_bytes` is held weakly: it is shared by the requests that are under way, and freed with the
+    last of them.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        # With more bytes of values a list may, once escaped, exceed the cache.
+        self._large_value_bytes = min(_LARGE_VALUE_BYTES, max_bytes // 8)
+        self._one_large = asyncio.Lock()
         self._bytes = 0
         self._lists: OrderedDict[str, tuple[ListKey, Rendered]] = OrderedDict()
         self._too_large: WeakValueDictionary[tuple[str, ListKey], Rendered] = WeakValueDictionary()
         self._under_way: dict[tuple[str, ListKey], asyncio.Future[Rendered | None]] = {}
 
-    def find(self, workspace_id: str, key: ListKey) -> Rendered | None:
+    def find(self, subject: str, key: ListKey) -> Rendered | None:
         """The list rendered at that key, if it is cached."""
-        kept = self._lists.get(workspace_id)
+        kept = self._lists.get(subject)
         if kept is None or kept[0] != key:
-            return self._too_large.get((workspace_id, key))
-        self._lists.move_to_end(workspace_id)
+            return self._too_large.get((subject, key))
+        self._lists.move_to_end(subject)
         return kept[1]
 
-    async def make(self, workspace_id: str, key: ListKey, render: Render) -> Rendered | None:
-        """Renders and caches the list at that key; None when the stream has moved on.
+    async def make(
+        self, subject: str, key: ListKey, render: Render, *, value_bytes: int = 0
+    ) -> Rendered | None:
+        """Renders and caches the list at that key, with so many bytes of values; None when a stream
+        has moved on.
 
-        Single-flight: concurrent callers for one (workspace, key) share a render, or each write
+        Single-flight: concurrent callers for one (subject, key) share a render, or each write
         would have all readers render. When the one that renders is cancelled, the next does.
         """
-        flight = workspace_id, key
+        flight = subject, key
         while (others := self._under_way.get(flight)) is not None:
             await asyncio.wait([others])
             if not others.cancelled():
                 return others.result()
         shared = self._under_way[flight] = asyncio.get_running_loop().create_future()
         try:
-            rendered = await render()
+            rendered = await self._rendered(render, value_bytes)
             shared.set_result(rendered)
         except Exception as error:
             shared.set_exception(error)
@@ -82,22 +92,28 @@ class RenderedLists:
             shared.cancel()  # does nothing once there is an outcome
             del self._under_way[flight]
         if rendered is not None:
-            self._keep(workspace_id, key, rendered)
+            self._keep(subject, key, rendered)
         return rendered
 
-    def _keep(self, workspace_id: str, key: ListKey, rendered: Rendered) -> None:
-        """Caches a list in place of the workspace's former one, and evicts down to the limit."""
-        self._evict(workspace_id)
+    async def _rendered(self, render: Render, value_bytes: int) -> Rendered | None:
+        if value_bytes <= self._large_value_bytes:
+            return await render()
+        async with self._one_large:
+            return await render()
+
+    def _keep(self, subject: str, key: ListKey, rendered: Rendered) -> None:
+        """Caches a list in place of the subject's former one, and evicts down to the limit."""
+        self._evict(subject)
         if _cost(rendered) > self._max_bytes:
-            self._too_large[workspace_id, key] = rendered
+            self._too_large[subject, key] = rendered
             return
-        self._lists[workspace_id] = (key, rendered)
+        self._lists[subject] = (key, rendered)
         self._bytes += _cost(rendered)
         while self._bytes > self._max_bytes:
             self._evict(next(iter(self._lists)))
 
-    def _evict(self, workspace_id: str) -> None:
-        kept = self._lists.pop(workspace_id, None)
+    def _evict(self, subject: str) -> None:
+        kept = self._lists.pop(subject, None)
         if kept is not None:
             self._bytes -= _cost(kept[1])
 

@@ -1,6 +1,5 @@
-"""The variables of a workspace: list, create, read, update, delete."""
+"""The variables of a workspace or a set: list, create, read, update, delete."""
 
-import asyncio
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -9,20 +8,29 @@ import msgspec
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import variables as decisions
-from teamvars.decisions.variables import Creation, Edit, OfWorkspace, ToWorkspace, ValueOf
-from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.decisions.variables import (
+    Creation,
+    Edit,
+    ToOwner,
+    ToWorkspace,
+    ValueOf,
+    VariableOf,
+    owner_of,
+)
+from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.errors import Kind, Refusal, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variables import (
+    OwnedVariable,
+    Owner,
     StoredVariable,
     Variable,
     VariableDraft,
-    VariableInWorkspace,
     Versions,
     WorkspaceFilter,
     damaged_value,
 )
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.workspaces import Quota
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.services.house import House, UseCases
@@ -32,21 +40,19 @@ from teamvars.storage.database import Transaction
 
 
 class VariableList(msgspec.Struct, frozen=True):
-    """A workspace's variables by key, then category. `version` is another whenever one of them is.
+    """An owner's variables by key, then category. `version` is another whenever one of them is.
 
     They come in batches, each with about as many bytes of values and rows as may be opened and
     written in one go.
     """
 
-    workspace: Workspace
+    owner: Owner
     batches: Iterator[Sequence[Variable]]
     version: str
 
 
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
-_LARGE_VALUE_BYTES = 2 * 1024 * 1024
-"""Lists with more bytes of values are rendered one at a time, however large the cache."""
 _BATCH_BYTES = 64 * 1024
 _ROW_BYTES = 512
 """What a variable counts beside its value: it costs some 10 µs, as a value of that size does."""
@@ -58,53 +64,49 @@ class Variables(UseCases):
     All methods refuse unauthenticated, not found, forbidden; what changes something trail_altered.
     """
 
-    def __init__(self, house: House, cache_bytes: int) -> None:
-        """`cache_bytes`: of rendered lists."""
+    def __init__(self, house: House, lists: RenderedLists) -> None:
         super().__init__(house)
         self._changes = house.runner
-        self._quota = house.quota
-        self._lists = RenderedLists(cache_bytes)
-        # With more bytes of values a list may, once escaped, exceed the cache.
-        self._large_value_bytes = min(_LARGE_VALUE_BYTES, cache_bytes // 8)
-        self._one_large = asyncio.Lock()
+        self._lists = lists
 
-    async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
-        """All variables of a workspace, rendered, or cached at the same head and names.
+    async def list(self, caller: Caller, to: ToOwner, render: Render) -> Rendered:
+        """All variables of a workspace or a set, rendered, or cached at the same head and names.
 
         Refuses: damaged values, all of them.
         """
+        owner_id = owner_of(to)
         while True:
-            look = partial(self._readable, caller=caller, workspace_id=workspace_id)
-            granted = await self._database.query(look)
-            shown = granted.workspace
+            granted = await self._database.query(partial(self._readable, caller=caller, to=to))
+            shown = granted.owner
             key = granted.stream.head, shown.organization_name, shown.name
-            listed = self._lists.find(workspace_id, key) or await self._lists.make(
-                workspace_id, key, partial(self._rendered, granted, render)
+            listed = self._lists.find(owner_id, key) or await self._lists.make(
+                owner_id,
+                key,
+                partial(self._rendered, granted, render),
+                value_bytes=granted.stream.usage.value_bytes,
             )
             if listed is not None:
                 return listed
 
-    async def read(
-        self, caller: Caller, workspace_id: str, variable_id: str
-    ) -> VariableInWorkspace:
+    async def read(self, caller: Caller, to: ToOwner, variable_id: str) -> OwnedVariable:
         """One variable. Refuses: a damaged value."""
 
-        async def body(tx: Transaction) -> VariableInWorkspace:
-            granted = await self._readable(tx, caller, workspace_id)
-            stored = await variables.get(tx, workspace_id, variable_id)
+        async def body(tx: Transaction) -> OwnedVariable:
+            granted = await self._readable(tx, caller, to)
+            stored = await variables.get(tx, owner_of(to), variable_id)
             shown = _shown(stored, self._tools.sealer.data_key(granted.key))
             if shown.value is None and not shown.sensitive:
                 raise Refusal(damaged_value(shown))
-            return VariableInWorkspace(granted.workspace, shown)
+            return OwnedVariable(granted.owner, shown)
 
         return await self._database.query(body)
 
     async def value_at(
-        self, caller: Caller, workspace_id: str, variable_id: str, version_id: str
+        self, caller: Caller, to: ToOwner, variable_id: str, version_id: str
     ) -> str | None:
         """The value, if the variable is readable and still at that version."""
         try:
-            found = (await self.read(caller, workspace_id, variable_id)).variable
+            found = (await self.read(caller, to, variable_id)).variable
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:
                 raise
@@ -114,89 +116,82 @@ class Variables(UseCases):
     async def create(
         self,
         caller: Caller,
-        workspace_id: str,
+        to: ToOwner,
         draft: VariableDraft,
         deprecated_filter: WorkspaceFilter | None = None,
-    ) -> VariableInWorkspace:
+    ) -> OwnedVariable:
         """Adds a variable.
 
         Refuses: every fault of the draft and the filter, a value that is to be code and does not
-        parse or is too complex, a full workspace, a taken key, busy, too many requests.
+        parse or is too complex, a full workspace or set, a taken key, busy, too many requests.
         """
 
         ids = new_id("var"), new_version_id()
-        asked = Creation(workspace_id, draft, *ids, deprecated_filter)
-        decide = partial(decisions.create, asked=asked, quota=self._quota)
-        foreseen = (ToWorkspace(workspace_id),)
-        return await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
+        asked = Creation(to, draft, *ids, deprecated_filter)
+        decide = partial(decisions.create, asked=asked, quota=self._quota(to))
+        return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to,)))
 
     async def update(
         self,
         caller: Caller,
-        workspace_id: str,
+        to: ToOwner,
         variable_id: str,
         draft: VariableDraft,
         versions: Versions,
-    ) -> VariableInWorkspace:
+    ) -> OwnedVariable:
         """Changes what the draft names; the variable gets a new version also when that is nothing.
 
         Refuses: another version than those wanted, every fault of the draft, a value that is to
         be code and does not parse or is too complex, making a sensitive variable readable, a
-        damaged value without a new one, a full workspace, a taken key, busy, too many requests.
+        damaged value without a new one, a full workspace or set, a taken key, busy, too many
+        requests.
         """
 
-        variable = OfWorkspace(workspace_id, variable_id)
+        variable = VariableOf(to, variable_id)
         asked = Edit(variable, draft, versions, new_version_id())
-        decide = partial(decisions.update, asked=asked, quota=self._quota)
-        foreseen = ToWorkspace(workspace_id), variable, ValueOf(variable)
-        return await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
+        decide = partial(decisions.update, asked=asked, quota=self._quota(to))
+        foreseen = to, variable, ValueOf(variable)
+        return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=foreseen))
 
     async def delete(
-        self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
+        self, caller: Caller, to: ToOwner, variable_id: str, versions: Versions
     ) -> None:
         """Removes a variable. Refuses: another version than those wanted."""
 
-        asked = OfWorkspace(workspace_id, variable_id)
+        asked = VariableOf(to, variable_id)
         decide = partial(decisions.delete, asked=asked, versions=versions)
-        foreseen = ToWorkspace(workspace_id), asked
-        await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
+        await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to, asked)))
 
-    async def _readable(
-        self, tx: Transaction, caller: Caller, workspace_id: str
-    ) -> WorkspaceAccess:
-        granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+    def _quota(self, to: ToOwner) -> Quota:
+        """What the owner may hold."""
+        return self._house.quota if isinstance(to, ToWorkspace) else self._house.limits.of_set
+
+    async def _readable(self, tx: Transaction, caller: Caller, to: ToOwner) -> VariablesAccess[Any]:
+        find = access.workspace if isinstance(to, ToWorkspace) else access.variable_set
+        granted = await find(tx, caller, self._clock(), owner_of(to))
         granted.require(Permission.READ_VARIABLES)
         return granted
 
-    async def _rendered(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
-        """The list at the head that was read with the access; None when the head has moved.
-
-        Large ones are rendered one at a time, which bounds their memory.
-        """
-        if granted.stream.usage.value_bytes <= self._large_value_bytes:
-            return await self._rendered_now(granted, render)
-        async with self._one_large:
-            return await self._rendered_now(granted, render)
-
-    async def _rendered_now(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
-        workspace, head = granted.workspace, granted.stream.head
+    async def _rendered(self, granted: VariablesAccess[Any], render: Render) -> Rendered | None:
+        """The list at the head that was read with the access; None when the head has moved."""
+        owner, head = granted.owner, granted.stream.head
         damaged: set[str] = set()
 
         def note(id_: str) -> str:
             damaged.add(id_)
             return ""
 
-        open_value = self._tools.sealer.data_key(granted.key).opener(workspace.id, False, note)
+        open_value = self._tools.sealer.data_key(granted.key).opener(owner.id, False, note)
         usage = granted.stream.usage
         few = usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
         found = await self._database.query(
-            lambda tx: variables.find_all(tx, workspace.id, head, open_value, few=few)
+            lambda tx: variables.find_all(tx, owner.id, head, open_value, few=few)
         )
         if found is None:
             return None
         batches = iter((list(found),)) if few else in_batches(found, _size, _BATCH_BYTES)
         version = self._tools.chain.version_of(granted.stream)
-        return await render(VariableList(workspace, _whole(batches, damaged), version))
+        return await render(VariableList(owner, _whole(batches, damaged), version))
 
 
 def _shown(stored: StoredVariable, key: DataKey) -> Variable:

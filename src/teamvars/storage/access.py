@@ -3,7 +3,7 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from teamvars.domain.access import (
@@ -11,6 +11,7 @@ from teamvars.domain.access import (
     Level,
     OrganizationAccess,
     Place,
+    SetAccess,
     Sight,
     TeamAccess,
     WorkspaceAccess,
@@ -19,6 +20,7 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
 from teamvars.domain.teams import ALL_RIGHTS, Rights, whole
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.storage import teams
 from teamvars.storage.access_statements import (
@@ -27,8 +29,10 @@ from teamvars.storage.access_statements import (
     FIND_ACTING_TEAMS,
     FIND_SIGHT,
     READ_ORGANIZATION,
+    READ_SET,
     READ_TEAM,
     READ_WORKSPACE,
+    READ_WORKSPACE_AND_SETS,
     READ_WORKSPACE_BY_NAME,
     TeamRight,
 )
@@ -64,6 +68,22 @@ async def workspace(
         if is_held or not granted.may_change:
             return granted
     raise storage_unavailable()
+
+
+async def workspace_and_sets(
+    tx: Transaction, caller: Caller, now: int, workspace_id: str
+) -> tuple[WorkspaceAccess, Mapping[str, tuple[bytes, int]]]:
+    """As `workspace`; and of the sets that reach it, by id, where the stream of each stands, and
+    how many bytes of values it has.
+    """
+    rows = await tx.look_up_all(READ_WORKSPACE_AND_SETS, caller.token_hash, now, workspace_id)
+    granted = to_workspace(caller, rows[0][:-3] if rows else None)
+    return granted, {row[-3]: (row[-2], row[-1]) for row in rows if row[-3] is not None}
+
+
+async def variable_set(tx: Transaction, caller: Caller, now: int, set_id: str) -> SetAccess:
+    """What the caller may do with a set. Refuses: unauthenticated, not found."""
+    return to_set(caller, await tx.look_up(READ_SET, caller.token_hash, now, set_id))
 
 
 async def workspace_by_name(
@@ -170,11 +190,34 @@ def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
     if level > Level.NONE:
         caller.organization_id = organization_id
     return WorkspaceAccess(
-        workspace=Workspace(id_, name, organization_id, organization),
+        owner=Workspace(id_, name, organization_id, organization),
         level=Level(level),
         key=WrappedKey(organization_id, version, master_key_id, wrapped),
         stream=stream,
     )
+
+
+def to_set(caller: Caller, found: Row | None) -> SetAccess:
+    """What a row of READ_SET says. Refuses: unauthenticated, not found."""
+    row = identify(caller, found)
+    organization_id, organization, version, master_key_id, wrapped, *place, level = row[6:]
+    stream = _stream(organization_id, place)
+    caller.place = Place(organization_id, organization)
+    if level > Level.NONE:
+        caller.organization_id = organization_id
+    return SetAccess(
+        owner=set_of(row[:6], organization_id, organization),
+        level=Level(level),
+        key=WrappedKey(organization_id, version, master_key_id, wrapped),
+        stream=stream,
+    )
+
+
+def set_of(row: Row, organization_id: str, organization: str) -> VariableSet:
+    """The set of the columns SET_COLUMNS."""
+    id_, name, description, scope, priority, created_at = row
+    flags = scope == organization_id, bool(priority)
+    return VariableSet(id_, name, organization_id, organization, description, *flags, created_at)
 
 
 def _stream(organization_id: str, place: Row) -> Stream:

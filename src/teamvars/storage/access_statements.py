@@ -23,6 +23,10 @@ _IS_VALID = """caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
 
+SET_COLUMNS = """variable_sets.id AS set_id, variable_sets.name AS set_name,
+    variable_sets.description, variable_sets.scope, variable_sets.priority,
+    variable_sets.created_at"""
+
 CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
 
@@ -110,15 +114,36 @@ _WORKSPACE_COLUMNS = f"""{CALLER_COLUMNS},
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     {_STREAM_COLUMNS}"""
 
+_WORKSPACE_WITH_ID = """LEFT JOIN workspaces ON workspaces.id = $3
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id"""
+
 # $3: the workspace's id.
 READ_WORKSPACE = _access(
     _WORKSPACE_COLUMNS,
     ("level", _LEVEL, Level.WRITE),
-    """LEFT JOIN workspaces ON workspaces.id = $3
-LEFT JOIN organizations ON organizations.id = workspaces.organization_id
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = workspaces.id""",
+    _WORKSPACE_WITH_ID,
+    hash="BYTEA",
+    now="BIGINT",
+    workspace_id="TEXT",
+)
+
+# As above, with a row for each way in which a set reaches the workspace, or one without a set.
+READ_WORKSPACE_AND_SETS = Lookup.joining(
+    f"""
+SELECT {_WORKSPACE_COLUMNS},
+    {_LEVEL} AS level,
+    of_set.id AS set_id, CAST(of_set.head AS {{bytes}}) AS set_head,
+    CAST(of_set.value_bytes AS BIGINT) AS set_bytes
+FROM tokens AS caller
+{_WORKSPACE_WITH_ID}
+LEFT JOIN set_targets ON set_targets.target_id IN (workspaces.id, organizations.id)
+LEFT JOIN streams AS of_set ON of_set.id = set_targets.set_id
+WHERE {_IS_VALID}
+""",
+    "tokens",
     hash="BYTEA",
     now="BIGINT",
     workspace_id="TEXT",
@@ -137,6 +162,65 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE {_IS_VALID}
 """
+
+# Variable sets
+
+# Whether a set reaches any workspace at all.
+REACHES_SOME = """EXISTS (
+                    SELECT 1 FROM set_targets
+                    JOIN workspaces ON workspaces.id = set_targets.workspace_id
+                        OR workspaces.organization_id = set_targets.target_id
+                    WHERE set_targets.set_id = variable_sets.id)"""
+
+# Whether it reaches one that a team may read.
+_READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND {REACHES_SOME}
+                OR EXISTS (
+                    SELECT 1 FROM grants
+                    JOIN set_targets ON set_targets.set_id = variable_sets.id
+                        AND set_targets.target_id IN (grants.workspace_id, grants.organization_id)
+                    WHERE grants.team_id = teams.id AND grants.level >= {Level.READ:d}))"""
+
+# Rights of several teams count together, and what is read by one of them.
+_SET_LEVEL_OF_TEAMS = f"""CASE WHEN max(teams.is_owners) = 1 THEN {Level.OWNER:d}
+                WHEN max(teams.manage_workspaces) = 1 AND max(teams.manage_projects) = 1
+                    THEN {Level.MANAGE:d}
+                WHEN max(CASE WHEN {_READS_SET} THEN 1 ELSE 0 END) = 1 THEN {Level.READ:d}
+                ELSE {Level.NONE:d} END"""
+
+_SET_LEVEL = f"""CASE
+        WHEN caller.organization_id = organizations.id THEN {Level.OWNER:d}
+        WHEN caller.user_id IS NOT NULL THEN (
+            SELECT {_SET_LEVEL_OF_TEAMS}
+            FROM memberships
+            JOIN team_members ON team_members.membership_id = memberships.id
+            JOIN teams ON teams.id = team_members.team_id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        )
+        ELSE (
+            SELECT {_SET_LEVEL_OF_TEAMS}
+            FROM teams
+            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+        )
+    END"""
+
+# $3: the set's id.
+READ_SET = _access(
+    f"""{CALLER_COLUMNS},
+    {SET_COLUMNS},
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    {_STREAM_COLUMNS}""",
+    ("level", _SET_LEVEL, Level.WRITE),
+    """LEFT JOIN variable_sets ON variable_sets.id = $3
+LEFT JOIN organizations ON organizations.id = variable_sets.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = variable_sets.id""",
+    hash="BYTEA",
+    now="BIGINT",
+    set_id="TEXT",
+)
 
 # Organizations
 

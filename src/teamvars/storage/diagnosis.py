@@ -17,9 +17,12 @@ SELECT count(*) OVER (), streams.id, CAST(streams.variables AS BIGINT),
     coalesce(held.variables, 0), coalesce(held.value_bytes, 0)
 FROM streams
 LEFT JOIN (
-    SELECT workspace_id, count(*) AS variables, CAST(sum(value_bytes) AS BIGINT) AS value_bytes
+    SELECT workspace_id AS id, count(*) AS variables,
+        CAST(sum(value_bytes) AS BIGINT) AS value_bytes
     FROM variables GROUP BY workspace_id
-) AS held ON held.workspace_id = streams.id
+    UNION ALL
+    SELECT set_id, count(*), CAST(sum(value_bytes) AS BIGINT) FROM set_variables GROUP BY set_id
+) AS held ON held.id = streams.id
 WHERE streams.variables <> coalesce(held.variables, 0)
     OR streams.value_bytes <> coalesce(held.value_bytes, 0)
 ORDER BY streams.id LIMIT $1
@@ -53,6 +56,7 @@ FULL JOIN (
     UNION ALL SELECT id FROM organizations
     UNION ALL SELECT id FROM teams
     UNION ALL SELECT id FROM workspaces
+    UNION ALL SELECT id FROM variable_sets
     UNION ALL SELECT id FROM runners
 ) AS subjects ON subjects.id = streams.id
 WHERE subjects.id IS NULL OR streams.id IS NULL

@@ -5,6 +5,7 @@ An organization without the key that it seals with has one here that opens nowhe
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 from teamvars.domain.access import WrappedKey
 from teamvars.kernel import Discreet
@@ -25,26 +26,42 @@ WHERE organizations.id > $1 ORDER BY organizations.id LIMIT 1
 _PAGE_ROWS = 50
 """Of values that may each be as large as a value can be."""
 
-_SEALED = """
-SELECT variables.id, variables.workspace_id, variables.sensitive, variables.sealed_value,
-    organizations.name, workspaces.name, variables.key, variables.category,
+
+def _sealed_values(table: str, owner: str, owners: str) -> str:
+    """The sealed values of a table, whose rows have an owner in a table of their own."""
+    return f"""
+SELECT {table}.id, {table}.{owner}, {table}.sensitive, {table}.sealed_value,
+    organizations.name, {owners}.name, {table}.key, {table}.category,
     data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped
 FROM organizations
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-JOIN workspaces ON workspaces.organization_id = organizations.id
-JOIN variables ON variables.workspace_id = workspaces.id
+JOIN {owners} ON {owners}.organization_id = organizations.id
+JOIN {table} ON {table}.{owner} = {owners}.id
 """
-_ONE_OF_EACH = f"""{_SEALED}
+
+
+_OF_WORKSPACES = _sealed_values("variables", "workspace_id", "workspaces")
+_OF_SETS = _sealed_values("set_variables", "set_id", "variable_sets")
+_ONE_OF_EACH = (
+    f"""{_OF_WORKSPACES}
 WHERE variables.id = (
     SELECT id FROM variables AS its
     WHERE its.organization_id = organizations.id AND its.key >= '' LIMIT 1
 )
-ORDER BY organizations.id
-"""
-_PAGE_OF_VALUES = f"""{_SEALED}
-WHERE variables.id > $1 ORDER BY variables.id LIMIT $2
-"""
+""",
+    f"""{_OF_SETS}
+WHERE set_variables.id = (
+    SELECT its.id FROM set_variables AS its
+    JOIN variable_sets AS its_set ON its_set.id = its.set_id
+    WHERE its_set.organization_id = organizations.id LIMIT 1
+)
+""",
+)
+_PAGE_OF_VALUES = tuple(
+    f"{sealed}WHERE {table}.id > $1 ORDER BY {table}.id LIMIT $2\n"
+    for sealed, table in ((_OF_WORKSPACES, "variables"), (_OF_SETS, "set_variables"))
+)
 
 
 async def find_lineage(tx: Transaction) -> str | None:
@@ -108,7 +125,7 @@ class SealedValue(Discreet, frozen=True):
     """A value as it is stored, its variable in words, and the data key it should open with."""
 
     variable_id: str
-    workspace_id: str
+    owner_id: str
     sensitive: bool
     sealed: bytes
     title: str
@@ -116,23 +133,24 @@ class SealedValue(Discreet, frozen=True):
 
 
 async def one_value_of_each_key(tx: Transaction) -> list[SealedValue]:
-    """A value of each data key in use that has any."""
-    return [_sealed(row) for row in await tx.fetch(_ONE_OF_EACH)]
+    """A value of each data key in use that has any, by workspaces and by sets."""
+    return [_sealed(row) for sql in _ONE_OF_EACH for row in await tx.fetch(sql)]
 
 
 async def sealed_page(tx: Transaction, after: str) -> list[SealedValue]:
     """Some values by the ids of their variables; of all those after that id, the first."""
-    return [_sealed(row) for row in await tx.fetch(_PAGE_OF_VALUES, after, _PAGE_ROWS)]
+    rows = [row for sql in _PAGE_OF_VALUES for row in await tx.fetch(sql, after, _PAGE_ROWS)]
+    return [_sealed(row) for row in sorted(rows, key=itemgetter(0))[:_PAGE_ROWS]]
 
 
 def _sealed(row: Row) -> SealedValue:
-    id_, workspace_id, sensitive, sealed, organization, workspace, key, category, *data_key = row
+    id_, owner_id, sensitive, sealed, organization, owner, key, category, *data_key = row
     organization_id, version, master_key_id, wrapped = data_key
     return SealedValue(
         id_,
-        workspace_id,
+        owner_id,
         bool(sensitive),
         sealed,
-        f"{key} ({category}) of {organization}/{workspace}, {id_}",
+        f"{key} ({category}) of {organization}/{owner}, {id_}",
         WrappedKey(organization_id, version, master_key_id, bytes(wrapped)),
     )

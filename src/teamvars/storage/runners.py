@@ -52,7 +52,22 @@ _READ_DELIVERY = """{encoded runner_deliveries.runner_id}, {encoded runner_deliv
     {encoded runner_deliveries.versions}, {encoded runner_deliveries.run_link}"""
 _OF_DELIVERY = len(_DELIVERY.split(", "))
 
-_OF_CALLER = {"hash": "BYTEA", "now": "BIGINT", "workspace_id": "TEXT"}
+_OF_CALLER = {"hash": "BYTEA", "now": "BIGINT", "workspace_id": "TEXT", "places": "TEXT"}
+# How many streams there are of a workspace and of the sets that reach it; NULL where one is at none
+# of the places that are asked for.
+_REACHING_THERE = """(
+        SELECT CASE WHEN count(*) = sum(
+            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN {each $4}
+                THEN 1 ELSE 0 END
+        ) THEN count(*) END
+        FROM (
+            SELECT workspaces.id AS id
+            UNION
+            SELECT set_targets.set_id FROM set_targets
+            WHERE set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+        ) AS reaching
+        JOIN streams AS its ON its.id = reaching.id
+    )"""
 
 
 # A token is found by its hash. A workspace may have thousands of them, and while PostgreSQL has no
@@ -63,12 +78,11 @@ SELECT {_READ_TOKEN}, {_COLUMNS},
     workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
-    CAST(its.head AS {{bytes}}) AS workspace_head, {PLACE}{is_held}
+    {_REACHING_THERE} AS reaching, {PLACE}{is_held}
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
-JOIN streams AS its ON its.id = workspaces.id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version{lock}
@@ -155,10 +169,10 @@ def reached(rows: Sequence[Row]) -> tuple[Workspace, Sequence[Runner], bool] | N
 
 def handed(
     rows: Sequence[Row],
-) -> tuple[JobToken, Runner, Workspace, WrappedKey, bytes, Stream] | None:
+) -> tuple[JobToken, Runner, Workspace, WrappedKey, int | None, Stream] | None:
     """Of a row of `HANDED`: what the token with that hash is for, unless it has expired or is for
-    another workspace; the data key of the values, and the head at which they are; and the runner's
-    stream.
+    another workspace; the data key of the values; how many streams reach the workspace, if they are
+    where they should be; and the runner's stream.
     """
     if not rows:
         return None
@@ -166,10 +180,10 @@ def handed(
     token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-13])
     if token is None:
         return None
-    id_, name, owner_id, owner, *key, head = row[-13:-5]
+    id_, name, owner_id, owner, *key, reaching = row[-13:-5]
     stream = to_stream((runner.id, owner_id, *row[-5:]))
     workspace = Workspace(id_, name, owner_id, owner)
-    return token, runner, workspace, WrappedKey(owner_id, *key), head, stream
+    return token, runner, workspace, WrappedKey(owner_id, *key), reaching, stream
 
 
 def issuing(token: JobToken) -> Statement:
@@ -229,13 +243,13 @@ def _words(word: str | None) -> object:
     return None if word is None else each({word, fold(word)})
 
 
-async def sensitive_in(tx: Transaction, workspace_ids: Iterable[str]) -> list[HandedVariable]:
-    """The sensitive variables of these workspaces, by key and category."""
-    rows = await tx.fetch(
-        "SELECT workspace_id, id, key, category, version_id FROM variables "
-        "WHERE sensitive = 1 AND workspace_id IN {each $1} ORDER BY workspace_id, key, category",
-        each(workspace_ids),
+async def sensitive_among(tx: Transaction, variable_ids: Iterable[str]) -> list[HandedVariable]:
+    """Those of these variables, of workspaces or sets, that are sensitive, by key and category."""
+    of_table = (
+        "SELECT id, key, category, version_id FROM {} WHERE sensitive = 1 AND id IN {{each $1}}"
     )
+    both = " UNION ALL ".join(map(of_table.format, ("variables", "set_variables")))
+    rows = await tx.fetch(f"{both} ORDER BY key, category", each(variable_ids))
     return [msgspec.convert(tuple(row), HandedVariable) for row in rows]
 
 

@@ -26,13 +26,14 @@ PLACE = """CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS {b
 # Whose a stream is follows from its subject; the system has no row of its own.
 _WITH_PLACE = f"""
     coalesce(workspaces.organization_id, teams.organization_id, organizations.id,
-        runners.organization_id, '{NO_ORGANIZATION}'),
+        runners.organization_id, variable_sets.organization_id, '{NO_ORGANIZATION}'),
     {PLACE}
 FROM streams
 LEFT JOIN workspaces ON workspaces.id = streams.id
 LEFT JOIN teams ON teams.id = streams.id
 LEFT JOIN organizations ON organizations.id = streams.id
-LEFT JOIN runners ON runners.id = streams.id"""
+LEFT JOIN runners ON runners.id = streams.id
+LEFT JOIN variable_sets ON variable_sets.id = streams.id"""
 _STREAM = f"streams.id, {_WITH_PLACE}"
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
@@ -64,7 +65,8 @@ _ABOUT_KEY = """subject_type = 'vars' AND (
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
-        'runner.create', 'runner.update', 'invitation.create', 'invitation.resend'))"""
+        'varset.create', 'varset.rename', 'runner.create', 'runner.update',
+        'invitation.create', 'invitation.resend'))"""
 # That of the index `audit_entries_standing`, word for word.
 _IS_STANDING = """(action = 'member.add' OR action = 'member.remove'
     OR action = 'membership.create' OR action = 'membership.update'

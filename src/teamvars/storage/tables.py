@@ -20,6 +20,7 @@ from teamvars.domain.teams import Right, Team
 from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
+from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord
 from teamvars.storage.client_settings import to_column
 from teamvars.storage.database import Statement, each
@@ -143,6 +144,15 @@ TABLES: Mapping[type[Record], Table] = {
         is_dated=True,
         is_long=True,
     ),
+    VariableSet: Table(
+        "variable_sets",
+        _columns(
+            "id organization_id name name_folded description scope created_at",
+            priority=lambda one: int(one.is_priority),
+        ),
+        is_long=True,
+    ),
+    Target: Table("set_targets", _columns("id set_id target_id workspace_id")),
     TagRow: Table("workspace_tags", _columns("id workspace_id tag_id key key_folded value")),
     Runner: Table(
         "runners",

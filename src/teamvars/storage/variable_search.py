@@ -244,7 +244,7 @@ def _found(row: Row, granted: SearchAccess) -> FoundVariable:
     workspace = Workspace(workspace_id, name, granted.organization_id, granted.organization_name)
     variable = Variable(
         id=id_,
-        workspace_id=workspace_id,
+        owner_id=workspace_id,
         key=key,
         value=None,
         description=description,

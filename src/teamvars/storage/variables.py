@@ -1,4 +1,6 @@
-"""Variables as rows. Values are stored sealed; a list does not even fetch sensitive ones."""
+"""Variables of workspaces and sets as rows. Values are stored sealed; a list does not even fetch
+sensitive ones.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -7,134 +9,7 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
-
-_PAGE_ROWS = 200
-
-# In the order of `_listed` and `_stored`.
-_COLUMNS = "key, description, category, hcl, sensitive, version_id, created_at"
-
-# $1: the id of the variable, $2: that of its workspace.
-GET = Lookup(
-    single=f"""
-SELECT id, workspace_id,
-    {_COLUMNS},
-    value_bytes, sealed_value
-FROM variables
-WHERE id = $1 AND workspace_id = $2
-""",
-    batched=f"""
-SELECT lookup.number, variables.id, variables.workspace_id,
-    {_COLUMNS},
-    value_bytes, sealed_value
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
-    WITH ORDINALITY AS lookup (id, workspace_id, number)
-JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id
-""",
-)
-
-# A row without a variable says that the stream is at that head and the workspace empty.
-_LIST = Lookup(
-    single=f"""
-SELECT variables.id,
-    {_COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END
-FROM streams
-LEFT JOIN variables ON variables.workspace_id = streams.id
-WHERE streams.id = $1 AND CAST(streams.head AS {{bytes}}) = $2
-ORDER BY key, category
-""",
-    batched=f"""
-SELECT lookup.number, variables.id,
-    {_COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {{bytes}}[]))
-    WITH ORDINALITY AS lookup (id, head, number)
-JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
-LEFT JOIN variables ON variables.workspace_id = streams.id
-ORDER BY number, key, category
-""",
-)
-
-# Needs what `_LIST` needs, in one step: the maximum of a column reads all of it.
-_PREFETCH = """
-SELECT max(description), max(CASE WHEN sensitive = 0 THEN sealed_value END)
-FROM variables
-WHERE workspace_id = $1
-"""
-
-# LEFT JOIN, so that a workspace that is missing is a reference to nothing, and no row left out.
-_INSERT = """
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11
-FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
-LEFT JOIN workspaces ON workspaces.id = its.workspace_id
-"""
-
-# In the order of `_updated`.
-_CHANGED = "description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6"
-
-_UPDATE = f"""
-UPDATE variables
-SET {_CHANGED},
-    sealed_value = $7
-WHERE id = $1
-"""
-
-# SQLite rewrites an index whenever a column of it is set, be it to the same value.
-_UPDATE_WITH_KEY = f"""
-UPDATE variables
-SET {_CHANGED},
-    sealed_value = $7, key = $8, category = $9
-WHERE id = $1
-"""
-
-_DELETE = "DELETE FROM variables WHERE id = $1"
-
-# A page of `_stored` rows whose values are not fetched.
-_PAGE = f"""
-SELECT id, workspace_id,
-    {_COLUMNS},
-    value_bytes, NULL
-FROM variables
-WHERE workspace_id = $1 AND (key, category) > ($3, $4)
-    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {{bytes}}) = $2)
-ORDER BY key, category
-LIMIT {_PAGE_ROWS}
-"""
-
-_SEALED = """
-SELECT id, sealed_value
-FROM variables
-WHERE workspace_id = $1 AND id IN {each $3}
-    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {bytes}) = $2)
-"""
-
-# One statement, so that the head is that of the values.
-_ALL_SEALED = f"""
-SELECT streams.head, variables.id, workspace_id,
-    {_COLUMNS},
-    variables.value_bytes, sealed_value
-FROM streams
-LEFT JOIN variables ON workspace_id = streams.id
-WHERE streams.id = $1
-ORDER BY key, category
-"""
-
-# The same for whoever has the token of a job, $2 its hash, at the time $3.
-_SEALED_FOR_JOB = _ALL_SEALED.replace(
-    "WHERE streams.id = $1",
-    """WHERE streams.id = $1 AND streams.id = (
-    SELECT workspace_id FROM runner_tokens WHERE hash = $2 AND expires_at > $3
-)""",
-)
-
-_UPDATE_UNLESS_KEPT = f"""
-UPDATE variables
-SET {_CHANGED},
-    sealed_value = COALESCE(CAST($7 AS {{bytes}}), sealed_value)
-WHERE id = $1
-"""
+from teamvars.storage.variable_statements import of_owner
 
 # Of an older release, which knows no place among the organization's variables.
 _PLACE_SOME = """
@@ -152,40 +27,47 @@ OpenValue = Callable[[bytes, str], str]
 
 
 async def find_all(
-    tx: Transaction, workspace_id: str, head: bytes, open_value: OpenValue, *, few: bool
+    tx: Transaction, owner_id: str, head: bytes, open_value: OpenValue, *, few: bool
 ) -> Iterator[Variable] | None:
-    """A workspace's variables by key (code points), then category, as they are at that head.
+    """An owner's variables by key (code points), then category, as they are at that head.
 
     Their values, but for sensitive ones, are opened one by one as they are asked for. None when
-    the head is another by now, or the workspace deleted. `few`: they are so few and small that
-    lists that are asked for at the same time may come with one statement.
+    the head is another by now, or the owner deleted. `few`: they are so few and small that lists
+    that are asked for at the same time may come with one statement.
     """
-    await tx.prefetch(_PREFETCH, workspace_id)
+    ask = of_owner(owner_id)
+    await tx.prefetch(ask.prefetch, owner_id)
     if few:
-        rows = await tx.look_up_all(_LIST, workspace_id, head)
+        rows = await tx.look_up_all(ask.list_, owner_id, head)
     else:
-        rows = await tx.fetch(_LIST.single, workspace_id, head)
-    return _listed(rows, workspace_id, open_value) if rows else None
+        rows = await tx.fetch(ask.list_.single, owner_id, head)
+    return _listed(rows, owner_id, open_value) if rows else None
 
 
-async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
-    """One variable of a workspace, with its sealed value. Refuses: not found."""
-    return stored(await tx.look_up(GET, variable_id, workspace_id))
+async def get(tx: Transaction, owner_id: str, variable_id: str) -> StoredVariable:
+    """One variable of an owner, with its sealed value. Refuses: not found."""
+    lookup, args = getting(owner_id, variable_id)
+    return stored(await tx.look_up(lookup, *args))
+
+
+def getting(owner_id: str, variable_id: str) -> tuple[Lookup, tuple[object, ...]]:
+    """What finds one variable of an owner, and its parameters."""
+    return of_owner(owner_id).get, (variable_id, owner_id)
 
 
 def stored(row: Row | None) -> StoredVariable:
-    """The variable of a row of `GET`. Refuses: not found."""
+    """The variable of a row of `Statements.get`. Refuses: not found."""
     if row is None:
         raise not_found()
-    return _stored(row)
+    return to_stored(row)
 
 
 def inserting(stored: StoredVariable) -> Statement:
-    """The statement that adds a variable to a locked workspace. Raises Taken: its key is."""
+    """The statement that adds a variable to a locked owner. Raises Taken: its key is."""
     variable = stored.variable
     args = (
         variable.id,
-        variable.workspace_id,
+        variable.owner_id,
         variable.key,
         variable.description,
         variable.category,
@@ -196,77 +78,59 @@ def inserting(stored: StoredVariable) -> Statement:
         stored.value_bytes,
         stored.sealed,
     )
-    return Statement(_INSERT, args)
+    return Statement(of_owner(variable.owner_id).insert, args)
 
 
 def updating(before: Variable, stored: StoredVariable) -> Statement:
     """The statement that updates a variable. Raises Taken: the key that it is to have is."""
     variable, args = stored.variable, _updated(stored)
+    write = of_owner(variable.owner_id)
     if (variable.key, variable.category) == (before.key, before.category):
-        return Statement(_UPDATE, args)
-    return Statement(_UPDATE_WITH_KEY, (*args, variable.key, variable.category))
+        return Statement(write.update, args)
+    return Statement(write.update_with_key, (*args, variable.key, variable.category))
 
 
-def deleting(variable_id: str) -> Statement:
+def deleting(owner_id: str, variable_id: str) -> Statement:
     """The statement that deletes a variable."""
-    return Statement(_DELETE, (variable_id,))
+    return Statement(of_owner(owner_id).delete, (variable_id,))
 
 
 async def pages(
-    tx: Transaction, workspace_id: str, head: bytes
+    tx: Transaction, owner_id: str, head: bytes
 ) -> AsyncIterator[Sequence[StoredVariable]]:
-    """All variables of a workspace by key, then category, without their values, a page at a time.
+    """All variables of an owner by key, then category, without their values, a page at a time.
 
     As they are at that head: once it is another, there are no further pages.
     """
-    after = "", ""
-    while rows := await tx.fetch(_PAGE, workspace_id, head, *after):
-        yield [_stored(row) for row in rows]
-        if len(rows) < _PAGE_ROWS:
+    ask, after = of_owner(owner_id), ("", "")
+    while rows := await tx.fetch(ask.page, owner_id, head, *after):
+        yield [to_stored(row) for row in rows]
+        if len(rows) < ask.page_rows:
             return
         after = rows[-1][2], rows[-1][4]
 
 
-async def sealed_of_workspace(
-    tx: Transaction, workspace_id: str
-) -> tuple[bytes, list[StoredVariable]]:
-    """All variables of a workspace by key, then category, with their sealed values, sensitive ones
-    too; and the head of the workspace's stream when they were so.
-    """
-    return _all(await tx.fetch(_ALL_SEALED, workspace_id))
-
-
-async def sealed_for_job(
-    tx: Transaction, workspace_id: str, token_hash: bytes, now: int
-) -> tuple[bytes, list[StoredVariable]] | None:
-    """As `sealed_of_workspace`, if a token of a job with that hash is for the workspace, and has
-    not expired. Whether it is good is not asked: nothing is opened here.
-    """
-    rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now)
-    return _all(rows) if rows else None
-
-
 async def sealed_values(
-    tx: Transaction, workspace_id: str, head: bytes, variable_ids: Sequence[str]
+    tx: Transaction, owner_id: str, head: bytes, variable_ids: Sequence[str]
 ) -> dict[str, bytes]:
-    """The sealed values of some variables of a workspace by id, as they are at that head.
+    """The sealed values of some variables of an owner by id, as they are at that head.
 
     None of them once it is another.
     """
-    rows = await tx.fetch(_SEALED, workspace_id, head, json.dumps(variable_ids))
+    rows = await tx.fetch(of_owner(owner_id).sealed, owner_id, head, json.dumps(variable_ids))
     return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
 def putting(verb: str, stored: StoredVariable) -> Statement:
-    """The statement that creates, updates or deletes a variable of a locked workspace.
+    """The statement that creates, updates or deletes a variable of a locked owner.
 
     An updated one keeps its key and category, and its value where `sealed` is None.
     """
     if verb == "delete":
-        return deleting(stored.variable.id)
+        return deleting(stored.variable.owner_id, stored.variable.id)
     if verb == "create":
         return inserting(stored)
-    return Statement(_UPDATE_UNLESS_KEPT, _updated(stored))
+    return Statement(of_owner(stored.variable.owner_id).update_unless_kept, _updated(stored))
 
 
 async def place_some(tx: Transaction) -> int:
@@ -275,7 +139,7 @@ async def place_some(tx: Transaction) -> int:
 
 
 def _updated(stored: StoredVariable) -> tuple[object, ...]:
-    """The parameters of `_UPDATE`."""
+    """The parameters of `Statements.update`."""
     variable = stored.variable
     return (
         variable.id,
@@ -288,13 +152,13 @@ def _updated(stored: StoredVariable) -> tuple[object, ...]:
     )
 
 
-def _listed(rows: Sequence[Row], workspace_id: str, open_value: OpenValue) -> Iterator[Variable]:
+def _listed(rows: Sequence[Row], owner_id: str, open_value: OpenValue) -> Iterator[Variable]:
     """In one pass, by position and without a `StoredVariable`: lists are rendered all day."""
     for id_, key, description, category, hcl, sensitive, version_id, created_at, sealed in rows:
         if id_ is not None:
             yield Variable(
                 id_,
-                workspace_id,
+                owner_id,
                 key,
                 None if sensitive else open_value(sealed, id_),
                 description,
@@ -306,14 +170,11 @@ def _listed(rows: Sequence[Row], workspace_id: str, open_value: OpenValue) -> It
             )
 
 
-def _all(rows: Sequence[Row]) -> tuple[bytes, list[StoredVariable]]:
-    return rows[0][0], [_stored(row[1:]) for row in rows if row[1] is not None]
-
-
-def _stored(row: Row) -> StoredVariable:
+def to_stored(row: Row) -> StoredVariable:
+    """The variable of a row: ids of its own and of its owner, `COLUMNS`, size and sealed value."""
     (
         id_,
-        workspace_id,
+        owner_id,
         key,
         description,
         category,
@@ -326,7 +187,7 @@ def _stored(row: Row) -> StoredVariable:
     ) = row
     variable = Variable(
         id=id_,
-        workspace_id=workspace_id,
+        owner_id=owner_id,
         key=key,
         value=None,
         description=description,

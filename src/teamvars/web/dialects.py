@@ -10,7 +10,7 @@ from teamvars.kernel.variables import Category
 
 _WITH_CATEGORY = (
     *("NewVariableAttributes", "VariableChanges", "VariableAttributes", "FoundAttributes"),
-    *("ItemAttributes", "VariableName", "VariableResult", "FileItem"),
+    *("ItemAttributes", "VariableName", "VariableResult", "FileItem", "EffectiveAttributes"),
 )
 
 
@@ -61,8 +61,8 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
             named["description"] = "The id or the username of a user."
 
 
-# Of workspaces and organizations, as the clients' own libraries list them: most are of runs, states
-# and projects, of which there are none here.
+# Of workspaces, organizations and sets, as the clients' own libraries list them: most are of runs,
+# states and projects, of which there are none here.
 _SENT_BY_CLIENTS = frozenset(
     {
         "current_configuration_version",
@@ -79,8 +79,12 @@ _SENT_BY_CLIENTS = frozenset(
         "organization",
         "outputs",
         "project",
+        "projects",
         "readme",
+        "stacks",
         "subscription",
+        "vars",
+        "workspaces",
     }
 )
 

@@ -7,6 +7,8 @@ IDS = {
     "workspace": "network",
     "workspace_id": "ws-7Yx2mQd4KpRt9VbN",
     "source_id": "ws-2QpLd8TnGj5BrXcE",
+    "varset_id": "varset-5KdTm9XwRb2VqZeP",
+    "set_variable_id": "var-6VyKc3bRmDq8XwFt",
     "variable_id": "var-3HfWc8sLzGq5TnEj",
     "team_id": "team-6BkRv1MxYt4DpZaS",
     "user_id": "user-9CgUe2JwNh7QsXfK",
@@ -21,6 +23,7 @@ IDS = {
 NEW_NAME = "a-new-name"
 TAGS = {
     "Variables": "What the workspaces of an organization have: variables, read and changed.",
+    "Variable sets": "Variables that several workspaces share.",
     "Members": "Who is in a team.",
     "Memberships": "Who is in an organization, and who is invited.",
     "Workspaces": "What variables belong to, with the settings that clients keep there.",

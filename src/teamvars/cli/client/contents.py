@@ -112,15 +112,19 @@ def all_contents(api: Api) -> list[Contents]:
     return [contents_of(api, workspace) for workspace in workspaces_for(api)]
 
 
-def contents_of(api: Api, workspace: Workspace | None = None) -> Contents:
-    """What the workspace holds; the one that the command is for, unless another is given."""
+def contents_of(
+    api: Api, workspace: Workspace | None = None, *, effective: bool = False
+) -> Contents:
+    """What the workspace holds, or what it gets, from variable sets as well; the one that the
+    command is for, unless another is given.
+    """
     where = workspace or workspace_of(api.workspace())
-    answer = api.get(at("workspaces", where.id, "vars"))
+    answer = api.get(at("workspaces", where.id, "all-vars" if effective else "vars"))
     resources = [(one["id"], one["attributes"]) for one in answer.document["data"]]
     variables = [
         Variable(
             id=id_,
-            workspace_id=where.id,
+            owner_id=where.id,
             key=attributes["key"],
             value=attributes["value"],
             description=attributes["description"] or "",
@@ -136,6 +140,13 @@ def contents_of(api: Api, workspace: Workspace | None = None) -> Contents:
     speaks_terraform = any("created-at" in attributes for _, attributes in resources)
     tool = TERRAFORM if speaks_terraform else Category.TOOL.value
     return Contents(*where, variables, answer.headers.get("etag"), tool)
+
+
+def gotten(api: Api, workspace: Workspace) -> list[Resource]:
+    """What a workspace gets, each with where it is from and what it overrides."""
+    path = at("workspaces", workspace.id, "effective-vars")
+    data = api.get(path).document["data"]
+    return [{"workspace": workspace.name, "id": one["id"], **one["attributes"]} for one in data]
 
 
 def workspace_of(resource: Resource) -> Workspace:

@@ -106,6 +106,7 @@ def _format(path: str) -> Format:
     "Whether the reader of a dotenv file replaces what follows a '$'.",
     default=True,
 )
+@flag("--effective", "All that a run gets, from variable sets as well.")
 @connected("organization", "workspace")
 def export(
     api: Api,
@@ -114,6 +115,7 @@ def export(
     allow_missing: bool,
     skip_invalid_keys: bool,
     interpolate: bool,
+    effective: bool,
 ) -> None:
     """Print variables as a file.
 
@@ -122,7 +124,7 @@ def export(
 
     Example: teamvars vars export --format shell --allow-missing
     """
-    found = contents_of(api)
+    found = contents_of(api, effective=effective)
     of = category_of(category) or form.category
     chosen = [one for one in found.variables if one.category is of]
     if others := len(found.variables) - len(chosen):

@@ -149,7 +149,7 @@ def _found(where: Where, only: Sequence[str]) -> Found:
     here = None if target is None else place(Here(os.environ, target.address, target.travel))
     if target is None or here is None or not _is_pinned(target):
         api = connect(where)
-        contents = contents_of(api)
+        contents = contents_of(api, effective=True)
         note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
         workspace = Workspace(contents.id, contents.name)
         return Found(api.target.address, workspace, contents.variables, None)

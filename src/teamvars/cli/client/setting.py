@@ -234,7 +234,7 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
                 return
             confirm("Edit it again, and overwrite what is there now?", yes=False)
             # With the version it has now: the person has seen that there may be another.
-            path = at("workspaces", variable.workspace_id, "vars", variable.id)
+            path = at("workspaces", variable.owner_id, "vars", variable.id)
             now = api.get(path).document["data"]["attributes"]
             variable = replace(variable, sensitive=now["sensitive"], version_id=now["version-id"])
     note(f"{key}: nothing was changed.")

@@ -16,8 +16,10 @@ from teamvars.cli.client.contents import (
     all_contents,
     category_of,
     contents_of,
+    gotten,
     is_for_several,
     shown_in,
+    workspace_of,
     workspaces_for,
 )
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
@@ -35,15 +37,19 @@ _PAGE = "100"
 
 @command
 @category_option
+@flag("--effective", "All that a run gets, and what it overrides.")
 @json_option
 @connected("organization", "workspace")
-def list_(api: Api, category: str | None) -> None:
+def list_(api: Api, category: str | None, effective: bool) -> None:
     """List the variables of a workspace.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
 
     Example: teamvars vars list --workspace network
     """
+    if effective:
+        _list_effective(api, category_of(category))
+        return
     founds, wanted = all_contents(api), category_of(category)
     pairs = [
         (found, one)
@@ -55,6 +61,65 @@ def list_(api: Api, category: str | None) -> None:
     said = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
     rows = shown_in(api, starmap(_row, pairs))
     show([*starmap(_attributes, pairs)], rows, said=None if pairs else said)
+
+
+def _list_effective(api: Api, category: Category | None) -> None:
+    """Lists what workspaces get: below each variable that counts, those that do not."""
+    found = [one for each in workspaces_for(api) for one in gotten(api, each)]
+    wanted = [one for one in found if category in (None, category_of(one["category"]))]
+    rows = shown_in(api, (row for one in wanted for row in _effective_rows(one)))
+    show(wanted, rows, said=None if wanted else "No variable reaches it.")
+
+
+def _effective_rows(one: Resource) -> Iterator[Row]:
+    """The workspace first."""
+    key = escaped(one["key"])
+    yield (
+        one["workspace"],
+        key,
+        one["category"],
+        in_full(one["value"]),
+        f"from {_source(one)}",
+    )
+    for other in one["overrides"]:
+        told = f"not {in_full(other['value'])}", f"from {_source(other)}"
+        yield (one["workspace"], f"  {key}", one["category"], *told)
+
+
+def _source(one: Resource) -> str:
+    """The workspace or the set that a variable is from, and at which level."""
+    source = one["source"]
+    kind = "workspace" if source["type"] == "workspaces" else "variable set"
+    return f"{kind} {escaped(source['name'])} ({one['level']})"
+
+
+@command
+@key_argument
+@category_option
+@json_option
+@connected("organization", "workspace")
+def why(api: Api, key: str, category: str | None) -> None:
+    """Show where a value is from, and what it overrides.
+
+    Example: teamvars vars why LOG_LEVEL
+    """
+    wanted, workspace = category_of(category), workspace_of(api.workspace())
+    found = [
+        one
+        for one in gotten(api, workspace)
+        if one["key"] == key and wanted in (None, category_of(one["category"]))
+    ]
+    if not found:
+        raise Failure(f"No variable {key} reaches {workspace.name}.", NOT_FOUND)
+    show(found, (row for one in found for row in _reasons(one)))
+
+
+def _reasons(one: Resource) -> Iterator[Row]:
+    yield (one["category"], in_full(one["value"]), f"from {_source(one)}")
+    for other in one["overrides"]:
+        higher = f"{one['level']} comes before {other['level']}"
+        rule = higher if other["rule"] == "level" else "of two sets alike, the first by name counts"
+        yield ("", f"not {in_full(other['value'])}", f"from {_source(other)}: {rule}")
 
 
 @command

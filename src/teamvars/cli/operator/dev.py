@@ -21,6 +21,7 @@ from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
 from teamvars.cli.options import command, flag, option
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
@@ -241,11 +242,11 @@ async def _fill_workspaces(
     for name, listed in yaml.safe_load(_VARIABLES).items():
         for one in listed:
             draft = VariableDraft(**{**one, "category": Category(one["category"])})
-            made = await variables.create(callers["alice"], workspaces[name], draft)
+            made = await variables.create(callers["alice"], ToWorkspace(workspaces[name]), draft)
             ids[name, draft.key] = made.variable.id
     for who, name, draft in _CHANGES:
-        variable_id = ids[name, draft.key]
-        await variables.update(callers[who], workspaces[name], variable_id, draft, ANY_VERSION)
+        place = ToWorkspace(workspaces[name]), ids[name, draft.key]
+        await variables.update(callers[who], *place, draft, ANY_VERSION)
 
 
 def _write_certificates(folder: Path) -> Path:

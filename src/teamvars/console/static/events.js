@@ -10,8 +10,8 @@ const VARIABLE = {
   "variable.copy": "copied to another workspace",
 };
 const VERBS = {
-  accept: "accepted", add: "added", approve: "approved", claim: "claimed", create: "made", delete: "deleted",
-  empty: "emptied",
+  accept: "accepted", add: "added", approve: "approved", attach: "attached to workspaces", claim: "claimed",
+  create: "made", delete: "deleted", detach: "detached from workspaces", empty: "emptied",
   expire: "let expire", fail: "could not send", lock: "locked", put: "set", remove: "removed",
   rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
 };
@@ -31,7 +31,7 @@ const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": "
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
   organization: "the organization", runner: "the runner", team: "the team", token: "a token", trail: "the trail as it was found",
-  workspace: "the workspace",
+  varset: "the variable set", workspace: "the workspace",
 };
 
 /**

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.variables import Variable
+from teamvars.domain.variable_sets import VariableSet
+from teamvars.domain.variables import Owner, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
@@ -31,16 +32,17 @@ class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
 
 
 class Configurable(msgspec.Struct):
-    """The workspace that owns a variable."""
+    """The workspace or the variable set that has a variable."""
 
     data: Identifier
     links: RelatedLink
 
 
 class VariableRelationships(msgspec.Struct):
-    """A variable's one relationship."""
+    """What has a variable; of one in a variable set that is said twice."""
 
     configurable: Configurable
+    varset: Configurable | msgspec.UnsetType = msgspec.UNSET
 
 
 class VariableResource(msgspec.Struct, gc=False):
@@ -60,21 +62,46 @@ class VariableDocument(msgspec.Struct):
 
 
 class VariableListDocument(msgspec.Struct):
-    """All variables of a workspace."""
+    """All variables of a workspace or a variable set."""
 
     data: list[VariableResource]
 
 
-def variables(
-    variables: Sequence[Variable], workspace: Workspace, dialect: Dialect
-) -> list[VariableResource]:
-    """The resources of some of a workspace's variables."""
-    owner = Identifier(workspace.id, "workspaces")
+class Place(msgspec.Struct, frozen=True):
+    """Where the variables of an owner are: what they are related to, and the path before their
+    ids.
+    """
+
+    relationships: VariableRelationships
+    path: str
+
+
+def place_of(owner: Owner) -> Place:
+    """That of a workspace or a set."""
+    return set_place(owner.id) if isinstance(owner, VariableSet) else workspace_place(owner)
+
+
+def workspace_place(workspace: Workspace) -> Place:
+    """That of a workspace."""
     organization = f"/api/v2/organizations/{workspace.organization_name}"
     related = RelatedLink(f"{organization}/workspaces/{workspace.name}")
-    configurable = VariableRelationships(Configurable(owner, related))
+    owner = Configurable(Identifier(workspace.id, "workspaces"), related)
+    return Place(VariableRelationships(owner), f"/api/v2/workspaces/{workspace.id}/vars/")
+
+
+def set_place(set_id: str) -> Place:
+    """That of a set with that id."""
+    path = f"/api/v2/varsets/{set_id}"
+    owner = Configurable(Identifier(set_id, "varsets"), RelatedLink(path))
+    return Place(VariableRelationships(owner, owner), f"{path}/relationships/vars/")
+
+
+def variables(
+    variables: Sequence[Variable], place: Place, dialect: Dialect
+) -> list[VariableResource]:
+    """The resources of some variables of one owner."""
     categories, has_created_at = dialect.categories, dialect.has_created_at
-    path = f"/api/v2/workspaces/{workspace.id}/vars/"
+    related, path = place.relationships, place.path
     return [
         VariableResource(
             id=one.id,
@@ -89,16 +116,16 @@ def variables(
                 one.version_id,
                 timestamp(one.created_at, one.id) if has_created_at else msgspec.UNSET,
             ),
-            relationships=configurable,
+            relationships=related,
             links=SelfLink(path + one.id),
         )
         for one in variables
     ]
 
 
-def entity_tag(version: str, workspace: Workspace, dialect: Dialect) -> str:
+def entity_tag(version: str, owner: Owner, dialect: Dialect) -> str:
     """The version, a dot, and a short hash of whatever else the document shows (contract §4)."""
-    shown = f"{workspace.organization_name}/{workspace.name}/{dialect.name}"
+    shown = f"{owner.organization_name}/{owner.name}/{dialect.name}"
     return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
 
 

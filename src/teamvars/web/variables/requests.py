@@ -71,17 +71,18 @@ class VariableChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sensitive: Annotated[bool, SENSITIVE] | UnsetType = UNSET
 
 
-class WorkspaceLinkage(msgspec.Struct):
-    """A relationship to the workspace of the path."""
+class OwnerLinkage(msgspec.Struct):
+    """A relationship to the workspace or the variable set of the path."""
 
     data: Identifier
 
 
 class NewVariableRelationships(msgspec.Struct):
-    """Either must be the workspace of the path."""
+    """Each must be what the path names; a `workspace` is in no set, and a `varset` in none."""
 
-    configurable: WorkspaceLinkage | UnsetType = UNSET
-    workspace: WorkspaceLinkage | UnsetType = UNSET
+    configurable: OwnerLinkage | UnsetType = UNSET
+    workspace: OwnerLinkage | UnsetType = UNSET
+    varset: OwnerLinkage | UnsetType = UNSET
 
 
 class NewVariableResource(msgspec.Struct):
@@ -141,6 +142,8 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 _PLAIN = msgspec.json.Decoder(_Plain)
 _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
 NAMES_A_VARIABLE = frozenset({"key", "category"})
+_OWNERS = {"workspaces": ("workspace", "workspace"), "varsets": ("varset", "variable set")}
+"""By type, what an owner is called as a relationship, and in words."""
 _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
 
 
@@ -158,15 +161,15 @@ def new_body(dialect: Dialect) -> RequestBody:
     return RequestBody(NewVariableDocument, example, plain=plain)
 
 
-def changed_body(dialect: Dialect) -> RequestBody:
-    """A document that updates a variable."""
+def changed_body(dialect: Dialect, parameter: str) -> RequestBody:
+    """A document that updates the variable which that parameter of the path names."""
     changes = {
         "key": "OTHER_KEY",
         "value": "secret",
         "category": dialect.categories[Category.ENV],
         "sensitive": True,
     }
-    example = {"data": {"id": IDS["variable_id"], "type": "vars", "attributes": changes}}
+    example = {"data": {"id": IDS[parameter], "type": "vars", "attributes": changes}}
     return RequestBody(ChangedVariableDocument, example, plain=plain)
 
 
@@ -187,7 +190,7 @@ def plain(body: bytes) -> object | None:
 
 
 def create_draft(
-    document: object, workspace_id: str, dialect: Dialect
+    document: object, owner: Identifier, dialect: Dialect
 ) -> tuple[VariableDraft, WorkspaceFilter | None]:
     """What a create asks for (contract §4), and by which deprecated filter, if there is one."""
     faultless = _faultless(document, UNSET, dialect, dialect.required_to_create)
@@ -195,13 +198,13 @@ def create_draft(
         return faultless, None
     read = _by_hand(document)
     data, attributes = read.new_resource("vars")
-    _require_workspace(read, data, workspace_id)
+    _require_owner(read, data, owner)
     deprecated = _filter(read)
     return _draft(read, attributes, dialect, required=dialect.required_to_create), deprecated
 
 
 def update_draft(
-    document: object, workspace_id: str, variable_id: str, dialect: Dialect
+    document: object, owner: Identifier, variable_id: str, dialect: Dialect
 ) -> VariableDraft:
     """What an update asks for (contract §4)."""
     faultless = _faultless(document, variable_id, dialect, frozenset())
@@ -213,14 +216,14 @@ def update_draft(
     read.require_id(data, variable_id, required="id" in dialect.required_to_update)
     required = "attributes" in dialect.required_to_update
     attributes = read.member(data, "attributes", dict, "/data", required=required)
-    _require_workspace(read, data, workspace_id)
+    _require_owner(read, data, owner)
     return _draft(read, attributes, dialect, required=frozenset())
 
 
 def item_draft(read: ItemReader, workspace_id: str, dialect: Dialect) -> VariableDraft:
     """What an item of an apply asks for: what it does not say stays or takes its default."""
     data, attributes = read.new_resource("vars")
-    _require_workspace(read, data, workspace_id)
+    _require_owner(read, data, Identifier(workspace_id, "workspaces"))
     return _draft(read, attributes, dialect, required=NAMES_A_VARIABLE)
 
 
@@ -260,19 +263,20 @@ def _by_hand(document: object) -> Reader:
     return Reader(msgspec.to_builtins(document) if isinstance(document, _Plain) else document)
 
 
-def _require_workspace(read: Reader, data: Mapping[str, Any] | None, workspace_id: str) -> None:
-    """A relationship to a workspace, when there is one, must be to the path's."""
+def _require_owner(read: Reader, data: Mapping[str, Any] | None, owner: Identifier) -> None:
+    """A relationship to what has the variable, when there is one, must be to the path's."""
     relationships = read.member(data, "relationships", dict, "/data", required=False)
     if relationships is None:
         return
-    for name in ("configurable", "workspace"):
+    name_of_owner, noun = _OWNERS[owner.type]
+    for name in ("configurable", name_of_owner):
         at = f"/data/relationships/{name}"
         relation = read.member(relationships, name, dict, "/data/relationships", required=False)
         linkage = read.member(relation, "data", dict, at, required=False)
-        for member, wanted in (("type", "workspaces"), ("id", workspace_id)):
+        for member, wanted in (("type", owner.type), ("id", owner.id)):
             given = read.member(linkage, member, str, f"{at}/data")
             if given is not None and given != wanted:
-                detail = "The variable belongs to the workspace of the path."
+                detail = f"The variable belongs to the {noun} of the path."
                 read.fault(Code.RELATIONSHIP_CONFLICT, detail, f"{at}/data/{member}")
 
 

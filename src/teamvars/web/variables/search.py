@@ -28,7 +28,12 @@ from teamvars.web.http.resource_objects import SelfLink
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import documents
-from teamvars.web.variables.documents import VariableAttributes, VariableRelationships, rendered
+from teamvars.web.variables.documents import (
+    VariableAttributes,
+    VariableRelationships,
+    rendered,
+    workspace_place,
+)
 
 _PATH = "/api/v2/organizations/{organization}/vars"
 _KEY = Parameter(
@@ -153,7 +158,9 @@ class VariableSearchRoutes:
         return None if word is None else self._dialect.words[word]
 
     def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
-        (whole,) = documents.variables([one.variable], one.workspace, self._dialect)
+        (whole,) = documents.variables(
+            [one.variable], workspace_place(one.workspace), self._dialect
+        )
         attributes: dict[str, Any] = {
             name: getattr(whole.attributes, name, one.workspace.name)
             for wire, name in _ATTRIBUTES.items()

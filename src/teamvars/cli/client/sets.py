@@ -1,0 +1,292 @@
+"""`set list`, `show`, `create`, `update`, `attach`, `detach`, `put`, `unset` and `delete`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from teamvars.cli import asking
+from teamvars.cli.client.api import Api, Resource, at, connect, told
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.changes import in_full, number
+from teamvars.cli.client.contents import TERRAFORM, category_of
+from teamvars.cli.client.options import category_option, connected, placed, yes_option
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
+from teamvars.cli.options import argument, command, flag, json_option, option
+from teamvars.cli.output import Row, note, show
+from teamvars.domain.names import escaped, fold
+from teamvars.kernel.variables import Category
+
+_SHOWN = {
+    "name": "name",
+    "id": "id",
+    "global": "global",
+    "priority": "priority",
+    "variables": "var-count",
+    "workspaces": "workspace-count",
+    "description": "description",
+}
+
+set_argument = argument("name", "A set's name or id.", metavar="SET")
+workspaces_argument = argument(
+    "workspaces", "Their names.", nargs=-1, required=True, metavar="WORKSPACE…"
+)
+description_option = option("--description", "What it is for.")
+
+
+global_option = option(
+    "--global/--no-global", "It reaches every workspace.", "is_global", default=None
+)
+priority_option = option(
+    "--priority/--no-priority", "It comes before what workspaces have themselves.", default=None
+)
+
+
+@command
+@json_option
+@connected("organization")
+def list_(api: Api) -> None:
+    """List the variable sets you see.
+
+    Example: teamvars set list
+    """
+    found = [told(one, _SHOWN) for one in _sets(api)]
+    said = "You see no variable sets there."
+    show(found, map(_row, found), said=None if found else said)
+
+
+def _row(one: Resource) -> Row:
+    reach = "global" if one["global"] else number(one["workspaces"], "workspace")
+    kind = "priority" if one["priority"] else ""
+    return escaped(one["name"]), one["id"], reach, number(one["variables"], "variable"), kind
+
+
+@command
+@set_argument
+@json_option
+@connected("organization")
+def show_(api: Api, name: str) -> None:
+    """Show the variables of a set, and what it is attached to.
+
+    Example: teamvars set show 'Cloud account'
+    """
+    found = _set(api, name)
+    variables = _variables(api, found)
+    names = {one["id"]: one["attributes"]["name"] for one in api.workspaces()}
+    ids = [one["id"] for one in found["relationships"]["workspaces"]["data"]]
+    workspaces = sorted(names.get(id_, id_) for id_ in ids)
+    rows: list[Row] = [
+        ("variable", escaped(one["key"]), one["category"], in_full(one["value"]))
+        for one in (each["attributes"] for each in variables)
+    ]
+    rows += [("workspace", name, "", "") for name in workspaces]
+    if found["attributes"]["global"]:
+        rows.append(("workspace", "all (global)", "", ""))
+    attributes = [{"id": one["id"], **one["attributes"]} for one in variables]
+    listed = {**told(found, _SHOWN), "variables": attributes, "workspaces": workspaces}
+    show(listed, rows, said=None if rows else "It has no variables, and is attached to nothing.")
+
+
+@command
+@argument("name", "Its name.", metavar="SET")
+@description_option
+@global_option
+@priority_option
+@json_option
+@connected("organization")
+def create(
+    api: Api, name: str, description: str | None, is_global: bool | None, priority: bool | None
+) -> None:
+    """Make a variable set, without variables.
+
+    Example: teamvars set create 'Cloud account' --description 'for all'
+    """
+    said = _said(name, description or "", is_global=is_global, priority=priority)
+    path = at("organizations", api.target.organization_name, "varsets")
+    made = api.post(path, {"data": {"type": "varsets", "attributes": said}}).document["data"]
+    show(told(made, _SHOWN), [_row(told(made, _SHOWN))])
+
+
+@command
+@set_argument
+@option("--name", "Another name.", "renamed")
+@description_option
+@global_option
+@priority_option
+@json_option
+@connected("organization")
+def update(
+    api: Api,
+    name: str,
+    renamed: str | None,
+    description: str | None,
+    is_global: bool | None,
+    priority: bool | None,
+) -> None:
+    """Change what you name of a set.
+
+    Example: teamvars set update 'Cloud account' --priority
+    """
+    found = _set(api, name)
+    said = _said(renamed, description, is_global=is_global, priority=priority)
+    if not said:
+        raise Misuse("Say what is to change: --name, --description, --global or --priority.")
+    document = {"data": {"type": "varsets", "id": found["id"], "attributes": said}}
+    after = told(api.patch(at("varsets", found["id"]), document).document["data"], _SHOWN)
+    show(after, [_row(after)])
+
+
+@command
+@set_argument
+@workspaces_argument
+@connected("organization")
+def attach(api: Api, name: str, workspaces: Sequence[str]) -> None:
+    """Attach a set to workspaces, all or none.
+
+    Example: teamvars set attach 'Cloud account' network payments
+    """
+    found, linked = _set(api, name), _linked(api, workspaces)
+    api.post(at("varsets", found["id"], "relationships", "workspaces"), linked)
+    note(f"Attached to {number(len(workspaces), 'workspace')}.")
+
+
+@command
+@set_argument
+@workspaces_argument
+@connected("organization")
+def detach(api: Api, name: str, workspaces: Sequence[str]) -> None:
+    """Attach a set to workspaces no longer, all or none.
+
+    Example: teamvars set detach 'Cloud account' payments
+    """
+    found, linked = _set(api, name), _linked(api, workspaces)
+    api.delete(at("varsets", found["id"], "relationships", "workspaces"), linked)
+    note(f"Detached from {number(len(workspaces), 'workspace')}.")
+
+
+@command
+@set_argument
+@argument("word", "What to set, and to what.", metavar="KEY | KEY=VALUE")
+@option("--file", "The value, byte for byte; - is standard input.")
+@category_option
+@flag("--hcl", "The value is code.")
+@flag("--sensitive", "Make it sensitive for ever.")
+@description_option
+@placed("organization")
+def put(where: Where, name: str, word: str, file: str | None, **more: Any) -> None:
+    """Create or update a variable of a set.
+
+    For a KEY alone, type the value, which is not shown, or give it on standard input.
+
+    Example: teamvars set put 'Cloud account' REGION=eu
+    """
+    key, has_value, value = word.partition("=")
+    if has_value and (more["sensitive"] or file is not None):
+        raise Misuse("Give the value in a file or on standard input, not as an argument.")
+    of = category_of(more["category"]) or (Category.TOOL if more["hcl"] else Category.ENV)
+    api = connect(where)
+    found = _set(api, name)
+    variables = _variables(api, found)
+    there = [one for one in variables if _is_called(one, key, of)]
+    if not has_value:
+        value = asking.text_of(file) if file is not None else asking.secret(f"{key}: ")
+    said: dict[str, object] = {"value": value}
+    said |= {flag: True for flag in ("hcl", "sensitive") if more[flag]}
+    if more["description"] is not None:
+        said["description"] = more["description"]
+    path = at("varsets", found["id"], "relationships", "vars")
+    if there:
+        (one,) = there
+        document = {"data": {"type": "vars", "id": one["id"], "attributes": said}}
+        api.patch(f"{path}/{one['id']}", document)
+    else:
+        new = {"key": key, "category": _word(variables, of), "description": "", **said}
+        api.post(path, {"data": {"type": "vars", "attributes": new}})
+    note(f"{escaped(key)}: {'updated' if there else 'created'}.")
+
+
+@command
+@set_argument
+@argument("key", "The variable.", metavar="KEY")
+@category_option
+@yes_option
+@placed("organization")
+def unset(where: Where, name: str, key: str, category: str | None, yes: bool) -> None:
+    """Delete a variable of a set.
+
+    Example: teamvars set unset 'Cloud account' REGION --yes
+    """
+    api, of = connect(where), category_of(category)
+    found = _set(api, name)
+    there = [one for one in _variables(api, found) if _is_called(one, key, of)]
+    if not there:
+        raise Failure(f"{name} has no variable {key}.", NOT_FOUND)
+    if len(there) > 1:
+        raise Misuse(f"{name} has two variables {key}. Give --category.")
+    asking.confirm(f"Delete {key} of {name}?", yes=yes)
+    api.delete(at("varsets", found["id"], "relationships", "vars", there[0]["id"]))
+    note(f"{escaped(key)}: deleted.")
+
+
+@command
+@set_argument
+@yes_option
+@placed("organization")
+def delete(where: Where, name: str, yes: bool) -> None:
+    """Delete a set with its variables.
+
+    Example: teamvars set delete 'Cloud account' --yes
+    """
+    api = connect(where)
+    found = _set(api, name)
+    count = number(found["attributes"]["var-count"], "variable")
+    asking.confirm(f"Delete {name} with {count}?", yes=yes)
+    api.delete(at("varsets", found["id"]))
+    note("Deleted.")
+
+
+def _sets(api: Api) -> list[Resource]:
+    return list(api.pages(at("organizations", api.target.organization_name, "varsets")))
+
+
+def _set(api: Api, word: str) -> Resource:
+    for one in _sets(api):
+        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
+            return one
+    text = f"You see no variable set {word}. Those you see: teamvars set list"
+    raise Failure(text, NOT_FOUND)
+
+
+def _variables(api: Api, one: Resource) -> list[Resource]:
+    path = at("varsets", one["id"], "relationships", "vars")
+    found: list[Resource] = api.get(path).document["data"]
+    return found
+
+
+def _is_called(one: Resource, key: str, of: Category | None) -> bool:
+    attributes = one["attributes"]
+    return attributes["key"] == key and of in (None, category_of(attributes["category"]))
+
+
+def _word(variables: Sequence[Resource], of: Category) -> str:
+    """What the service calls a category, as the set's variables say."""
+    speaks_terraform = any("created-at" in one["attributes"] for one in variables)
+    return TERRAFORM if speaks_terraform and of is Category.TOOL else of.value
+
+
+def _linked(api: Api, names: Sequence[str]) -> Resource:
+    """Workspaces by name. Fails with each that the caller does not see."""
+    ids = {fold(one["attributes"]["name"]): one["id"] for one in api.workspaces()}
+    if lacking := [name for name in names if fold(name) not in ids]:
+        raise Failure(f"You see no workspace {', '.join(lacking)}. Nothing was changed.", NOT_FOUND)
+    return {"data": [{"type": "workspaces", "id": ids[fold(name)]} for name in names]}
+
+
+def _said(
+    name: str | None, description: str | None, *, is_global: bool | None, priority: bool | None
+) -> dict[str, object]:
+    said = {
+        "name": name,
+        "description": description,
+        "global": is_global,
+        "priority": priority,
+    }
+    return {name: value for name, value in said.items() if value is not None}

@@ -1,0 +1,43 @@
+"""Variable sets: show, make, change, attach and delete them."""
+
+from teamvars.decisions import variable_sets as decisions
+from teamvars.decisions.variable_sets import Rules, SetView
+from teamvars.domain.access import Caller
+from teamvars.domain.ids import new_id
+from teamvars.domain.linked import IdsDraft
+from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft
+from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.services.trust import Trust
+
+__all__ = ["SetView", "VariableSets"]
+
+
+class VariableSets(UseCases):
+    """What callers do with variable sets. All methods refuse unauthenticated and not found.
+
+    A set is seen by whoever changes sets, or may read a workspace that it reaches.
+    """
+
+    read = looks(decisions.read)
+    list = looks(decisions.page)
+    of_workspace = looks(decisions.page_of_workspace)
+    delete = makes(decisions.delete, in_turns=True)
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._rules = Rules(house.limits, trust)
+
+    async def create(self, caller: Caller, organization: str, draft: SetDraft) -> SetView:
+        """See `decisions.variable_sets.create`."""
+        asked = organization, draft, new_id(PREFIX), self._rules
+        return await self._make(caller, decisions.create, *asked)
+
+    async def update(self, caller: Caller, set_id: str, draft: SetDraft) -> SetView:
+        """See `decisions.variable_sets.update`."""
+        asked = set_id, draft, self._rules
+        return await self._make(caller, decisions.update, *asked)
+
+    async def attach(self, caller: Caller, set_id: str, draft: IdsDraft, how: Attaching) -> None:
+        """See `decisions.variable_sets.attach`."""
+        asked = set_id, draft, how, self._rules
+        await self._make(caller, decisions.attach, *asked)

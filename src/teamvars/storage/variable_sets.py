@@ -1,0 +1,154 @@
+"""Variable sets as rows, and what they are attached to."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from teamvars.domain.access import Level
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.variable_sets import SetDetails, VariableSet
+from teamvars.domain.workspaces import Workspace
+from teamvars.storage.access import set_of
+from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
+from teamvars.storage.database import Transaction, each
+from teamvars.storage.pages import Reading, containing, where
+
+_NAME = "variable_sets.name_folded"
+_HAVE_GRANT = f"""SELECT 1 FROM grants
+    WHERE grants.team_id IN {{each $n}} AND grants.level >= {Level.READ:d}"""
+_READ_BY_TEAMS = f"""EXISTS ({_HAVE_GRANT}
+        AND EXISTS (SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
+            AND set_targets.target_id IN (grants.workspace_id, grants.organization_id)))"""
+_SEEN_BY_TEAMS = f"EXISTS ({_HAVE_GRANT} AND grants.workspace_id = set_targets.workspace_id)"
+
+Seen = tuple[Level, Collection[str]] | None
+"""The level that somebody has in every workspace, and the teams whose grants they have; None: they
+change sets, and so see all.
+"""
+
+
+async def find_visible(
+    tx: Transaction, owner: tuple[str, str], seen: Seen, part: str, page: Page
+) -> Paged[VariableSet]:
+    """A page of the sets of an organization, by its id and name, that reach a workspace which the
+    caller reads, by name; the name has a part in it.
+    """
+    reads_all = seen is not None and seen[0] >= Level.READ
+    conditions, args = where(
+        ("variable_sets.organization_id = $n", owner[0]),
+        (f"{_NAME} LIKE $n ESCAPE '!'", containing(part)),
+        (_READ_BY_TEAMS, None if seen is None or reads_all else each(seen[1])),
+    )
+    reached = f" AND {REACHES_SOME}" if reads_all else ""
+    rest = f"WHERE {conditions}{reached}"
+    return await _sets_of(*owner).paged(tx, rest, _NAME, args, page)
+
+
+async def of_workspace(
+    tx: Transaction, workspace: Workspace, part: str, page: Page
+) -> Paged[VariableSet]:
+    """A page of the sets that reach a workspace, by name."""
+    rest = (
+        "WHERE variable_sets.id IN (SELECT set_id FROM set_targets WHERE target_id IN ($1, $2)) "
+        f"AND {_NAME} LIKE $3 ESCAPE '!'"
+    )
+    owner = workspace.organization_id, workspace.organization_name
+    args = workspace.id, workspace.organization_id, containing(part)
+    return await _sets_of(*owner).paged(tx, rest, _NAME, args, page)
+
+
+async def of_organization(tx: Transaction, organization_id: str) -> list[tuple[str, int]]:
+    """The ids of all sets of an organization, in order, and how many variables each has."""
+    rows = await tx.fetch(
+        "SELECT variable_sets.id, CAST(streams.variables AS BIGINT) FROM variable_sets "
+        "JOIN streams ON streams.id = variable_sets.id "
+        "WHERE variable_sets.organization_id = $1 ORDER BY variable_sets.id",
+        organization_id,
+    )
+    return [(id_, count) for id_, count in rows]
+
+
+async def find_details(
+    tx: Transaction, set_ids: Collection[str], seen: Seen
+) -> Mapping[str, SetDetails]:
+    """The details of sets by id, with those workspaces that the caller sees."""
+    ids = each(set_ids)
+    by_teams = seen is not None and seen[0] < Level.READ
+    conditions, args = where(
+        ("set_id IN {each $n}", ids),
+        (_SEEN_BY_TEAMS, each(seen[1]) if seen is not None and by_teams else None),
+    )
+    workspaces = await _ids_by_set(
+        tx,
+        "SELECT set_id, workspace_id FROM set_targets "
+        f"WHERE workspace_id IS NOT NULL AND {conditions} ORDER BY workspace_id",
+        *args,
+    )
+    variables = await _ids_by_set(
+        tx,
+        "SELECT set_id, id FROM set_variables WHERE set_id IN {each $1} "
+        "ORDER BY created_at DESC, id",
+        ids,
+    )
+    changed = await tx.fetch(
+        "SELECT variable_sets.id, coalesce(audit_entries.at, variable_sets.created_at) "
+        "FROM variable_sets JOIN streams ON streams.id = variable_sets.id "
+        "LEFT JOIN audit_entries ON audit_entries.stream_id = streams.id "
+        "AND audit_entries.sequence = streams.sequence "
+        "WHERE variable_sets.id IN {each $1}",
+        ids,
+    )
+    return {
+        id_: SetDetails(workspaces.get(id_, ()), variables.get(id_, ()), at) for id_, at in changed
+    }
+
+
+async def attached(tx: Transaction, set_id: str) -> frozenset[str]:
+    """The ids of the workspaces that a set is attached to."""
+    rows = await tx.fetch(
+        "SELECT workspace_id FROM set_targets WHERE set_id = $1 AND workspace_id IS NOT NULL",
+        set_id,
+    )
+    return frozenset(row[0] for row in rows)
+
+
+async def count_at(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[str, int]:
+    """To how many sets each of these workspaces is attached, by id."""
+    rows = await tx.fetch(
+        "SELECT workspace_id, count(*) FROM set_targets "
+        "WHERE workspace_id IN {each $1} GROUP BY workspace_id",
+        each(workspace_ids),
+    )
+    return dict(rows)  # type: ignore[arg-type]  # of two columns
+
+
+async def has_sensitive(tx: Transaction, set_id: str) -> bool:
+    """Whether a set has a sensitive variable."""
+    sql = "SELECT 1 FROM set_variables WHERE set_id = $1 AND sensitive = 1 LIMIT 1"
+    return await tx.fetch_one(sql, set_id) is not None
+
+
+async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tuple[str, str]]:
+    """What variables of a set have in common with those of sets that are global: keys and
+    categories, in order.
+    """
+    rows = await tx.fetch(
+        "SELECT mine.key, mine.category FROM set_variables AS mine "
+        "JOIN set_variables AS others ON others.scope = $2 AND others.key = mine.key "
+        "AND others.category = mine.category AND others.set_id <> mine.set_id "
+        "WHERE mine.set_id = $1 ORDER BY mine.key, mine.category LIMIT 10",
+        set_id,
+        organization_id,
+    )
+    return [(key, category) for key, category in rows]
+
+
+async def _ids_by_set(tx: Transaction, sql: str, *args: object) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for set_id, id_ in await tx.fetch(sql, *args):
+        found.setdefault(set_id, []).append(id_)
+    return found
+
+
+def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:
+    return Reading(
+        SET_COLUMNS, "variable_sets", lambda row: set_of(row, organization_id, organization)
+    )

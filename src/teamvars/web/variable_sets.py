@@ -1,0 +1,246 @@
+"""Variable sets, `varsets` on the wire, and what they are attached to."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from teamvars.domain.linked import IdsDraft
+from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.variable_sets import (
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    Attaching,
+    SetDraft,
+)
+from teamvars.services.variable_sets import SetView, VariableSets
+from teamvars.web.examples import IDS, NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.idempotency import changed
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, text_of
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import (
+    Identifier,
+    Time,
+    self_link,
+    timestamp,
+    to_many,
+    to_one,
+)
+from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
+from teamvars.web.linked import ids_draft
+from teamvars.web.organizations import owner
+
+_ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
+_OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/varsets"
+_LINKAGE = f"{_ONE}/relationships/workspaces"
+_WORKSPACES, _PROJECTS, _VARS, _PARENT = "workspaces", "projects", "vars", "parent"
+_PART = Parameter("q", "A part of the name.")
+_NAME = Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
+_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+_GLOBAL = Meta(description="It reaches every workspace of the organization.")
+_PRIORITY = Meta(description="It comes before what workspaces have themselves.")
+_NO_PROJECTS = "There are no projects here: attach the set to workspaces."
+_NO_VARIABLES = "A set is made without variables: add them to it one by one."
+
+
+class WorkspaceOfSet(msgspec.Struct):
+    """A workspace by id."""
+
+    type: Literal["workspaces"]
+    id: str
+
+
+class SetWorkspacesDocument(msgspec.Struct):
+    """Workspaces that a set is attached to, or no more, all or none."""
+
+    data: Annotated[list[WorkspaceOfSet], Meta(max_length=MAX_ITEMS)]
+
+
+class ParentLinkage(msgspec.Struct):
+    """The organization of the path, by its name."""
+
+    data: Identifier
+
+
+class GivenSetRelationships(msgspec.Struct):
+    """The workspaces that a set is attached to, and no others; its parent is its organization."""
+
+    workspaces: SetWorkspacesDocument | UnsetType = msgspec.UNSET
+    parent: ParentLinkage | UnsetType = msgspec.UNSET
+
+
+def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_ITEMS)
+    _refuse_some(read, relationships, _PROJECTS, _NO_PROJECTS)
+    _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
+    at = f"/data/relationships/{_PARENT}/data"
+    parent = read.member(relationships, _PARENT, dict, "/data/relationships", required=False)
+    item = None if parent is None else parent.get("data")
+    if isinstance(item, dict) and item.get("type") == "projects":
+        read.refuse_related(relationships, _PARENT, _NO_PROJECTS)
+    elif item is not None:
+        read.identifier(item, "organizations", at)
+    return {"workspaces": None if ids is None else IdsDraft(ids)}
+
+
+def _refuse_some(
+    read: Reader, relationships: Mapping[str, Any] | None, name: str, detail: str
+) -> None:
+    """A relationship to several of what is not taken here; to none it may be."""
+    relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+    if relation is not None and relation.get("data"):
+        read.refuse_related(relationships, name, detail)
+
+
+def _path(one: SetView) -> str:
+    return f"/api/v2/varsets/{one.set.id}"
+
+
+_RELATIONSHIPS = Group[SetView](
+    "VariableSetRelationships",
+    "Whose a set is, what it has, and what it is attached to as far as the caller sees it.",
+    owner(lambda one: one.set.organization_name),
+    to_one(
+        _PARENT,
+        "ParentOfSet",
+        "The organization that a set belongs to, by its name.",
+        "organizations",
+        lambda one: one.set.organization_name,
+    ),
+    to_many(
+        _VARS,
+        "VariablesOfSet",
+        "All variables of a set, newest first.",
+        "vars",
+        lambda one: one.details.variable_ids,
+    ),
+    to_many(
+        _WORKSPACES,
+        "WorkspacesOfSet",
+        "The workspaces that a set is attached to; one that is global reaches all.",
+        _WORKSPACES,
+        lambda one: one.details.workspace_ids,
+    ),
+)
+VARIABLE_SET = Resource[SetView](
+    type="varsets",
+    name="VariableSet",
+    noun="a variable set",
+    tag="Variable sets",
+    id=lambda one: one.set.id,
+    path=_path,
+    draft=SetDraft,
+    relations=Relations(GivenSetRelationships, _named, required=False, changeable=True),
+    attributes=(
+        Attribute("name", str, lambda one: one.set.name, given=Annotated[str, _NAME], new=REQUIRED),
+        Attribute(
+            "description",
+            str,
+            lambda one: one.set.description,
+            given=Annotated[str, _DESCRIPTION] | None,
+            new="",
+        ),
+        Attribute(
+            "global",
+            bool,
+            lambda one: one.set.is_global,
+            given=Annotated[bool, _GLOBAL],
+            new=False,
+            to="is_global",
+        ),
+        Attribute(
+            "priority",
+            bool,
+            lambda one: one.set.is_priority,
+            given=Annotated[bool, _PRIORITY],
+            new=False,
+            to="is_priority",
+        ),
+        Attribute("updated-at", Time, lambda one: timestamp(one.details.updated_at, one.set.id)),
+        Attribute("var-count", int, lambda one: len(one.details.variable_ids)),
+        Attribute("workspace-count", int, lambda one: len(one.details.workspace_ids)),
+        Attribute("project-count", int, default=0),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    texts={
+        "VariableSetAttributes": (
+            "A set's attributes. `updated-at` is when anything of it last changed, and "
+            "`workspace-count` counts the workspaces that it is attached to and the caller sees."
+        ),
+        "VariableSetListDocument": "One page of the variable sets that a caller sees.",
+    },
+)
+_LINKED = {"data": [{"type": _WORKSPACES, "id": IDS["workspace_id"]}]}
+_NEW = VARIABLE_SET.new_body(
+    attributes={"name": NEW_NAME, "description": "what it is for", "global": False},
+    relationships={_WORKSPACES: _LINKED},
+)
+_CHANGED = VARIABLE_SET.changed_body(attributes={"priority": True})
+_UPDATE = "Update a variable set; workspaces that it names take the place of those there are."
+
+
+def routes(sets: VariableSets) -> list[Route]:
+    """One row an operation."""
+    do = Operations(VARIABLE_SET)
+    return [
+        do.lists(
+            _ALL,
+            "List the variable sets of an organization that the caller sees, by name.",
+            sets.list,
+            asks=_asked,
+            reads=(_PART,),
+        ),
+        do.creates(_ALL, "Create a variable set.", sets.create, _NEW),
+        do.lists(
+            _OF_WORKSPACE,
+            "List the variable sets that reach a workspace, by name.",
+            sets.of_workspace,
+            asks=_asked,
+            reads=(_PART,),
+            name="listWorkspaceVariableSets",
+        ),
+        do.reads(_ONE, "Read a variable set.", sets.read),
+        do.updates(_ONE, _UPDATE, sets.update, _CHANGED),
+        do.updates(_ONE, _UPDATE, sets.update, _CHANGED, method="PUT", name="replaceVariableSet"),
+        do.deletes(_ONE, "Delete a variable set with its variables.", sets.delete),
+        _attaching("POST", sets, Attaching.ADD, "attachVariableSet", "Attach a set to workspaces"),
+        _attaching(
+            "DELETE",
+            sets,
+            Attaching.REMOVE,
+            "detachVariableSet",
+            "Attach a set to some workspaces no more",
+        ),
+    ]
+
+
+def _attaching(method: str, sets: VariableSets, how: Attaching, name: str, text: str) -> Route:
+    async def handle(request: Request) -> Response:
+        draft = ids_draft(request.document, _WORKSPACES)
+        asked = request.require_caller(), request.parameters["varset_id"], draft
+        return await changed(request, sets.attach(*asked, how), lambda _: Response(204))
+
+    return Route(
+        method,
+        _LINKAGE,
+        handle,
+        {204: None},
+        RequestBody(SetWorkspacesDocument, _LINKED),
+        keyed=method != "DELETE",
+        may_forbid=True,
+        name=name,
+        text=f"{text}, all or none.",
+        tag=VARIABLE_SET.tag,
+    )
+
+
+def _asked(request: Request) -> tuple[str, str]:
+    """What the path names, and a part of the names that are wanted."""
+    (what,) = request.parameters.values()
+    return what, text_of(request, _PART) or ""

@@ -1,0 +1,221 @@
+"""What a workspace gets: thirteen levels, their winners and losers, as an oracle says it apart."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teamvars.domain.effective import (
+    Candidate,
+    Holdings,
+    Level,
+    Parent,
+    Reach,
+    Rule,
+    Source,
+    effective,
+)
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.kernel.variables import Category
+
+OWN = Source("ws-1", "", Level.WORKSPACE)
+
+
+def candidate(source: Source, key: str, value: str, category: Category) -> Candidate:
+    """A variable of a source, which has its value in its description: none is opened here."""
+    id_ = f"var-{source.id}-{key}-{category.value}"
+    flags = False, False
+    variable = Variable(id_, source.id, key, None, value, category, *flags, "v-1", 1)
+    return Candidate(StoredVariable(variable, b"", 0), source)
+
+
+def a_set(
+    name: str,
+    *reach: Reach,
+    is_priority: bool = False,
+    parent: Parent = "organization",
+) -> Source:
+    """A set, whose name is its id as well."""
+    return Source.of_set(name, name, is_priority=is_priority, parent=parent, reach=reach)
+
+
+def values(candidates: Sequence[Candidate]) -> Mapping[str, str]:
+    """The values that count by key."""
+    chosen = effective(candidates)
+    return {
+        one.winner.stored.variable.key: one.winner.stored.variable.description for one in chosen
+    }
+
+
+# HCP Terraform's "Variables overview", under "Precedence example", as of 16 March 2026.
+EXAMPLE: Sequence[tuple[Source, Mapping[str, str]]] = [
+    (a_set("1", "global", is_priority=True), {"Region": "us-east-1"}),
+    (a_set("2", "project", is_priority=True), {"Region": "us-east-2"}),
+    (a_set("3", "workspace", is_priority=True), {"Region": "us-west-1"}),
+    (a_set("4", "project", is_priority=True, parent="project"), {"Region": "eu-east-2"}),
+    (a_set("5", "workspace", is_priority=True, parent="project"), {"Region": "eu-west-1"}),
+    (Source("-var", "", Level.COMMAND_LINE), {"Region": "us-west-2", "Replicas": "9"}),
+    (Source("TF_VAR_", "", Level.ENVIRONMENT), {"Replicas": "8"}),
+    (OWN, {"Var1": "h", "Replicas": "1"}),
+    (a_set("9", "workspace", parent="project"), {"Var1": "y", "Replicas": "2"}),
+    (a_set("10", "project", parent="project"), {"Replicas": "4"}),
+    (a_set("11", "workspace"), {"Var1": "z", "Replicas": "3"}),
+    (a_set("12", "project"), {"Replicas": "5"}),
+    (a_set("13", "global"), {"Replicas": "6"}),
+]
+
+
+def of_example(rows: Sequence[tuple[Source, Mapping[str, str]]]) -> list[Candidate]:
+    return [
+        candidate(source, key, value, Category.TOOL)
+        for source, said in rows
+        for key, value in said.items()
+    ]
+
+
+def test_the_worked_example_of_hcp_terraform_comes_out_as_its_page_says() -> None:
+    expected = {"Region": "us-east-1", "Var1": "h", "Replicas": "9"}
+    assert values(of_example(EXAMPLE)) == expected
+    assert values(of_example(EXAMPLE[::-1])) == expected
+
+
+def test_each_of_the_thirteen_levels_comes_before_the_next() -> None:
+    assert [source.level for source, _ in EXAMPLE] == list(Level)
+    sources = [source for source, _ in EXAMPLE]
+    every = [candidate(one, "k", one.level.value, Category.ENV) for one in sources[::-1]]
+    (chosen,) = effective(every)
+    told = [one.source.level for one in (chosen.winner, *chosen.losers)]
+    assert told == list(Level)
+    assert {chosen.rule(one) for one in chosen.losers} == {Rule.LEVEL}
+
+
+@pytest.mark.parametrize(("first", "second"), [("A", "B"), ("B", "a"), ("Z", "é"), ("a", "a ")])
+def test_of_two_sets_alike_the_name_decides_by_code_points(first: str, second: str) -> None:
+    every = [
+        candidate(a_set(name, "workspace"), "k", name, Category.ENV) for name in (second, first)
+    ]
+    (chosen,) = effective(every)
+    assert chosen.winner.source.name == first
+    assert [chosen.rule(one) for one in chosen.losers] == [Rule.NAME]
+
+
+def test_a_set_that_reaches_a_workspace_twice_counts_at_its_higher_level() -> None:
+    assert a_set("s", "global", "workspace").level is Level.ORGANIZATION_BY_WORKSPACE
+    assert a_set("s", "workspace", "project").level is Level.ORGANIZATION_BY_WORKSPACE
+    priority = a_set("s", "workspace", "global", is_priority=True)
+    assert priority.level is Level.PRIORITY_GLOBAL
+    by_project = a_set("s", "workspace", "project", is_priority=True)
+    assert by_project.level is Level.PRIORITY_ORGANIZATION_BY_PROJECT
+
+
+def test_the_same_key_of_another_category_is_no_conflict() -> None:
+    every = [
+        candidate(a_set("s", "global", is_priority=True), "k", "theirs", Category.ENV),
+        candidate(OWN, "k", "ours", Category.TOOL),
+    ]
+    chosen = effective(every)
+    assert [one.losers for one in chosen] == [[], []]
+    assert [one.winner.name for one in chosen] == [("k", Category.ENV), ("k", Category.TOOL)]
+
+
+def test_the_head_is_another_for_another_stream_or_head() -> None:
+    alone = Holdings({"ws-1": b"a"}, ())
+    assert alone.head == b"a"
+    heads = [
+        alone.head,
+        Holdings({"ws-1": b"a", "varset-1": b"b"}, ()).head,
+        Holdings({"ws-1": b"a", "varset-2": b"b"}, ()).head,
+        Holdings({"ws-1": b"b", "varset-1": b"a"}, ()).head,
+    ]
+    assert len(set(heads)) == len(heads)
+    turned = Holdings({"varset-1": b"b", "ws-1": b"a"}, ())
+    assert turned.head == heads[1]
+
+
+# An oracle: sets and variables as they are described, and the page's list gone through from its
+# end, so that what is above overwrites what is below.
+
+
+class Described(NamedTuple):
+    """A set: its name, whether it is priority and a project's, and how it reaches the workspace."""
+
+    name: str
+    is_priority: bool
+    is_of_project: bool
+    ways: frozenset[str]
+    keys: frozenset[str]
+
+
+def oracle(own: frozenset[str], sets: Sequence[Described]) -> dict[str, str]:
+    """Whose variable counts of each key, by the name of the set; that of the workspace is ''."""
+    result: dict[str, str] = {}
+
+    def overwrite(*, priority: bool, of_project: bool, way: str) -> None:
+        for one in sorted(sets, key=lambda each: each.name, reverse=True):
+            if (one.is_priority, one.is_of_project) == (priority, of_project) and way in one.ways:
+                for key in one.keys:
+                    result[key] = one.name
+
+    overwrite(priority=False, of_project=False, way="global")
+    overwrite(priority=False, of_project=False, way="project")
+    overwrite(priority=False, of_project=False, way="workspace")
+    overwrite(priority=False, of_project=True, way="project")
+    overwrite(priority=False, of_project=True, way="workspace")
+    result |= dict.fromkeys(own, "")
+    overwrite(priority=True, of_project=True, way="workspace")
+    overwrite(priority=True, of_project=True, way="project")
+    overwrite(priority=True, of_project=False, way="workspace")
+    overwrite(priority=True, of_project=False, way="project")
+    overwrite(priority=True, of_project=False, way="global")
+    return result
+
+
+KEYS = st.frozensets(st.sampled_from("abc"), max_size=3)
+WAYS = st.frozensets(st.sampled_from(["workspace", "project"]), min_size=1)
+SETS = st.lists(
+    st.one_of(
+        st.builds(
+            Described,
+            st.text("AaZzé", min_size=1, max_size=3),
+            st.booleans(),
+            st.just(False),
+            st.frozensets(st.sampled_from(["workspace", "project", "global"]), min_size=1),
+            KEYS,
+        ),
+        st.builds(
+            Described,
+            st.text("AaZzé", min_size=1, max_size=3),
+            st.booleans(),
+            st.just(True),
+            WAYS,
+            KEYS,
+        ),
+    ),
+    max_size=8,
+    unique_by=lambda one: one.name,
+)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(KEYS, SETS)
+def test_an_oracle_agrees_on_every_organization(
+    own: frozenset[str], sets: Sequence[Described]
+) -> None:
+    every = [candidate(OWN, key, "", Category.ENV) for key in own]
+    for one in sets:
+        source = Source.of_set(
+            one.name,
+            one.name,
+            is_priority=one.is_priority,
+            parent="project" if one.is_of_project else "organization",
+            reach=[way for way in ("global", "project", "workspace") if way in one.ways],
+        )
+        every += [candidate(source, key, one.name, Category.ENV) for key in one.keys]
+    chosen = effective(every)
+    assert values(every) == oracle(own, sets)
+    found = [one for each in chosen for one in (each.winner, *each.losers)]
+    assert sorted(one.stored.variable.id for one in found) == sorted(
+        one.stored.variable.id for one in every
+    )

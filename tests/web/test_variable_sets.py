@@ -1,0 +1,303 @@
+"""Variable sets: made, changed, attached, and their variables, which are as all others are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.tenant import Tenant, faults, linkage_document, variable_document
+
+VARSETS = "/varsets"
+
+
+def set_document(name: str = "shared", *, workspaces: Iterable[str] = (), **said: Any) -> Any:
+    """A document that creates a set, attached to workspaces with these ids."""
+    data: dict[str, Any] = {"type": "varsets", "attributes": {"name": name, **said}}
+    if workspaces:
+        data["relationships"] = {"workspaces": linkage_document(*workspaces, type_="workspaces")}
+    return {"data": data}
+
+
+def as_global(*, is_: bool = True) -> dict[str, Any]:
+    """What a document says of a set that is global, or is not."""
+    return {"global": is_}
+
+
+async def make_set(
+    tenant: Tenant, name: str = "shared", *workspaces: str, who: str = "owner", **said: Any
+) -> str:
+    """The id of a new set that is attached to these workspaces, by name."""
+    ids = [tenant.workspaces[one] for one in workspaces]
+    path = f"/organizations/{tenant.organization}/varsets"
+    answer = await tenant.call(who, "POST", path, set_document(name, workspaces=ids, **said))
+    assert answer.status_code == 201, answer.text
+    id_: str = answer.json()["data"]["id"]
+    return id_
+
+
+def vars_of(set_id: str) -> str:
+    return f"/varsets/{set_id}/relationships/vars"
+
+
+async def put(tenant: Tenant, set_id: str, key: str, value: str = "eu", **said: Any) -> Any:
+    """A new variable of a set."""
+    document = variable_document(key=key, value=value, **said)
+    answer = await tenant.call("owner", "POST", vars_of(set_id), document)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["data"]
+
+
+async def changed(tenant: Tenant, set_id: str, who: str = "owner", **said: Any) -> httpx.Response:
+    document = {"data": {"type": "varsets", "id": set_id, "attributes": said}}
+    return await tenant.call(who, "PATCH", f"/varsets/{set_id}", document)
+
+
+async def attach(
+    tenant: Tenant, set_id: str, *workspaces: str, method: str = "POST", who: str = "owner"
+) -> httpx.Response:
+    ids = [tenant.workspaces[one] for one in workspaces]
+    path = f"/varsets/{set_id}/relationships/workspaces"
+    return await tenant.call(who, method, path, linkage_document(*ids, type_="workspaces"))
+
+
+async def names(tenant: Tenant, path: str, who: str = "owner") -> list[str]:
+    answer = await tenant.call(who, "GET", path)
+    assert answer.status_code == 200, answer.text
+    return [one["attributes"]["name"] for one in answer.json()["data"]]
+
+
+async def test_a_set_is_shown_as_hcp_terraform_shows_it(tenant: Tenant) -> None:
+    made = await make_set(tenant, "Shared keys", "network", description="d", priority=True)
+    variable = await put(tenant, made, "region")
+    answer = await tenant.call("owner", "GET", f"/varsets/{made}")
+    data = answer.json()["data"]
+    assert data["attributes"].pop("updated-at").endswith("Z")
+    assert data == {
+        "id": made,
+        "type": "varsets",
+        "attributes": {
+            "name": "Shared keys",
+            "description": "d",
+            "global": False,
+            "priority": True,
+            "var-count": 1,
+            "workspace-count": 1,
+            "project-count": 0,
+        },
+        "relationships": {
+            "organization": {"data": {"id": tenant.organization, "type": "organizations"}},
+            "parent": {"data": {"id": tenant.organization, "type": "organizations"}},
+            "vars": {"data": [{"id": variable["id"], "type": "vars"}]},
+            "workspaces": {"data": [{"id": tenant.workspaces["network"], "type": "workspaces"}]},
+        },
+        "links": {"self": f"/api/v2/varsets/{made}"},
+    }
+
+
+async def test_a_variable_of_a_set_is_as_any_other_but_for_where_it_is(tenant: Tenant) -> None:
+    made = await make_set(tenant)
+    variable = await put(tenant, made, "token", "canary", sensitive=True, category="env")
+    path = f"/api/v2/varsets/{made}/relationships/vars/{variable['id']}"
+    assert variable["attributes"]["value"] is None
+    assert variable["links"] == {"self": path}
+    owner = {
+        "data": {"id": made, "type": "varsets"},
+        "links": {"related": f"/api/v2/varsets/{made}"},
+    }
+    assert variable["relationships"] == {"configurable": owner, "varset": owner}
+    one = f"{vars_of(made)}/{variable['id']}"
+    version = variable["attributes"]["version-id"]
+    patch = {"data": {"type": "vars", "id": variable["id"], "attributes": {"sensitive": False}}}
+    answer = await tenant.call("owner", "PATCH", one, patch)
+    assert faults(answer) == [("422", "sensitive_is_permanent", "/data/attributes/sensitive")]
+    patch["data"]["attributes"] = {"key": "TOKEN"}
+    answer = await tenant.call("owner", "PATCH", one, patch, {"If-Match": '"old"'})
+    assert answer.status_code == 412
+    answer = await tenant.call("owner", "PATCH", one, patch, {"If-Match": f'"{version}"'})
+    assert answer.json()["data"]["attributes"]["key"] == "TOKEN"
+    listed = (await tenant.call("owner", "GET", vars_of(made))).json()["data"]
+    assert [item["id"] for item in listed] == [variable["id"]]
+    assert (await tenant.call("owner", "GET", one)).json()["data"] == listed[0]
+    assert (await tenant.call("owner", "DELETE", one)).status_code == 204
+    assert (await tenant.call("owner", "GET", one)).status_code == 404
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_a_value_that_is_to_be_code_is_checked_in_sets_too(tenant: Tenant) -> None:
+    made = await make_set(tenant)
+    document = variable_document(key="k", value="{", hcl=True)
+    answer = await tenant.call("owner", "POST", vars_of(made), document)
+    assert faults(answer) == [("422", "hcl_syntax", "/data/attributes/value")]
+    answer = await tenant.call("owner", "POST", vars_of(made), variable_document(hcl="yes"))
+    assert faults(answer) == [("422", "wrong_type", "/data/attributes/hcl")]
+
+
+async def test_a_key_is_once_in_a_set_and_once_in_all_that_are_global(tenant: Tenant) -> None:
+    first, second = await make_set(tenant, "first"), await make_set(tenant, "second")
+    await put(tenant, first, "region")
+    await put(tenant, second, "region")
+    again = await tenant.call("owner", "POST", vars_of(first), variable_document())
+    assert faults(again) == [("422", "key_taken", "/data/attributes/key")]
+    assert (await changed(tenant, first, **as_global())).status_code == 200
+    refused = await changed(tenant, second, **as_global())
+    assert faults(refused) == [("422", "key_taken", "/data/attributes/global")]
+    assert "region" in refused.json()["errors"][0]["detail"]
+    other = await make_set(tenant, "other", **as_global())
+    taken = await tenant.call("owner", "POST", vars_of(other), variable_document())
+    assert faults(taken) == [("422", "key_taken", "/data/attributes/key")]
+    await put(tenant, other, "region", category="env")
+    # One that is global no more leaves room.
+    assert (await changed(tenant, first, **as_global(is_=False))).status_code == 200
+    assert (await changed(tenant, second, **as_global())).status_code == 200
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_workspaces_are_attached_all_or_none(tenant: Tenant) -> None:
+    made = await make_set(tenant)
+    path = f"/varsets/{made}/relationships/workspaces"
+    ids = tenant.workspaces["network"], tenant.other_workspace
+    answer = await tenant.call("owner", "POST", path, linkage_document(*ids, type_="workspaces"))
+    assert faults(answer) == [("404", "not_found", "/data/1/id")]
+    assert await names(tenant, f"/workspaces/{ids[0]}/varsets") == []
+    assert (await attach(tenant, made, "network", "payments")).status_code == 204
+    assert (await attach(tenant, made, "network")).status_code == 204
+    for workspace in ("network", "payments"):
+        assert await names(tenant, f"/workspaces/{tenant.workspaces[workspace]}/varsets") == [
+            "shared"
+        ]
+    assert (await attach(tenant, made, "network", method="DELETE")).status_code == 204
+    assert await names(tenant, f"/workspaces/{ids[0]}/varsets") == []
+    # As clients do that name all of them.
+    document: Any = {"data": {"type": "varsets", "attributes": {"global": False}}}
+    linked = linkage_document(ids[0], type_="workspaces")
+    document["data"]["relationships"] = {"workspaces": linked}
+    answer = await tenant.call("owner", "PATCH", f"/varsets/{made}?include=", document)
+    assert answer.json()["data"]["relationships"]["workspaces"] == linked
+    assert await names(tenant, f"/workspaces/{tenant.workspaces['payments']}/varsets") == []
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_a_workspace_that_goes_is_attached_to_nothing(tenant: Tenant) -> None:
+    made = await make_set(tenant, "shared", "network", "payments")
+    await tenant.call("owner", "DELETE", f"/workspaces/{tenant.workspaces['payments']}")
+    answer = await tenant.call("owner", "GET", f"/varsets/{made}")
+    linked = answer.json()["data"]["relationships"]["workspaces"]["data"]
+    assert [one["id"] for one in linked] == [tenant.workspaces["network"]]
+    assert (await tenant.call("owner", "DELETE", f"/varsets/{made}")).status_code == 204
+    assert (await tenant.call("owner", "GET", f"/varsets/{made}")).status_code == 404
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_readers_see_the_sets_that_reach_what_they_read_and_nothing_of_others(
+    tenant: Tenant,
+) -> None:
+    reaching = await make_set(tenant, "reaching", "network", "payments")
+    beside = await make_set(tenant, "beside", "payments")
+    lonely = await make_set(tenant, "lonely")
+    await put(tenant, reaching, "region")
+    listed = f"/organizations/{tenant.organization}/varsets"
+    assert await names(tenant, listed) == ["beside", "lonely", "reaching"]
+    assert await names(tenant, listed, "reader") == ["reaching"]
+    assert await names(tenant, listed, "plain") == []
+    assert await names(tenant, f"{listed}?q=LON") == ["lonely"]
+    for who, statuses in {"reader": (200, 404, 404), "plain": (404, 404, 404)}.items():
+        for set_id, status in zip((reaching, beside, lonely), statuses, strict=True):
+            for path in (f"/varsets/{set_id}", vars_of(set_id)):
+                assert (await tenant.call(who, "GET", path)).status_code == status
+    shown = (await tenant.call("reader", "GET", f"/varsets/{reaching}")).json()["data"]
+    assert shown["attributes"]["workspace-count"] == 1
+    linked = shown["relationships"]["workspaces"]["data"]
+    assert [one["id"] for one in linked] == [tenant.workspaces["network"]]
+    # One that is global reaches what every reader reads.
+    assert (await changed(tenant, lonely, **as_global())).status_code == 200
+    assert await names(tenant, listed, "reader") == ["lonely", "reaching"]
+    assert (await tenant.call("reader", "GET", f"/varsets/{lonely}")).status_code == 200
+    assert (await tenant.call("plain", "GET", f"/varsets/{lonely}")).status_code == 404
+
+
+@pytest.mark.parametrize("who", ["reader", "writer", "manager"])
+async def test_who_lacks_a_right_changes_no_set(tenant: Tenant, who: str) -> None:
+    made = await make_set(tenant, "shared", "network")
+    status = 404 if who == "manager" else 403
+    path = f"/organizations/{tenant.organization}/varsets"
+    assert (await tenant.call(who, "POST", path, set_document("own"))).status_code == 403
+    assert (await changed(tenant, made, who, name="mine")).status_code == status
+    assert (await attach(tenant, made, "network", who=who, method="DELETE")).status_code == status
+    assert (await tenant.call(who, "DELETE", f"/varsets/{made}")).status_code == status
+    answer = await tenant.call(who, "POST", vars_of(made), variable_document())
+    assert answer.status_code == status
+
+
+async def rights(tenant: Tenant, team: str, *names: str) -> None:
+    """Gives a team these rights in the organization."""
+    access = {"organization-access": dict.fromkeys(names, True)}
+    document = {"data": {"type": "teams", "attributes": access}}
+    answer = await tenant.call("owner", "PATCH", f"/teams/{tenant.teams[team]}", document)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_both_rights_together_change_sets_and_neither_alone(tenant: Tenant) -> None:
+    for given in ("manage-workspaces", "manage-projects"):
+        await rights(tenant, "writers", given)
+        if given == "manage-workspaces":
+            path = f"/organizations/{tenant.organization}/varsets"
+            answer = await tenant.call("writer", "POST", path, set_document("early"))
+            assert answer.status_code == 403
+    made = await make_set(tenant, "theirs", "payments", who="writer")
+    assert (await changed(tenant, made, "writer", priority=True)).status_code == 200
+    answer = await tenant.call("writer", "POST", vars_of(made), variable_document())
+    assert answer.status_code == 201
+
+
+FAULTS: dict[str, tuple[Any, list[tuple[str, str, str | None]]]] = {
+    "no name": (
+        {"data": {"type": "varsets", "attributes": {}}},
+        [("422", "missing_member", "/data/attributes/name")],
+    ),
+    "bad words": (
+        set_document(" x", description="d" * 513, **{"global": "yes"}),
+        [
+            ("422", "invalid_value", "/data/attributes/name"),
+            ("422", "invalid_value", "/data/attributes/description"),
+            ("422", "wrong_type", "/data/attributes/global"),
+        ],
+    ),
+    "a project": (
+        {
+            "data": {
+                "type": "varsets",
+                "attributes": {"name": "x"},
+                "relationships": {
+                    "parent": {"data": {"type": "projects", "id": "prj-1"}},
+                    "projects": {"data": [{"type": "projects", "id": "prj-1"}]},
+                    "vars": {"data": [{"type": "vars"}]},
+                },
+            }
+        },
+        [
+            ("422", "not_offered", "/data/relationships/parent/data"),
+            ("422", "not_offered", "/data/relationships/projects/data"),
+            ("422", "not_offered", "/data/relationships/vars/data"),
+        ],
+    ),
+    "no such workspace": (
+        set_document("x", workspaces=["ws-1111111111111111"]),
+        [("404", "not_found", "/data/relationships/workspaces/data/0/id")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+async def test_every_fault_is_told_at_its_place(tenant: Tenant, case: str) -> None:
+    document, expected = FAULTS[case]
+    path = f"/organizations/{tenant.organization}/varsets"
+    answer = await tenant.call("owner", "POST", path, document)
+    assert faults(answer) == expected
+
+
+async def test_a_name_is_once_in_an_organization(tenant: Tenant) -> None:
+    await make_set(tenant, "shared")
+    path = f"/organizations/{tenant.organization}/varsets"
+    answer = await tenant.call("owner", "POST", path, set_document("SHARED"))
+    assert faults(answer) == [("422", "name_taken", "/data/attributes/name")]
