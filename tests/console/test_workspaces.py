@@ -1,10 +1,12 @@
 """The workspaces of an organization: found by name, page by page."""
 
 import asyncio
+from dataclasses import replace
 
 from playwright.async_api import expect
 
 from tests.console.visitors import Crowd, Site
+from tests.support.tenant import Tenant
 
 
 async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
@@ -75,3 +77,72 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         await visitor.page.go_back()
         await search.fill("nothing*")
         await visitor.page.get_by_text("No key that you can see begins with this.").first.wait_for()
+
+
+async def test_a_workspace_is_made_renamed_described_tagged_and_deleted(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await visitor.button("New workspace").click()
+    form = page.get_by_role("form", name="A new workspace")
+    await form.get_by_label("Name", exact=True).fill("two words")
+    await form.get_by_label("Tags").fill("live, region=\u202e")
+    await visitor.button("Create workspace").click()
+    name, tags = form.get_by_label("Name", exact=True), form.get_by_label("Tags")
+    await expect(name).to_have_attribute("aria-invalid", "true")
+    await expect(tags).to_have_attribute("aria-invalid", "true")
+    await name.fill("checkout")
+    await tags.fill("live, region=eu")
+    await visitor.button("Create workspace").click()
+    await page.get_by_role("heading", level=1, name="checkout").wait_for()
+
+    await site.make(await knowing(tenant, "checkout"), "LEVEL", workspace="checkout")
+    await page.get_by_role("link", name="Settings").click()
+    form = page.get_by_role("form", name="Change the workspace")
+    await expect(form.get_by_label("Tags")).to_have_value("live, region=eu")
+    await form.get_by_label("Name", exact=True).fill("till")
+    await form.get_by_label("Description").fill("Where people pay")
+    await form.get_by_label("Tags").fill("region=us")
+    await form.get_by_role("button", name="Save").click()
+    await page.get_by_role("heading", level=1, name="till").wait_for()
+    await page.get_by_role("link", name=tenant.organization).click()
+    row = page.get_by_role("link", name="till")
+    await expect(row).to_contain_text("region=us")
+    await expect(row).to_contain_text("Where people pay")
+    await expect(row).not_to_contain_text("live")
+
+    await row.click()
+    await page.get_by_role("link", name="Settings").click()
+    await visitor.button("Delete workspace").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("It has 1 variable.")
+    await expect(dialog).to_contain_text(f"owner-{tenant.organization.removeprefix('org-')}")
+    await expect(dialog).to_contain_text("access to it.")
+    await dialog.get_by_label("Type the name to confirm").fill("till")
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await page.get_by_role("status").get_by_text("till is deleted.").wait_for()
+    await expect(page.get_by_role("link", name="till")).to_have_count(0)
+
+
+async def knowing(tenant: Tenant, workspace: str) -> Tenant:
+    """The tenant, who knows the id of one more workspace."""
+    path = f"/organizations/{tenant.organization}/workspaces/{workspace}"
+    id_ = (await tenant.call("owner", "GET", path)).json()["data"]["id"]
+    return replace(tenant, workspaces={**tenant.workspaces, workspace: id_})
+
+
+async def test_who_does_not_manage_workspaces_is_offered_none(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    await expect(visitor.page.get_by_role("link", name="Settings")).to_have_count(0)
+    await visitor.go(f"/{tenant.organization}/workspaces/network/settings")
+    await visitor.page.get_by_role("heading", name="Nothing here").wait_for()
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.page.get_by_role("link", name="network").wait_for()
+    await expect(visitor.button("New workspace")).to_have_count(0)

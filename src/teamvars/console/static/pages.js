@@ -5,7 +5,10 @@ export const ROOT = "/app";
 const access = () => import("./access.js");
 const activity = () => import("./activity.js");
 
-/** In order: the first that fits. The named groups are what a page is told. */
+/**
+ * In order: the first that fits. The named groups are what a page is told.
+ * @type {[RegExp, (context: any) => Promise<unknown>][]}
+ */
 export const PAGES = [
   [/^\/app$/, async (context) => (await import("./organizations.js")).organizationsPage(context)],
   [/^\/app\/settings\/tokens$/, async (context) => (await import("./tokens.js")).tokensPage(context)],
@@ -26,6 +29,8 @@ export const PAGES = [
     async (context) => (await import("./variables.js")).variablesPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/,
     async (context) => (await access()).workspaceAccessPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/settings$/,
+    async (context) => (await import("./workspace_settings.js")).workspaceSettingsPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/,
     async (context) => (await activity()).activityPage(context)],
 ];

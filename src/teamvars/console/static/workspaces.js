@@ -1,36 +1,47 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
 import { read } from "./api.js";
-import { count, h, icon, name } from "./dom.js";
+import { button, count, h, icon, name } from "./dom.js";
+import { FormPlace } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { KeySearch } from "./search.js";
 
 const MOST_TAGS = 5;
 
-export async function workspacesPage({ organization, signal }) {
+export async function workspacesPage({ organization, go, signal }) {
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => row(organization, one, included), noun: "workspace", all: "you can see",
-    none: "No workspace has this in its name.", nothing, signal,
+    none: "No workspace has this in its name.", nothing: () => nothing(may, add), signal,
   });
-  const [found, total] = await Promise.all([read(base, { signal }), list.draw()]);
+  const found = (await read(base, { signal })).document.data;
+  const may = found.attributes.permissions["can-create-workspace"];
+  const place = new FormPlace();
+  const add = async () => {
+    const { workspaceForm } = await import("./workspace_form.js");
+    place.open((end) => workspaceForm({ path: `${base}/workspaces`, workspace: null, cancel: () => end(),
+      done: ({ attributes }) => go(`/app/${organization}/workspaces/${attributes.name}`) }));
+  };
+  const total = await list.draw();
   const keys = new KeySearch(organization, signal);
   const byName = searchField("Filter by name", (words) => list.draw(words));
   const byKey = searchField("Find a key in all of them", (text) => {
     list.element.hidden = text !== "";
     return keys.find(text);
   });
-  return h("section", {}, organizationHead(found.document.data, "workspaces"),
-    total > 0 && h("div", { class: "toolbar" }, byName, byKey), list.element, keys.element);
+  const acts = may && h("div", { class: "actions" }, button("New workspace", add, { kind: "primary", picture: "add" }));
+  return h("section", {}, organizationHead(found, "workspaces"),
+    total > 0 && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
 }
 
 function row(organization, { attributes, relationships }, included) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/workspaces/${attributes.name}` },
-      h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included)),
+      h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included),
+        attributes.description && h("span", { class: "description" }, name(attributes.description))),
       attributes.locked && h("span", { class: "badge" }, icon("lock"), "locked"),
       h("span", { class: "aside" }, count(attributes["variables-count"], "variable")),
       h("span", { class: "aside may" }, may)));
@@ -48,8 +59,16 @@ function tags(attributes, relationships, included) {
   return h("span", { class: "changes", "aria-label": "Tags" }, some, rest);
 }
 
-function nothing() {
+/** Whoever may make the first one reads how to begin, and begins. */
+function nothing(may, add) {
+  if (!may) {
+    return h("div", { class: "empty" },
+      h("h2", {}, "No workspace that you may see"),
+      h("p", {}, "You see a workspace once one of your teams has a grant on it. Ask an owner, or somebody who manages your team."));
+  }
   return h("div", { class: "empty" },
-    h("h2", {}, "No workspace that you may see"),
-    h("p", {}, "You see a workspace once one of your teams has a grant on it. Ask an owner, or somebody who manages your team."));
+    h("h2", {}, "No workspace yet"),
+    h("p", {}, "Begin with one: it has the variables of one thing that you run. Then make teams, invite people into them, ",
+      "and give the teams access at the workspace."),
+    h("div", { class: "actions" }, button("New workspace", add, { kind: "primary", picture: "add" })));
 }

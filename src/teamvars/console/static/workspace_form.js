@@ -1,0 +1,73 @@
+/** The form of a workspace: what it is called, what it is for, and what it is found by. */
+
+import { Change, Refused, send } from "./api.js";
+import { h } from "./dom.js";
+import { field, form, keepTyped, leaveButton } from "./fields.js";
+
+const AT = "/data/attributes";
+const BINDINGS = "/data/relationships/tag-bindings";
+
+/**
+ * The form. `workspace` is null for a new one, which is made at `path`; `bindings` are the tags with values that it has.
+ * `done(resource)` is called once it is saved.
+ * @param {{path: string, workspace: any, bindings?: any[], done: Function, cancel?: Function}} said
+ */
+export function workspaceForm({ path, workspace, bindings = [], done, cancel }) {
+  const start = saidOf(workspace?.attributes, bindings);
+  const named = h("input", { value: start.name, spellcheck: "false", autocapitalize: "none" });
+  const description = h("textarea", { rows: 2, value: start.description });
+  const tags = h("input", { value: start.tags, spellcheck: "false", autocapitalize: "none" });
+  const change = new Change();
+  const element = form({
+    class: "card", "aria-label": workspace ? "Change the workspace" : "A new workspace",
+    onsubmit: async (signal) => {
+      const now = { name: named.value.trim(), description: description.value, tags: tags.value };
+      const data = { type: "workspaces", ...(workspace && { id: workspace.id }), ...changesOf(start, now, workspace) };
+      const { document } = await send(workspace ? "PATCH" : "POST", path, { data }, { change, signal }).catch(atTags);
+      keepTyped(element, false);
+      done(document.data);
+    },
+  },
+    !workspace && h("h2", {}, "A new workspace"),
+    field({ label: "Name", control: named, pointer: `${AT}/name`, hint: "Letters, digits, - and _." }),
+    field({ label: "Description", control: description, pointer: `${AT}/description` }),
+    field({ label: "Tags", control: tags, pointer: `${AT}/tag-names`, hint: "Separated by commas, some with a value: live, region=eu" }),
+    h("div", { class: "actions" },
+      h("button", { class: "button primary" }, workspace ? "Save" : "Create workspace"), cancel && leaveButton(cancel)));
+  return element;
+}
+
+function saidOf(attributes, bindings) {
+  if (!attributes) return { name: "", description: "", tags: "" };
+  const tags = [...attributes["tag-names"], ...bindings.map((one) => `${one.key}=${one.value}`)].join(", ");
+  return { name: attributes.name, description: attributes.description ?? "", tags };
+}
+
+/** What is another than it was, as a document has it; all that is said where nothing was. */
+function changesOf(start, now, isThere) {
+  const is = (what) => (isThere ? now[what] !== start[what] : now[what] !== "");
+  const words = now.tags.split(",").map((one) => one.trim()).filter(Boolean);
+  const bindings = words.filter((one) => one.includes("=")).map((one) => {
+    const [key, ...rest] = one.split("=");
+    return { type: "tag-bindings", attributes: { key: key.trim(), value: rest.join("=").trim() } };
+  });
+  return {
+    attributes: {
+      ...((is("name") || !isThere) && { name: now.name }),
+      ...(is("description") && { description: now.description }),
+      ...(is("tags") && { "tag-names": words.filter((one) => !one.includes("=")) }),
+    },
+    ...(is("tags") && { relationships: { "tag-bindings": { data: bindings } } }),
+  };
+}
+
+/**
+ * What is wrong with a tag that has a value is told at the field of all tags.
+ * @returns {never}
+ */
+function atTags(error) {
+  if (!(error instanceof Refused)) throw error;
+  const isOne = ({ source }) => source?.pointer?.startsWith(BINDINGS) || source?.pointer?.startsWith("/data/relationships/tags");
+  const errors = error.errors.map((one) => (isOne(one) ? { ...one, source: { pointer: `${AT}/tag-names` } } : one));
+  throw new Refused(error.status, errors);
+}
