@@ -147,8 +147,26 @@ async def test_changes_of_people_and_access_read_as_sentences(
         "renewed the invitation of new@sent.ence",
         "added new@sent.ence to the organization",
         "added new@sent.ence to crew",
-        "took away access to a workspace from crew",
+        "took away access to network from crew",
     ):
         await rows.filter(has_text=text).first.wait_for()
-    given_row = rows.filter(has_text="gave access to a workspace for crew").first
+    given_row = rows.filter(has_text="gave access to network for crew").first
     await expect(given_row.locator(".badge")).to_have_text("write")
+
+
+async def test_changes_since_a_day_and_the_workspaces_that_teams_were_given(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}/activity")
+    await visitor.sign_in("owner")
+    rows = visitor.page.locator("ol.rows > li")
+    await expect(rows.filter(has_text="gave access to network")).to_have_count(1)
+    await visitor.go(f"/{tenant.organization}/activity?since=2000-01-01")
+    await expect(visitor.page.get_by_label("Since")).to_have_value("2000-01-01")
+    await expect(rows.filter(has_text="gave access to network for")).to_have_count(2)
+    await visitor.page.get_by_label("Since").fill("2100-01-01")
+    await visitor.button("Show").click()
+    await visitor.page.get_by_text("No such changes").first.wait_for()
+    assert visitor.page.url.endswith("?since=2100-01-01")

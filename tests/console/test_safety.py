@@ -4,13 +4,15 @@ import json
 from typing import Any
 
 import pytest
-from playwright.async_api import Error, Page
+from playwright.async_api import Error, Page, expect
 
 from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
 
 IMAGE = "<img src=x onerror=alert(1)>"
 TURNING = "abc\u202etxt.exe"
+JOINER = "\u200d"
+FAMILY = JOINER.join("\U0001f468\U0001f469\U0001f467")
 LONGEST = "<script>alert(1)</script>\n" * 10082  # 256 KiB
 
 # Whatever outlives a page or leaves it: storage, address, history, title.
@@ -28,9 +30,12 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     tenant = await site.tenant()
     await site.make(tenant, "<b>bold</b>", IMAGE, description=IMAGE)
     await site.make(tenant, TURNING, TURNING, description=TURNING)
+    await site.make(tenant, "family", FAMILY, description=f"joined{JOINER}alone")
     await site.make(tenant, "longest", LONGEST[: 256 * 1024])
     visitor = await crowd.member(site, tenant)
     page = visitor.page
+    await expect(visitor.row("family").locator("code")).to_have_text(FAMILY)
+    await expect(visitor.row("family").locator(".description")).to_have_text("joined\\u200dalone")
     for text in ("<b>bold</b>", "abc\\u202etxt.exe"):
         await page.locator("th .name").get_by_text(text, exact=True).wait_for()
     assert await page.get_by_text(IMAGE, exact=True).count() == 2

@@ -16,7 +16,13 @@ async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, cr
     await visitor.page.goto(site.url)
     assert visitor.page.url == f"{site.url}/app/"
 
-    await visitor.page.get_by_label("Token").fill("tvu_wrong")
+    token = visitor.page.get_by_label("Token")
+    await expect(token).to_have_attribute("autocomplete", "current-password")
+    await expect(visitor.page.locator("[autocomplete=username]")).to_have_value(
+        site.url.removeprefix("http://")
+    )
+    await visitor.page.get_by_text("Whoever opens an invitation gets one").wait_for()
+    await token.fill("tvu_wrong")
     await visitor.button("Sign in").click()
     await visitor.page.get_by_text("This is not a token").first.wait_for()
 

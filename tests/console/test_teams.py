@@ -338,3 +338,37 @@ async def test_what_is_typed_is_not_left_unasked(sqlite_site: Site, crowd: Crowd
     await page.get_by_role("dialog").get_by_text("It has not been saved").wait_for()
     await visitor.button("Stay").click()
     await expect(page.get_by_label("Whom to add")).to_have_value("somebody")
+
+
+async def test_whoever_is_not_found_can_be_invited_with_what_was_typed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(crowd, sqlite_site, tenant, team="crew")
+    somebody = f"new+1@{tenant.organization}.example"
+    form = await add(visitor, somebody)
+    await form.get_by_role("link", name="Invite them").click()
+    await visitor.button("Leave it").click()
+    form = visitor.page.get_by_role("form", name="Invite people")
+    await expect(form.get_by_label("E-mail addresses")).to_have_value(somebody)
+    await expect(form.get_by_label("crew")).to_be_checked()
+    await expect(form.get_by_label("writers")).not_to_be_checked()
+    await form.get_by_role("button", name="Invite").click()
+    await visitor.page.get_by_text("Invited: ").first.wait_for()
+    assert len(await tenant.members()) == 1
+
+
+async def test_members_are_suggested_while_one_types(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(crowd, sqlite_site, tenant, team="crew")
+    await visitor.button("Add members").click()
+    area = visitor.page.get_by_label("Whom to add")
+    plain, reader = username(tenant, "plain"), username(tenant, "reader")
+    for word, found in (("pla", plain), ("READ", reader)):
+        await area.press_sequentially(word)
+        await visitor.button(f"Take {found}").click()
+        await expect(area).to_be_focused()
+    await expect(area).to_have_value(f"{plain}\n{reader}\n")
+    await area.press("Control+Enter")
+    await row(visitor, reader).wait_for()
+    assert await tenant.members() == {tenant.memberships[one] for one in ("plain", "reader")}

@@ -167,7 +167,13 @@ async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
     assert sent == ['["a",\n"b"\n', '["a",\n"b"\n"c"]']
     assert most == 1
 
+    await form.get_by_label("Key").fill("zones")
+    await form.get_by_role("button", name="Add variable").click()
+    fault = form.locator(".error:visible")
+    await expect(form.get_by_label("Value")).to_have_attribute("aria-invalid", "true")
+    await expect(fault).to_have_count(1)  # and not once more below the field
     await form.get_by_label("Value").fill('{ a = 2 * 3, b = "x" }')
+    await expect(fault).to_have_count(0)
     evaluated = form.locator(".evaluated")
     await evaluated.wait_for()
     assert await evaluated.inner_text() == '{\n  "a": 6,\n  "b": "x"\n}'

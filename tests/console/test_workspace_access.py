@@ -51,9 +51,9 @@ async def test_a_team_is_given_access_which_is_changed_and_taken_away(
     await expect(reader).to_contain_text("through readers")
     assert await statuses(tenant, "reader") == 200
 
-    await visitor.button("Change readers to read and write").click()
+    await visitor.button("Change to read and write: readers").click()
     await expect(reader).to_contain_text("read and write")
-    await expect(visitor.button("Change readers to read")).to_be_focused()
+    await expect(visitor.button("Change to read: readers")).to_be_focused()
     document = variable_document(category="env")
     wrote = await tenant.call("reader", "POST", tenant.vars_path("payments"), document)
     assert wrote.status_code == 201
@@ -79,13 +79,18 @@ async def test_it_says_through_which_teams_and_tokens(sqlite_site: Site, crowd: 
     visitor = await visit(sqlite_site, crowd, tenant)
     holders = rows(visitor, 1)
     await expect(holders).to_have_count(6)
+    names = await holders.locator(".name").all_text_contents()
+    assert names == sorted(names, key=str.lower)
+    await visitor.page.get_by_label("Filter by name").fill("WRITER")
+    await expect(holders).to_have_count(2)
+    await visitor.page.get_by_label("Filter by name").fill("")
     writer = holders.filter(has_text=f"writer-{mark}")
     await expect(writer).to_contain_text("through writers, readers (read)read and write")
     reader = holders.filter(has_text=f"reader-{mark}")
     await expect(reader).to_contain_text("through readersread")
     tokens = holders.filter(has_text="token of the")
     await expect(tokens).to_contain_text(
-        ["token of the team", "token of the team", "token of the organization"]
+        ["token of the organization", "token of the team", "token of the team"]
     )
     await visitor.button("Remove the access of readers").click()
     dialog = visitor.page.get_by_role("dialog")
@@ -224,6 +229,6 @@ async def test_two_change_the_same_grant(sqlite_site: Site, crowd: Crowd) -> Non
     await second.button("Remove the access of writers").click()
     await second.page.get_by_role("dialog").get_by_role("button", name="Take away").click()
     await second.page.get_by_text("No team has access yet").first.wait_for()
-    await first.button("Change writers to read").click()
+    await first.button("Change to read: writers").click()
     await first.page.get_by_role("status").get_by_text("does not exist").wait_for()
     await first.page.get_by_text("No team has access yet").first.wait_for(state="attached")

@@ -1,6 +1,7 @@
 """Whoever sits at a browser: keys and clicks as hands make them, and what the eyes see then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -72,6 +73,8 @@ class Person:
     driver: WebDriver = field(repr=False)
     site: Site = field(repr=False)
     tenant: Tenant = field(repr=False)
+    clicks: list[str] = field(default_factory=list)
+    """What was clicked or sent with Enter."""
 
     def go(self, path: str) -> None:
         """Loads a page of the console, by the path below `/app`."""
@@ -151,9 +154,30 @@ class Person:
             if found is None or not found.is_enabled():
                 return False
             found.click()
+            self.clicks.append(name)
             return True
 
         self.wait_for(clicked)
+
+    @contextmanager
+    def counting(self, most: int) -> Iterator[None]:
+        """Whoever does what is inside clicks so often at most; an Enter is a click."""
+        self.clicks.clear()
+        yield
+        assert len(self.clicks) <= most, self.clicks
+
+    def submit(self) -> None:
+        """Sends the form that one types in."""
+        self.press(Keys.ENTER, holding=Keys.CONTROL)
+        self.clicks.append("Enter")
+
+    def tab_to(self, name: str) -> None:
+        """Goes on with the Tab key until what has that name has the focus."""
+        for _ in range(40):
+            self.press(Keys.TAB)
+            if self.focus() == name:
+                return
+        raise AssertionError(f"The Tab key never reaches {name}.")
 
     def press(self, *keys: str, holding: str = "") -> None:
         """Presses keys, wherever the focus is."""

@@ -1,12 +1,13 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, Refused, readPage, remove, send } from "./api.js";
+import { Change, Refused, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, listed, name } from "./dom.js";
+import { announce, button, count, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
-import { PagedList, suggesting } from "./paged_list.js";
+import { PagedList, searchField, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
+import { redraw } from "./redraw.js";
 
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
 const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
@@ -37,10 +38,7 @@ const SIDES = {
 export async function workspaceAccessPage(context) {
   const { organization, signal } = context;
   const { found, owns } = await readWorkspace(context);
-  const holders = owns && new PagedList({
-    path: () => `/workspaces/${found.id}/access`, row: (one) => holder(organization, one), noun: "entry",
-    nothing: () => h("p", {}, "Nobody."), signal,
-  });
+  const holders = owns && new Holders(organization, found.id, signal);
   const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
     changed: () => holders.draw() });
   const { runnerText } = await import("./runners.js");
@@ -53,6 +51,40 @@ export async function workspaceAccessPage(context) {
     h("h2", { class: "part" }, "Teams"), grants.element,
     holders && [h("h2", { class: "part" }, "Who has access"), holders.element],
     h("h2", { class: "part" }, "Runners"), runners.element);
+}
+
+/** Everybody and everything with access, by name: whoever looks for one person does not know their id. */
+class Holders {
+  /** @type {any[]} */
+  all = [];
+
+  constructor(organization, workspaceId, signal) {
+    this.organization = organization;
+    this.path = `/workspaces/${workspaceId}/access`;
+    this.signal = signal;
+    this.words = "";
+    this.lead = h("p", { class: "lead", role: "status" });
+    this.rows = h("ul", { class: "rows", role: "list" });
+    const filter = searchField("Filter by name", (words) => {
+      this.words = folded(words);
+      this.#show();
+    });
+    this.element = h("div", {}, filter, this.lead, this.rows);
+  }
+
+  /** Shows those who have it now. */
+  async draw() {
+    const found = await readAll(this.path, { signal: this.signal });
+    const order = new Intl.Collator("en").compare;
+    this.all = found.sort((a, b) => order(a.attributes.name, b.attributes.name));
+    this.#show();
+  }
+
+  #show() {
+    const shown = this.all.filter(({ attributes }) => folded(attributes.name).includes(this.words));
+    this.lead.textContent = `${count(shown.length, "entry")}${this.words && " found"}`;
+    redraw(this.rows, shown.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => holder(this.organization, one) })));
+  }
 }
 
 function holder(organization, { attributes: { kind, name: called, access, through }, relationships }) {
@@ -87,7 +119,14 @@ class Grants {
    *   changed?: () => Promise<void>}} said `id` is that of the side; `changed` is called after each change
    */
   constructor(said) {
-    Object.assign(this, said, { from: SIDES[said.side] });
+    const { organization, side, id, may, signal, changed = async () => {} } = said;
+    this.organization = organization;
+    this.side = side;
+    this.from = SIDES[side];
+    this.id = id;
+    this.may = may;
+    this.signal = signal;
+    this.changed = changed;
     const { other, path, nothing } = this.from;
     this.list = new PagedList({
       path: () => path(this.id), row: (one, included) => this.#row(one, included), noun: other, signal: this.signal,
@@ -114,8 +153,8 @@ class Grants {
         row.replaceWith(fresh);
         fresh.querySelector("button").focus();
         announce(`${called}: ${label}`);
-        await this.changed?.();
-      }, { kind: "bare", "aria-label": `Change ${called} to ${label}` }));
+        await this.changed();
+      }, { kind: "bare", "aria-label": `Change to ${label}: ${called}` }));
     row.append(h("span", {}, acts, button("Remove", () => this.#remove(id, relationships, called),
       { kind: "bare", "aria-label": `Remove the access of ${called}` })));
     return row;
@@ -127,7 +166,7 @@ class Grants {
     if (!(await ask(title, text, "Take away", { kind: "danger" }))) return;
     await remove(`/team-workspaces/${id}`);
     announce(`The access of ${called} is removed.`);
-    await Promise.all([this.list.draw(), this.changed?.()]);
+    await Promise.all([this.list.draw(), this.changed()]);
     this.input.focus();
   }
 
@@ -150,7 +189,7 @@ class Grants {
         change = new Change(); // what is taken away meanwhile may be given again
         announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
         input.value = "";
-        await Promise.all([this.list.draw(), this.changed?.()]);
+        await Promise.all([this.list.draw(), this.changed()]);
         input.focus();
       },
     },

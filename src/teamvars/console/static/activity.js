@@ -2,13 +2,15 @@
 
 import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
-import { MOST_NAMED, concerned, eventRow } from "./events.js";
+import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
 import { organizationHead, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
 
 const PAGE_SIZE = 50;
-const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key" };
+/** So many workspaces of a page of changes are named at most: each is asked for. */
+const MOST_WORKSPACES = 12;
+const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key", since: "Since" };
 
 /** Of a workspace, for whoever reads its variables. */
 export async function activityPage(context) {
@@ -34,7 +36,7 @@ export async function organizationActivityPage(context) {
   const { organization, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const found = (await read(base, { signal })).document.data;
-  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one, people) => {
+  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key", "since"], (one, people) => {
     const { action, stream: { id, type }, "stream-name": called, subject } = one;
     const here = called && { workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}` }[type];
     const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
@@ -50,9 +52,12 @@ class Events {
 
   constructor({ organization, query, go, signal }, path, filters, row) {
     const given = filters.filter((one) => query.get(one));
-    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(query.get(one))}`).join("");
-    Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${said}`, signal, row, organization,
-      isNarrowed: given.length > 0 });
+    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(asAsked(one, query.get(one)))}`).join("");
+    this.path = `${path}?page[size]=${PAGE_SIZE}${said}`;
+    this.signal = signal;
+    this.row = row;
+    this.organization = organization;
+    this.isNarrowed = given.length > 0;
     this.rows = h("ol", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
     this.element = h("div", {}, filters.length > 0 && narrowing(filters, query, go), this.rows, this.more);
@@ -66,7 +71,8 @@ class Events {
     const { document } = await read(path, { signal: this.signal });
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
     fresh.forEach((one) => this.#known.add(one.id));
-    const people = await this.#peopleOf(fresh);
+    const names = await Promise.all([this.#peopleOf(fresh), this.#workspacesOf(fresh)]);
+    const people = new Map(/** @type {[string, string][]} */ (names.flat()));
     this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
     const number = document.meta?.pagination["next-page"];
     const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
@@ -79,19 +85,32 @@ class Events {
   async #peopleOf(events) {
     const ids = new Set(events.flatMap((one) => concerned(one.attributes).slice(0, MOST_NAMED)));
     const found = await peopleOf(this.organization, [...ids], { signal: this.signal });
-    return new Map(found.flatMap(({ membershipId, userId, username }) => [[membershipId, username], [userId, username]]));
+    return found.flatMap(({ membershipId, userId, username }) => [[membershipId, username], [userId, username]]);
+  }
+
+  /** The same of workspaces that are still there, and that one may see. */
+  async #workspacesOf(events) {
+    const ids = [...new Set(events.flatMap((one) => workspacesIn(one.attributes)))].slice(0, MOST_WORKSPACES);
+    const found = await Promise.all(ids.map((id) => read(`/workspaces/${id}`, { signal: this.signal }).catch(() => null)));
+    return found.flatMap((one) => (one ? [[one.document.data.id, one.document.data.attributes.name]] : []));
   }
 
   #nothing() {
     return h("div", { class: "empty" },
       h("h2", {}, this.isNarrowed ? "No such changes" : "Nothing has changed yet"),
-      h("p", {}, this.isNarrowed ? "Names and keys must match exactly. The newest 10,000 changes are searched." : "Each change is listed here, with who made it."));
+      h("p", {}, this.isNarrowed ? "Names and keys must match exactly. The newest 10,000 changes are searched."
+        : "Each change is listed here, with who made it."));
   }
+}
+
+/** A day begins where one is. */
+function asAsked(filter, text) {
+  return filter === "since" && /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00`).toISOString() : text;
 }
 
 /** Fields for what one wants to see alone. */
 function narrowing(filters, query, go) {
-  const inputs = filters.map((one) => [one, h("input", { type: "search", value: query.get(one) ?? "",
+  const inputs = filters.map((one) => [one, h("input", { type: one === "since" ? "date" : "search", value: query.get(one) ?? "",
     spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" })]);
   return form({
     class: "narrowing",

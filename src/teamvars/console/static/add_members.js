@@ -3,7 +3,7 @@
 import { Change, Refused, send } from "./api.js";
 import { button, h, listed, name, shown } from "./dom.js";
 import { clearErrors, field, form, keepTyped, leaveButton } from "./fields.js";
-import { folded, peopleOf } from "./people.js";
+import { MemberWords, folded, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
 const NOBODY = "Nobody in the organization has this name or address.";
@@ -22,14 +22,18 @@ class Adding {
   #change = new Change();
 
   constructor({ organization, team, path, done, cancel }) {
-    Object.assign(this, { organization, team, path, done });
+    this.organization = organization;
+    this.team = team;
+    this.path = path;
+    this.done = done;
     this.input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+    this.suggested = new MemberWords(organization, this.input);
     this.told = h("div", { role: "alert" });
     this.element = form({ class: "card", "aria-label": "Add members", busy: "Adding …",
       onsubmit: (signal) => this.#submit(signal) },
       field({ label: "Whom to add", control: this.input, pointer: "/data",
         hint: "Usernames or e-mail addresses, separated by commas, spaces or lines." }),
-      this.told,
+      this.suggested.element, this.told,
       h("div", { class: "actions" },
         h("button", { class: "button primary" }, "Add to the team"), leaveButton(cancel)));
   }
@@ -57,7 +61,7 @@ class Adding {
     try {
       await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change, signal });
     } catch (error) {
-      const details = new Map(error.errors?.map((one) => [ids[indexOf(one)], one.detail]));
+      const details = new Map(error.errors?.map((one) => [ids[Number(indexOf(one))], one.detail]));
       this.#require(joining.map((one) => details.get(idOf(one))), joining, present);
       throw error;
     }
@@ -78,13 +82,14 @@ class Adding {
 
   #told({ text, from, reason }) {
     const owns = this.team.attributes.permissions["can-update-visibility"];
+    const invite = new URLSearchParams({ invite: text, team: this.team.id });
     const mark = h("button", { type: "button", class: "word", title: "Show it in the field", onclick: () => {
       this.input.focus();
       this.input.setSelectionRange(from, from + text.length);
     } }, name(text));
     return h("li", { class: "error" }, mark, ": ", shown(reason),
       owns && reason === NOBODY && text.includes("@")
-        && [" ", h("a", { href: `/app/${this.organization}/members` }, "Invite them"), "."]);
+        && [" ", h("a", { href: `/app/${this.organization}/members?${invite}` }, "Invite them"), "."]);
   }
 
   #put(words) {

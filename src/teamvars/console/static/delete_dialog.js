@@ -7,7 +7,7 @@ import { field, form, leaveButton } from "./fields.js";
 
 /**
  * Asks for its name.
- * @param {{title: string, text: string, what: string, word: string, path: string, ifMatch?: string}} said
+ * @param {{title: string, text: unknown, what: string, word: string, path: string, ifMatch?: string}} said
  *   `word` is what is to be typed, and `what` says which
  * @param {Function} done called once it is gone
  */
@@ -27,7 +27,8 @@ export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
           await remove(path, { ifMatch, signal });
         } catch (error) {
           if (!(error instanceof Refused && error.status === 412)) throw error;
-          throw new Error("Somebody has changed it meanwhile. Close this, load the page again and look at it first.");
+          throw new Error("Somebody has changed it meanwhile. Close this, load the page again and look at it first.",
+            { cause: error });
         }
         close();
         done();

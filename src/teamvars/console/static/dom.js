@@ -3,8 +3,8 @@
 /** So many characters of a value are worth their place where there is room for a line. */
 const LITTLE = 200;
 const SVG = "http://www.w3.org/2000/svg";
-/** What is not seen, or turns the direction of what stands around it. */
-const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
+/** What is not seen, or turns the direction of what stands around it; what joins an emoji's parts is seen as one. */
+const HIDDEN = /(?![\n\t]|(?<=\p{Extended_Pictographic}[\ufe0f\p{EMod}]?)\u200d(?=\p{Extended_Pictographic}))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
 
 /**
  * An element. `on…` are listeners, `true` is an attribute without a value, and what is false, null
@@ -15,15 +15,23 @@ const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u316
  * @returns {any}
  */
 export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+  const element = /** @type {any} */ (document.createElement(tag));
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((one) => one !== false && one != null));
+  element.append(.../** @type {any[]} */ (children).flat(Infinity).filter((one) => one !== false && one != null));
   return element;
+}
+
+/**
+ * A part of the page that the shell has.
+ * @returns {any}
+ */
+export function part(id) {
+  return document.getElementById(id);
 }
 
 /** Text of somebody's, in which what hides or turns other text is spelled out. */
@@ -61,7 +69,12 @@ export function icon(kind) {
   return svg;
 }
 
-/** A button with text, and a picture if it has one. */
+/**
+ * A button with text, and a picture if it has one.
+ * @param {unknown} text
+ * @param {Function} onclick
+ * @param {Record<string, unknown>} [attributes]
+ */
 export function button(text, onclick, { kind = "", picture = "", ...attributes } = {}) {
   return h(
     "button",
@@ -71,7 +84,12 @@ export function button(text, onclick, { kind = "", picture = "", ...attributes }
   );
 }
 
-/** A button that is only a picture, and is called `label`. */
+/**
+ * A button that is only a picture, and is called `label`.
+ * @param {string} picture
+ * @param {string} label
+ * @param {Function} onclick
+ */
 export function pictureButton(picture, label, onclick, attributes = {}) {
   const named = { type: "button", class: "button bare", "aria-label": label, title: label };
   return h("button", { ...named, onclick, ...attributes }, icon(picture));
@@ -79,7 +97,7 @@ export function pictureButton(picture, label, onclick, attributes = {}) {
 
 /** Says something to whoever cannot see that it has happened. */
 export function announce(text) {
-  const place = document.getElementById("announcements");
+  const place = part("announcements");
   place.replaceChildren();
   // After a moment, so that the same words are said again.
   setTimeout(() => place.replaceChildren(text), 50);
@@ -119,13 +137,18 @@ export function time(iso) {
   return h("time", { datetime: iso, title: at.toLocaleString("en-GB") }, ago(at));
 }
 
+/**
+ * Each with how many of the last one it has, and how many of it are said.
+ * @type {[Intl.RelativeTimeFormatUnit, number, number][]}
+ */
+const UNITS = [["minute", 60, 60], ["hour", 60, 24], ["day", 24, 14], ["week", 7, 9]];
+
 function ago(at) {
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
   let span = (at.getTime() - Date.now()) / 1000;
   if (Math.abs(span) < 45) return span > 0 ? "in a moment" : "just now";
-  for (const [unit, size] of [["minute", 60], ["hour", 60], ["day", 24], ["week", 7]]) {
+  for (const [unit, size, next] of UNITS) {
     span /= size;
-    const next = { minute: 60, hour: 24, day: 14, week: 9 }[unit];
     if (Math.abs(span) < next) return words.format(Math.round(span), unit);
   }
   return at.toLocaleDateString("en-GB", { dateStyle: "medium" });

@@ -1,6 +1,6 @@
 /** Changes, as pages of activity show them: who, what, which attributes, when, with which token. */
 
-import { count, h, name, time } from "./dom.js";
+import { count, h, listed, name, time } from "./dom.js";
 
 /** So many of those whom a change was about are named. */
 export const MOST_NAMED = 5;
@@ -22,6 +22,10 @@ const PHRASES = {
   "runner.create": "proposed the runner", "runner.revoke": "revoked the approval of the runner",
   "variable.deliver": "was handed the values of a workspace",
 };
+/** What leads to workspaces, where these can still be named. */
+const ABOUT_WORKSPACES = {
+  "grant.put": "gave access to ", "grant.remove": "took away access to ", "variable.deliver": "was handed the values of ",
+};
 const ABOUT_SOMEBODY = {
   "invitation.create": ["invited ", ""], "invitation.resend": ["renewed the invitation of ", ""],
   "invitation.revoke": ["revoked the invitation of ", ""], "membership.create": ["added ", " to the organization"],
@@ -37,9 +41,9 @@ const NOUNS = {
 /**
  * The row of a change.
  * @param {any} event its attributes
- * @param {Map<string, string>} people what those are called whom it was about, by id
+ * @param {Map<string, string>} people what those people and workspaces are called that it was about, by id
  * @param {string | null} here the page of the workspace or team it is about, if there is one
- * @param {unknown} place where it was, if the page is about more than one place
+ * @param {unknown} [place] where it was, if the page is about more than one place
  */
 export function eventRow(event, people, here, place) {
   const { action, "created-at": at, details, "token-description": token } = event;
@@ -64,6 +68,10 @@ function what({ action, details }, people, here) {
   }
   const [noun, verb] = action.split(".");
   if (noun === "member") return [`${VERBS[verb]} `, whom(concerned({ details }), people)];
+  const workspaces = workspacesIn({ details }).filter((id) => people.has(id));
+  if (action in ABOUT_WORKSPACES && workspaces.length) {
+    return [ABOUT_WORKSPACES[action], listed(workspaces.map((id) => name(people.get(id))))];
+  }
   if (action in ABOUT_SOMEBODY) {
     const [before, after] = ABOUT_SOMEBODY[action];
     return [before, whom(concerned({ details }), people), after];
@@ -79,6 +87,11 @@ function what({ action, details }, people, here) {
 export function concerned({ details }) {
   const { user, "organization-memberships": ids } = details;
   return Array.isArray(ids) ? ids : [user].filter(Boolean);
+}
+
+/** The ids of workspaces that a change names, other than by where it was. */
+export function workspacesIn({ details: { workspace, workspaces } }) {
+  return [workspace, workspaces].flat().filter((one) => typeof one === "string");
 }
 
 /** The first few by name; of the others, and of who has left, the number. */

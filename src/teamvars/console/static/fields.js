@@ -15,7 +15,7 @@ let made = 0;
  */
 export function field({ label, control, pointer, hint }) {
   const id = newId();
-  const input = control.matches("input, textarea") ? control : control.querySelector("textarea");
+  const input = /** @type {any} */ (control.matches("input, textarea") ? control : control.querySelector("textarea"));
   input.id = id;
   const help = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
   if (help) input.setAttribute("aria-describedby", help.id);
@@ -23,7 +23,10 @@ export function field({ label, control, pointer, hint }) {
     h("label", { for: id }, label), control, help);
 }
 
-/** A box to tick, with a line below that says what it means. */
+/**
+ * A box to tick, with a line below that says what it means.
+ * @param {{label: unknown, checked: boolean, pointer?: string, hint?: unknown, onchange?: Function, disabled?: boolean}} said
+ */
 export function tick({ label, checked, pointer, hint, onchange, disabled }) {
   const id = newId();
   const box = h("input", { type: "checkbox", id, checked, onchange, disabled });
@@ -34,7 +37,11 @@ export function tick({ label, checked, pointer, hint, onchange, disabled }) {
   return { element, box };
 }
 
-/** One of a few, all of them seen; `of(value)` is its button. */
+/**
+ * One of a few, all of them seen; `of(value)` is its button.
+ * @param {{legend: string, options: {value: string, label: unknown}[], chosen: string, pointer?: string,
+ *   onchange?: Function, quiet?: boolean}} said
+ */
 export function choice({ legend, options, chosen, pointer, onchange, quiet = false }) {
   const group = newId();
   const labels = options.map(({ value, label }) =>
@@ -53,12 +60,19 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
  * sent again, nor can anything in it be changed, and what it throws is shown where it belongs. Whoever has waited for
  * long may stop, which aborts the signal. `sure` is asked before. Nobody leaves what is typed in it unasked, unless it
  * is nothing that would be missed.
+ * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: () => Promise<boolean>, isMissed?: boolean, busy?: string,
+ *   [attribute: string]: unknown}} said
+ * @param {...unknown} children
  */
 export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...attributes }, ...children) {
   const summary = h("div", { class: "errors", role: "alert" });
   const still = h("div", { class: "still", role: "status" });
   const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, still, summary);
   if (isMissed) element.addEventListener("input", () => keepTyped(element, true));
+  element.addEventListener("input", ({ target }) => clearErrors(target.closest(".field") ?? still));
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
+  });
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (element.getAttribute("aria-busy") === "true" || (sure && !(await sure()))) return;
@@ -122,6 +136,7 @@ export function holdsTyped(element) {
 
 /** Where a form opens above a list, one at a time; what ends it leads back to what opened it. */
 export class FormPlace {
+  /** @type {HTMLElement | null} */
   #opener = null;
 
   constructor() {
@@ -134,7 +149,7 @@ export class FormPlace {
    */
   open(make) {
     const isOpen = this.element.querySelector("form") !== null;
-    if (!isOpen) this.#opener = document.activeElement;
+    if (!isOpen) this.#opener = /** @type {HTMLElement | null} */ (document.activeElement);
     if (!isOpen || !holdsTyped(this.element)) this.element.replaceChildren(this.#made(make));
     this.element.querySelector("textarea, input").focus();
   }
@@ -144,7 +159,7 @@ export class FormPlace {
       if (!element.isConnected) return; // another one is there by now
       this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
       if (told) announce(this.element.textContent);
-      (this.#opener.isConnected ? this.#opener : document.querySelector("h1")).focus();
+      (this.#opener?.isConnected ? this.#opener : document.querySelector("h1"))?.focus();
     });
     return element;
   }

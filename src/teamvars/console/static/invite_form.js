@@ -1,6 +1,6 @@
 /** Invites several people at once, by e-mail address, and into teams. */
 
-import { Change, Refused, readPage, send } from "./api.js";
+import { Change, Refused, read, readPage, send } from "./api.js";
 import { announce, h, listed, name } from "./dom.js";
 import { field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { searchField } from "./paged_list.js";
@@ -11,11 +11,14 @@ const TEAMS = "/data/relationships/teams";
 /** More teams than one sees at once. */
 const MANY_TEAMS = 12;
 
-/** `path` is that of the organization; `changed()` once some are invited, `done(told)` once all are, or none is to be. */
-export function inviteForm({ path, changed, done }) {
+/**
+ * `path` is that of the organization; `changed()` once some are invited, `done(told)` once all are, or none is to be.
+ * `addresses` and a team may be given.
+ */
+export function inviteForm({ path, changed, done, addresses = "", teamId = null }) {
   const changes = new Map();
-  const teams = new TeamChoice(path);
-  const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+  const teams = new TeamChoice(path, teamId);
+  const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none", value: addresses });
   const told = h("div", { role: "status" });
   const element = form({
     class: "card", "aria-label": "Invite people",
@@ -56,7 +59,7 @@ export function inviteForm({ path, changed, done }) {
       } catch (error) {
         const those = error instanceof Refused && error.errors.length ? error.errors : [{ detail: error.message }];
         errors.push(...those.map((one) => placed(one, email)));
-        if (those.some((one) => one.source?.pointer !== EMAIL)) return { went, errors, failure: error };
+        if (those.some((one) => one.source?.pointer !== EMAIL)) return { went, errors, failure: /** @type {any} */ (error) };
         continue;
       }
       changes.delete(email);
@@ -102,8 +105,9 @@ function addressesOf(text) {
 class TeamChoice {
   #chosen = new Map();
 
-  constructor(path) {
+  constructor(path, teamId) {
     this.path = path;
+    if (teamId) this.#take(teamId);
     this.rows = h("div", { class: "ticks" });
     this.looking = h("div", { hidden: true }, searchField("Find a team", (words) => this.#draw(words)));
     this.element = h("fieldset", { class: "field", "data-pointer": TEAMS, hidden: true },
@@ -114,6 +118,12 @@ class TeamChoice {
   /** Of those that are ticked. */
   ids() {
     return [...this.#chosen.keys()];
+  }
+
+  async #take(id) {
+    const { document } = await read(`/teams/${encodeURIComponent(id)}`);
+    this.#chosen.set(id, document.data.attributes.name);
+    await this.#draw("");
   }
 
   async #draw(words) {

@@ -2,19 +2,21 @@
 
 import { Refused, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { button, h, icon, name } from "./dom.js";
+import { button, h, icon, name, part } from "./dom.js";
 import { holdsTyped } from "./fields.js";
+import { watchKeys } from "./keyboard.js";
 import { clear, failed, leavePage, notify } from "./notices.js";
 import { PAGES, ROOT } from "./pages.js";
 import * as session from "./session.js";
 import { accountOf, signInForm } from "./signin.js";
 
-const main = document.getElementById("main");
+const main = part("main");
 const page = h("div", { id: "page" });
 const LOADING_MS = 200;
 
+/** @type {{id: string, name: string, isUser: boolean} | null} */
 let account = null;
-let shownPath = null;
+let shownPath = "";
 let leaving = new AbortController();
 
 /** Shows the page of a path; a former one goes, unless somebody would rather stay. */
@@ -50,6 +52,10 @@ async function render() {
   document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
 }
 
+/**
+ * What makes the page of a path, and the names in it.
+ * @returns {[(context: any) => any, Record<string, string>]}
+ */
 function pageOf(path) {
   const trimmed = path.replace(/\/$/, "") || ROOT;
   for (const [pattern, make] of PAGES) {
@@ -72,7 +78,7 @@ function failure(error) {
 }
 
 /** The head of the page: where one is, and who one is. A team is called as its page calls it. */
-function head({ organization, workspace, team } = {}) {
+function head({ organization, workspace, team } = /** @type {Record<string, string>} */ ({})) {
   const trail = [];
   const called = team && page.querySelector(".workspace-head h1")?.textContent;
   if (organization) trail.push([`${ROOT}/${organization}/${team ? "teams" : "workspaces"}`, organization]);
@@ -83,7 +89,7 @@ function head({ organization, workspace, team } = {}) {
     h("span", { class: "who" }, name(account.name)),
     account.isUser && h("a", { class: "button bare", href: `${ROOT}/settings/tokens` }, icon("token"), "Tokens"),
     button("Sign out", () => session.end("left"), { kind: "bare", picture: "out" }));
-  document.getElementById("header").replaceChildren(
+  part("header").replaceChildren(
     h("a", { class: "brand", href: `${ROOT}/` }, mark(), "teamvars"),
     h("nav", { "aria-label": "Where you are", class: "trail" }, links.length > 0 && h("ol", {}, links)),
     ...(you ? [you] : []));
@@ -126,7 +132,7 @@ function askToSignIn(reason) {
     dialogs.bringBack();
   });
   main.append(section);
-  section.querySelector("input").focus();
+  section.querySelector("[type=password]").focus();
 }
 
 /** Any key or click is an answer, and so is that of the button. */
@@ -166,6 +172,7 @@ function complain(event) {
 async function start() {
   main.replaceChildren(page);
   document.addEventListener("click", follow);
+  watchKeys(main);
   addEventListener("popstate", goBack);
   addEventListener("unhandledrejection", complain);
   addEventListener("beforeunload", (event) => holdsTyped(main) && event.preventDefault());

@@ -21,12 +21,15 @@ export async function membersPage(context) {
   const found = (await read(path, { signal: context.signal })).document.data;
   const page = new MembersPage(context, path, found);
   await page.list.draw();
+  page.begin(context.query);
   return page.element;
 }
 
 class MembersPage {
   constructor(context, path, organization) {
-    Object.assign(this, { context, path, status: "" });
+    this.context = context;
+    this.path = path;
+    this.status = "";
     this.may = organization.attributes.permissions["can-manage-users"];
     this.place = new FormPlace();
     this.noMail = h("p", { class: "notice", hidden: true }, h("span", {},
@@ -130,8 +133,13 @@ class MembersPage {
     this.element.querySelector("h1").focus();
   }
 
-  #invite() {
-    this.place.open((done) => inviteForm({ path: this.path, changed: () => this.list.draw(), done }));
+  /** Where somebody comes who has found nobody of that name, the form has what they typed. */
+  begin(query) {
+    if (this.may && query.get("invite")) this.#invite({ addresses: query.get("invite"), teamId: query.get("team") });
+  }
+
+  #invite(given = {}) {
+    this.place.open((done) => inviteForm({ path: this.path, changed: () => this.list.draw(), done, ...given }));
   }
 
   /** Until when an invitation can be accepted, and what became of its message. */

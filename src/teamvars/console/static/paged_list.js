@@ -18,12 +18,20 @@ export class PagedList {
 
   /**
    * @param {{path: (words: string) => string, row: (one: any, included: any[]) => Element, noun: string,
-   *   all?: string, none: string, nothing: () => Element, state?: () => unknown, signal: AbortSignal}} said `path` is of
+   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, signal: AbortSignal}} said `path` is of
    *   those with these words; `all` comes after how many there are, `none` is said where none has the words, and
    *   `nothing` is shown where there is none at all; `state` is what rows show that they do not say themselves
    */
   constructor(said) {
-    Object.assign(this, said);
+    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", signal } = said;
+    this.path = path;
+    this.row = row;
+    this.noun = noun;
+    this.suffix = suffix;
+    this.none = none;
+    this.nothing = nothing;
+    this.state = state;
+    this.signal = signal;
     this.words = "";
     this.lead = h("p", { class: "lead" });
     this.rows = h("ul", { class: "rows", role: "list" });
@@ -54,6 +62,7 @@ export class PagedList {
   async #read(first, last, before) {
     const mine = ++this.#asked;
     const entries = [...before];
+    /** @type {any} */
     let page = { next: first };
     do {
       page = await readPage(this.path(this.words), page.next, { signal: this.signal });
@@ -61,7 +70,7 @@ export class PagedList {
       const fresh = page.items.filter((one) => !this.#known.has(one.id)); // pages move while one looks
       fresh.forEach((one) => this.#known.add(one.id));
       const { included } = page;
-      entries.push(...fresh.map((one) => ({ key: one.id, seen: all(one, included) + this.state?.(), make: () => this.row(one, included) })));
+      entries.push(...fresh.map((one) => ({ key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) })));
     } while (page.next && page.next <= last);
     this.#entries = entries;
     this.#tell(page, last);
@@ -71,7 +80,7 @@ export class PagedList {
     const { noun, words } = this;
     this.#last = last;
     this.total = total;
-    this.lead.textContent = [count(total, noun), words ? "found" : this.all].filter(Boolean).join(" ");
+    this.lead.textContent = [count(total, noun), words ? "found" : this.suffix].filter(Boolean).join(" ");
     const isEmpty = !total && !words;
     this.lead.hidden = this.rows.hidden = isEmpty;
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, this.none) };
@@ -114,8 +123,10 @@ export function suggesting(pathOf, attributes = {}) {
   return { input, names };
 }
 
-function afterLastKey(act) {
-  let timer = null;
+/** What acts shortly after the last key. */
+export function afterLastKey(act) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
   return () => {
     clearTimeout(timer);
     timer = setTimeout(act, WAIT_MS);

@@ -11,11 +11,15 @@ import * as session from "./session.js";
  */
 export function signInForm(reason, kept, done) {
   const input = h("input", {
-    type: "password", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
+    type: "password", autocomplete: "current-password", spellcheck: "false", autocapitalize: "none",
     placeholder: "tvu_…",
   });
+  // Password managers keep nothing without a name.
+  const site = h("input", { class: "unseen", autocomplete: "username", value: location.host, readonly: true, tabindex: -1,
+    "aria-label": "Server" });
   const element = form({
     class: "card",
+    autocomplete: "on",
     isMissed: false, // it is somewhere else as well
     busy: "Signing in …",
     onsubmit: async (signal) => {
@@ -26,8 +30,10 @@ export function signInForm(reason, kept, done) {
       done(account);
     },
   },
+    site,
     field({ label: "Token", control: input,
-      hint: "The operator of this server gives you the first one. You make others yourself." }),
+      hint: "Paste your token here. Whoever opens an invitation gets one, or the operator of this server gives you the first. "
+        + "Then make others yourself, under Tokens." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
     h("p", { class: "hint" }, "Only this tab keeps it, until 30 minutes pass without a key or a click."));
   return h("section", { class: "sign-in" },
@@ -45,6 +51,6 @@ export async function accountOf(token, signal) {
     return { id: document.data.id, name: username, isUser: !isService };
   } catch (error) {
     if (!(error instanceof Refused && error.status === 401)) throw error;
-    throw new Error("This is not a token, or it has expired or was revoked.");
+    throw new Error("This is not a token, or it has expired or was revoked.", { cause: error });
   }
 }

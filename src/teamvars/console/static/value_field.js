@@ -37,7 +37,10 @@ export function editor(attributes = {}) {
   return { element, input, mark, fit };
 }
 
-/** The field; `check(true)` has it tried as code from now on, `check(false)` no more. */
+/**
+ * The field; `check(true)` has it tried as code from now on, `check(false)` no more, and `hush` takes back what was told
+ * of it, where somebody else tells the same.
+ */
 export function valueField(workspaceId, { value, label }) {
   const { element, input, mark } = editor({ value });
   const preview = h("div", { class: "preview", "aria-live": "polite" });
@@ -55,7 +58,7 @@ export function valueField(workspaceId, { value, label }) {
   input.addEventListener("input", () => check(isCode));
   const whole = h("div", {},
     field({ label, control: element, pointer: "/data/attributes/value" }), preview);
-  return { element: whole, input, check };
+  return { element: whole, input, check, hush: () => tried.stop() };
 }
 
 function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) {

@@ -21,7 +21,7 @@ function lastHanded(workspaceId, variableId) {
 
 /**
  * The form.
- * @param {{workspaceId: string, categories: string[], variable: any, history: string, done: Function,
+ * @param {{workspaceId: string, categories: string[], variable: any, history: string, access: string, done: Function,
  *   gone: Function, cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved,
  *   `gone()` where somebody has deleted it meanwhile
  */
@@ -60,14 +60,13 @@ export function variableForm(said) {
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
     leaveButton(() => leave()),
-    variable && h("a", { class: "button bare", href: said.history }, "Who changed it")),
+    variable && h("a", { class: "button bare", href: said.history }, "Who changed it"),
+    variable && h("a", { class: "button bare", href: said.access }, "Who can read it")),
   variable && lastHanded(workspaceId, variable.id));
-  element.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
-  });
 
   /** Somebody else was faster: shows what is there now beside what this form would make of it. */
   const meet = async (error) => {
+    if (error.errors?.some(({ source }) => source?.pointer === `${AT}/value`)) fields.hush();
     const isFaster = error instanceof Refused && (error.status === 412 || (variable && error.status === 404));
     if (!isFaster) throw error;
     const now = await readNow(path);
@@ -148,6 +147,7 @@ function fieldsOf(workspaceId, categories, start, exists) {
       description: textOf(description, start.description),
       category: category.chosen(), hcl: hcl.box.checked, sensitive: sensitive.box.checked }),
     forget: value.forget,
+    hush: value.hush,
   };
 }
 
@@ -169,7 +169,7 @@ function valueOf(workspaceId, start, exists) {
     made.input.value = "";
   };
   if (!isHidden) {
-    return { element: made.element, check: made.check, forget, said: () => ({ value: textOf(made.input, start.value) }) };
+    return { element: made.element, check: made.check, hush: made.hush, forget, said: () => ({ value: textOf(made.input, start.value) }) };
   }
   const place = h("div", { class: "field" },
     h("span", { class: "label" }, "Value"),
@@ -181,6 +181,6 @@ function valueOf(workspaceId, start, exists) {
         made.input.focus();
       })),
     h("p", { class: "hint" }, "Nobody can read ", name(start.key), " back. You can give it another value."));
-  return { element: place, check: (is) => given && made.check(is), forget,
+  return { element: place, check: (is) => given && made.check(is), hush: made.hush, forget,
     said: () => (given ? { value: made.input.value } : {}) };
 }

@@ -14,7 +14,8 @@ export class VariableTable {
   #rows = [];
   #drawn = 0;
   #look = null;
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #editing = new Map();
   #going = new Map();
   #marks = new Map();
@@ -117,7 +118,10 @@ export class VariableTable {
 
   #make(one, going, mark) {
     const edges = one.sensitive ? [] : edgesOf(one.value);
-    return h("tr", { "data-id": one.id, role: "row", class: going && "going" },
+    const open = ({ target }) => {
+      if (!going && !target.closest("button") && getSelection()?.isCollapsed) this.actions.open(one.id);
+    };
+    return h("tr", { "data-id": one.id, role: "row", class: going && "going", onclick: open },
       h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description))),
       h("td", { role: "cell", class: "value" }, going ? going.text

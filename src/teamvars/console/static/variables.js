@@ -117,7 +117,8 @@ class VariablesPage {
 
   #formOf(variable, more) {
     const history = variable && `${this.path}/activity?key=${encodeURIComponent(variable.key)}`;
-    return variableForm({ workspaceId: this.workspace.id, categories: this.categories, variable, history, ...more });
+    const access = `${this.path}/access`;
+    return variableForm({ workspaceId: this.workspace.id, categories: this.categories, variable, history, access, ...more });
   }
 
   #add() {
@@ -171,12 +172,12 @@ class VariablesPage {
 
   async #import(file) {
     const { importDialog } = await import("./import_dialog.js");
-    importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
+    if (!this.signal.aborted) importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
   }
 
   async #copy() {
     const { copyDialog } = await import("./copy_dialog.js");
-    copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
+    if (!this.signal.aborted) copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
   }
 
   async #reload(text) {

@@ -1,0 +1,68 @@
+/** Single keys that act, while nobody types: they never take a letter from a field, nor open what would. */
+
+import { mayLose, show } from "./dialogs.js";
+import { button, h } from "./dom.js";
+import { tick } from "./fields.js";
+
+const KEYS = [
+  ["/", "Search"], ["n", "Add or make one"], ["↓ ↑", "Go through the list"], ["Enter", "Open what has the focus"],
+  ["Escape", "Close the form or the dialog"], ["Ctrl + Enter", "Send the form"], ["?", "Show these keys"],
+];
+const ITEMS = ".rows > li, .variables > tbody > tr";
+let areOn = true;
+
+/** Listens for them on the page that is in `main`. */
+export function watchKeys(main) {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]")) return;
+    const act = event.key === "Escape" ? leaves(event.target) : actOf(event, main);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function actOf({ key, target }, main) {
+  const isArrow = key === "ArrowDown" || key === "ArrowUp";
+  const isSearch = target.matches("input[type=search]");
+  if (isArrow && (isSearch || !target.closest("form, input, textarea"))) return step(main, target, key === "ArrowDown" ? 1 : -1);
+  if (!areOn || target.closest("input, textarea")) return null;
+  if (key === "/") return seen(main, "input[type=search]", (one) => one.focus());
+  // Where a form is open, whoever thinks to type in it would open another.
+  if (key === "n" && !main.querySelector("form")) return seen(main, ".button.primary", (one) => one.click());
+  return key === "?" ? explain : null;
+}
+
+function seen(main, selector, act) {
+  const found = [...main.querySelectorAll(selector)].find((one) => one.checkVisibility());
+  return found ? () => act(found) : null;
+}
+
+/** To the next item of the list, or the one before; from elsewhere to the first. */
+function step(main, target, by) {
+  const items = [...main.querySelectorAll(ITEMS)].filter((one) => one.checkVisibility() && controlOf(one));
+  const at = items.findIndex((one) => one.contains(target));
+  const next = items[at < 0 ? 0 : at + by];
+  return next ? () => controlOf(next).focus() : null;
+}
+
+function controlOf(item) {
+  return item.querySelector("a[href], button");
+}
+
+/** Leaves the form that one is in, as its button does, unless somebody would rather stay. */
+function leaves(target) {
+  const form = target.closest("form");
+  const way = form?.querySelector("[data-leaves]");
+  return way ? async () => (await mayLose(form)) && way.click() : null;
+}
+
+function explain() {
+  show("Keys", (close) => h("div", {},
+    h("dl", { class: "keys" }, KEYS.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])),
+    tick({ label: "Single keys act", checked: areOn, onchange: ({ target }) => {
+      areOn = target.checked;
+    }, hint: "In this tab, until it is loaded again." }).element,
+    h("div", { class: "actions" }, button("Close", close))));
+}
