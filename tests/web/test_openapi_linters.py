@@ -4,11 +4,8 @@ They run on node, which the service does not need: without it these tests are sk
 versions are in tests/openapi/package-lock.json, and are installed once for each lock file.
 """
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,16 +14,11 @@ from typing import Any
 import pytest
 
 from teamvars.web.dialects import STANDARD, TERRAFORM
+from tests.support import node_tools
 from tests.web.test_openapi import document_in
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "tests" / "openapi"
-CACHE = ROOT / ".cache"
-INSTALL_SECONDS = 300
-NOT_INSTALLED = """\
-The linters of the OpenAPI document cannot be installed. They come from npm's registry: connect this
-machine, or take node out of the PATH to leave these tests out.
-"""
 COMMANDS = {
     "spectral": ["lint", "--fail-severity", "hint", "--ruleset", str(PROJECT / "spectral.yaml")],
     "redocly": ["lint", "--config", str(PROJECT / "redocly.yaml"), "--format", "summary"],
@@ -39,33 +31,7 @@ Lint = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def linters() -> Path:
     """The folder of the linters' programs."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("node and npm are not here")
-    lock = (PROJECT / "package-lock.json").read_bytes()
-    folder = CACHE / f"openapi-{hashlib.sha256(lock).hexdigest()[:16]}"
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / "openapi.lock").open("w") as waiting:
-        fcntl.flock(waiting, fcntl.LOCK_EX)  # until closed: other workers of pytest wait
-        if not folder.exists():
-            install(npm, folder)
-    return folder / "node_modules" / ".bin"
-
-
-def install(npm: str, folder: Path) -> None:
-    """Puts what the lock file says into a folder, which appears when it is complete."""
-    unfinished = CACHE / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    shutil.copytree(PROJECT, unfinished)
-    done = subprocess.run(
-        [npm, "ci", "--prefer-offline", "--fetch-retries", "1"],
-        cwd=unfinished,
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_SECONDS,
-    )
-    assert done.returncode == 0, NOT_INSTALLED + done.stderr
-    unfinished.rename(folder)
+    return node_tools.install(PROJECT, "The linters of the OpenAPI document") / ".bin"
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,9 @@ const MAY_REPEAT = new Set([
 
 /** The API has refused; `errors` are JSON:API's, each with `code`, `detail` and `source`. */
 export class Refused extends Error {
+  /** @type {number | undefined} */
+  retryAfter;
+
   constructor(status, errors) {
     super(errors.map((one) => one.detail ?? one.title).join(" ") || `The server answered ${status}.`);
     this.status = status;
@@ -35,12 +38,12 @@ export class Unreachable extends Error {
 
 /** One change, which happens once however often it is sent: the same document has the same key. */
 export class Change {
-  #said = null;
-  #key = null;
+  #said = "";
+  #key = "";
 
   /** The key to send `body` under. */
   keyOf(body) {
-    if (body !== this.#said) [this.#said, this.#key] = [body, newKey()];
+    if (!this.#key || body !== this.#said) [this.#said, this.#key] = [body, newKey()];
     return this.#key;
   }
 }

@@ -3,6 +3,7 @@
 import { clear, notify } from "./notices.js";
 
 const POLL_MS = 2000;
+/** @type {ReturnType<typeof setInterval> | null} */
 let waiting = null;
 
 /** To be called when an answer has come. */

@@ -1,6 +1,6 @@
 /** Dialogs: modal, closed by Escape, and never with what was typed in them unless one says so. */
 
-import { button, h } from "./dom.js";
+import { button, h, part } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 
 const open = [];
@@ -9,11 +9,14 @@ let aside = false;
 /**
  * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
  * `onclose` is called however it ends.
+ * @param {unknown} title
+ * @param {(close: () => void) => unknown} content
+ * @param {{wide?: boolean, onclose?: () => void}} how
  */
 export function show(title, content, { wide = false, onclose } = {}) {
   const heading = h("h2", { id: `dialog-${open.length}`, tabindex: -1 }, title);
   const dialog = h("dialog", { class: wide && "wide", "aria-labelledby": heading.id });
-  const before = document.activeElement;
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   const close = () => {
     if (!open.includes(dialog)) return;
     open.splice(open.indexOf(dialog), 1);
@@ -35,7 +38,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
     leave();
   });
   dialog.append(heading, h("div", {}, content(close)));
-  document.getElementById("main").append(dialog);
+  part("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
   (dialog.querySelector("[autofocus], textarea, input:not([type=radio])") ?? heading).focus();

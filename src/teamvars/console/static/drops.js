@@ -11,21 +11,22 @@ export function watchDrops(element, signal, take) {
   const options = { signal };
   const isTyping = () => document.querySelector("dialog[open], main form") !== null;
   document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
+    if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     element.classList.add("dropping");
   }, options);
   document.addEventListener("dragleave", () => element.classList.remove("dropping"), options);
   document.addEventListener("drop", async (event) => {
     element.classList.remove("dropping");
-    const [file] = event.dataTransfer.files;
+    const [file] = event.dataTransfer?.files ?? [];
     if (!file) return;
     event.preventDefault(); // a browser would leave the page for it
     if (!isTyping()) take(await contentsOf(file));
   }, options);
   document.addEventListener("paste", (event) => {
-    const text = event.clipboardData.getData("text/plain");
-    if (isTyping() || event.target.closest?.("input, textarea")) return;
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    const target = /** @type {Partial<Element> | null} */ (event.target);
+    if (isTyping() || target?.closest?.("input, textarea")) return;
     if (!text.includes("=") || !text.trim().includes("\n")) return;
     event.preventDefault();
     take({ name: "", text });

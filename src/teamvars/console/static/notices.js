@@ -4,7 +4,7 @@
  * They cover nothing that has the focus, move nothing, and take no key: whoever types goes on typing.
  */
 
-import { button, h, icon } from "./dom.js";
+import { button, h, icon, part } from "./dom.js";
 
 const lines = new Map();
 
@@ -21,7 +21,7 @@ export function notify(kind, content, { caution = false, stays = false, acts = [
     caution && icon("warning"), h("p", {}, content), acts,
     !stays && button("Close", () => clear(kind), { kind: "bare", "aria-label": "Close this notice" }));
   lines.set(kind, { line, stays });
-  document.getElementById("notices").append(line);
+  part("notices").append(line);
 }
 
 /** Takes the line of that kind away. */

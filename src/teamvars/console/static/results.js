@@ -28,7 +28,7 @@ export function changesOf(results) {
  * @param {(result: any) => unknown} [first] what stands before the outcome
  */
 export function resultTable(results, heading, more, first = () => null) {
-  const sorted = [...results].sort((a, b) => (a.outcome === "unchanged") - (b.outcome === "unchanged"));
+  const sorted = [...results].sort((a, b) => Number(a.outcome === "unchanged") - Number(b.outcome === "unchanged"));
   const rows = sorted.slice(0, MOST_ROWS).map((one) =>
     h("tr", {},
       h("td", {}, first(one), h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),

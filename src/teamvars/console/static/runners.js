@@ -26,7 +26,8 @@ export async function runnersPage(context) {
 
 class RunnersPage {
   constructor(context, path, organization) {
-    Object.assign(this, { context, path });
+    this.context = context;
+    this.path = path;
     const { signal } = context;
     this.place = new FormPlace();
     this.list = new PagedList({
@@ -180,7 +181,7 @@ function warnings({ "delivered-at": at, "to-rotate": rotate }, status) {
 }
 
 function isLongAgo(at) {
-  return Date.now() - new Date(at) > LONG_AGO_MS;
+  return Date.now() - Date.parse(at) > LONG_AGO_MS;
 }
 
 /** Which runner was handed a variable last, when and in which run. */

@@ -13,7 +13,8 @@ export class KeySearch {
   #asked = 0;
 
   constructor(organization, signal) {
-    Object.assign(this, { organization, signal });
+    this.organization = organization;
+    this.signal = signal;
     this.rows = h("ul", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
     this.element = h("div", { hidden: true }, this.rows, this.more);
@@ -24,7 +25,7 @@ export class KeySearch {
     this.#asked += 1;
     this.element.hidden = !text;
     if (!text) return;
-    const query = new URLSearchParams({ "filter[key]": `${text}*`, "fields[vars]": FIELDS, "page[size]": PAGE_SIZE });
+    const query = new URLSearchParams({ "filter[key]": `${text}*`, "fields[vars]": FIELDS, "page[size]": String(PAGE_SIZE) });
     await this.#draw(`/organizations/${encodeURIComponent(this.organization)}/vars?${query}`, true);
   }
 

@@ -47,7 +47,7 @@ function nothing() {
  * The form. `team` is null for a new one, which is made at `path`, and `owns` whether by an owner; `done(resource)`
  * once it is saved.
  */
-export function teamForm({ path, team, owns, done, cancel }) {
+export function teamForm({ path, team, owns = false, done, cancel }) {
   const start = saidOf(team?.attributes);
   const may = team?.attributes.permissions ?? { "can-update-organization-access": owns };
   const named = h("input", { value: start.name, spellcheck: "false" });

@@ -5,14 +5,15 @@ import { send } from "./api.js";
 const WAIT_MS = 400;
 
 export class ValueCheck {
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #running = false;
   #wanted = null;
   #due = false;
 
   /**
    * @param {string} workspaceId
-   * @param {(result: object | null, error?: Error) => void} tell what became of the newest value; null
+   * @param {(result: any, error?: Error) => void} tell what became of the newest value; null
    *   where nothing is known of it yet
    */
   constructor(workspaceId, tell) {
