@@ -199,6 +199,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "measure what commands of the client cost",
         partial(run, "dev", "python -m bench.client"),
     ),
+    "console": (
+        "measure what one waits for in the console, in both browsers",
+        partial(run, "dev", "python -m bench.console"),
+    ),
     "deliveries": (
         "measure what it costs to hand a job its values",
         partial(run, "bench", "python -m bench.deliveries"),

@@ -2,8 +2,6 @@
 
 /** Of each list, what it is made of, by key. */
 const lists = new WeakMap();
-/** Browsers take so many out together much faster than one by one. */
-const MANY = 100;
 const FOCUSABLE = "button, a[href], input, textarea";
 
 /**
@@ -33,8 +31,6 @@ export function redraw(parent, wanted) {
 
 /** Puts the elements into the parent, and takes all others out; the one that is held is not touched. */
 function place(parent, elements, held) {
-  const isFree = !held && !parent.querySelector("form");
-  if (isFree && parent.childElementCount > elements.length + MANY) return parent.replaceChildren(...elements);
   const wanted = new Set(elements);
   for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
   const at = elements.indexOf(held);

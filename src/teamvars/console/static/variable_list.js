@@ -12,6 +12,8 @@ export function variableOf({ id, attributes }) {
 export class VariableList {
   #byId = new Map();
   #pinned = new Set();
+  /** @type {any[] | null} */
+  #sorted = null;
   words = [];
   category = "";
   order = "key";
@@ -23,23 +25,29 @@ export class VariableList {
 
   replace(resources) {
     this.#byId = new Map(resources.map((one) => [one.id, variableOf(one)]));
+    this.#sorted = null;
   }
 
   /** Takes in a variable that was made or changed. */
   put(resource) {
     this.#byId.set(resource.id, variableOf(resource));
+    this.#sorted = null;
   }
 
   drop(id) {
     this.#byId.delete(id);
+    this.#sorted = null;
   }
 
   get(id) {
     return this.#byId.get(id);
   }
 
+  /** All of them, in order. */
   get all() {
-    return [...this.#byId.values()];
+    const sign = this.descending ? -1 : 1;
+    this.#sorted ??= [...this.#byId.values()].sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
+    return this.#sorted;
   }
 
   get size() {
@@ -70,17 +78,16 @@ export class VariableList {
     return this.all.filter((one) => this.#pinned.has(one.id) || words.every((word) => one.searched.includes(word)));
   }
 
-  /** Those to show, in order. */
+  /** Those to show of these. */
   shown(found) {
-    const isShown = (one) => !this.category || one.category === this.category || this.#pinned.has(one.id);
-    const chosen = found.filter(isShown);
-    const sign = this.descending ? -1 : 1;
-    return chosen.sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
+    const isShown = (one) => one.category === this.category || this.#pinned.has(one.id);
+    return this.category ? found.filter(isShown) : found;
   }
 
   sortBy(order) {
     this.descending = this.order === order && !this.descending;
     this.order = order;
+    this.#sorted = null;
   }
 }
 

@@ -5,6 +5,8 @@ import { redraw } from "./redraw.js";
 
 const PIECE = 60;
 const MORE = 240;
+/** It takes longer than a frame to take away so many. */
+const MANY = 300;
 /** Whoever types in the filter is not kept waiting by rows that the next key takes away. */
 const PAUSE_MS = 300;
 const COLUMNS = [["key", "Key"], ["value", "Value"], ["kind", "Kind"]];
@@ -52,6 +54,7 @@ export class VariableTable {
     });
     const isSame = look === this.#look;
     this.#look = look;
+    if (!isSame && this.#drawn > MANY && !this.#holds()) this.#begin();
     this.#put(isSame ? Math.max(this.#drawn, PIECE) : PIECE);
   }
 
@@ -99,10 +102,25 @@ export class VariableTable {
     return this.#body.querySelector(`[data-id="${CSS.escape(id)}"]`);
   }
 
+  /** Whether something in it has to stay as it is. */
+  #holds() {
+    return this.#editing.size > 0 || this.#going.size > 0 || this.#body.contains(document.activeElement);
+  }
+
+  /** Rows that nobody wants any more are not seen at once, and taken away when nobody types. */
+  #begin() {
+    const old = this.#body;
+    this.#body = h("tbody", { role: "rowgroup" });
+    old.after(this.#body);
+    old.className = "stale";
+    setTimeout(() => old.remove(), PAUSE_MS);
+  }
+
   #put(drawn) {
     this.#drawn = drawn;
     const isHeld = ({ id }) => this.#editing.has(id) || this.#going.has(id);
-    redraw(this.#body, this.#rows.filter((one, at) => at < drawn || isHeld(one)).map((one) => this.#entry(one)));
+    const held = this.#holds() ? this.#rows.slice(drawn).filter(isHeld) : [];
+    redraw(this.#body, [...this.#rows.slice(0, drawn), ...held].map((one) => this.#entry(one)));
     clearTimeout(this.#timer);
     if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > PIECE ? 0 : PAUSE_MS);
   }
