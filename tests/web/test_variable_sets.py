@@ -105,7 +105,7 @@ async def test_a_variable_of_a_set_is_as_any_other_but_for_where_it_is(tenant: T
         "data": {"id": made, "type": "varsets"},
         "links": {"related": f"/api/v2/varsets/{made}"},
     }
-    assert variable["relationships"] == {"configurable": owner, "varset": owner}
+    assert variable["relationships"] == {"varset": owner}
     one = f"{vars_of(made)}/{variable['id']}"
     version = variable["attributes"]["version-id"]
     patch = {"data": {"type": "vars", "id": variable["id"], "attributes": {"sensitive": False}}}

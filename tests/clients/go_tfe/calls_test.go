@@ -24,12 +24,15 @@ var kept = map[string]reflect.Type{
 	"UserTokens":              reflect.TypeFor[tfe.UserTokens](),
 	"Workspaces":              reflect.TypeFor[tfe.Workspaces](),
 	"Variables":               reflect.TypeFor[tfe.Variables](),
+	"VariableSets":            reflect.TypeFor[tfe.VariableSets](),
+	"VariableSetVariables":    reflect.TypeFor[tfe.VariableSetVariables](),
 }
 
 // Of those, the ones that have nothing to be about: runs, states, repositories, keys of machines,
-// tokens of a restricted kind.
+// projects, tokens of a restricted kind.
 var withoutSubject = regexp.MustCompile(
 	`Capacity|RunQueue|DataRetentionPolicy|VCSConnection|SSHKey|Readme|RemoteStateConsumers` +
+		`|VariableSets\.\w*(Project|Stack)s?` +
 		`|OrganizationTokens\.(Read|Delete)WithOptions`)
 
 func TestEveryCallThatHasASubjectIsUsed(t *testing.T) {

@@ -39,9 +39,11 @@ class Configurable(msgspec.Struct):
 
 
 class VariableRelationships(msgspec.Struct):
-    """What has a variable; of one in a variable set that is said twice."""
+    """What has a variable: as `configurable` a workspace, and as `varset` a variable set. Clients
+    take whatever is called `configurable` for a workspace.
+    """
 
-    configurable: Configurable
+    configurable: Configurable | msgspec.UnsetType = msgspec.UNSET
     varset: Configurable | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -93,7 +95,7 @@ def set_place(set_id: str) -> Place:
     """That of a set with that id."""
     path = f"/api/v2/varsets/{set_id}"
     owner = Configurable(Identifier(set_id, "varsets"), RelatedLink(path))
-    return Place(VariableRelationships(owner, owner), f"{path}/relationships/vars/")
+    return Place(VariableRelationships(varset=owner), f"{path}/relationships/vars/")
 
 
 def variables(
