@@ -233,6 +233,21 @@ async def test_a_narrow_screen_scrolls_in_one_direction_only(
     assert {place: width for place, width in widths.items() if width > 0} == {}
 
 
+@pytest.mark.parametrize("width", [640, 320])  # a window of 1280, enlarged; a phone
+async def test_sorting_is_seen_and_used_on_narrow_screens(
+    sqlite_site: Site, crowd: Crowd, width: int
+) -> None:
+    tenant = await furnished(sqlite_site)
+    visitor = await crowd.member(sqlite_site, tenant, workspace="payments", width=width)
+    keys = visitor.page.locator("tbody .name")
+    before = await keys.all_text_contents()
+    await visitor.button("Key").click()
+    assert await keys.all_text_contents() == before[::-1]
+    header = visitor.page.locator("header .brand, header .trail a, header .button")
+    lines = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
+    assert max(await header.evaluate_all(lines)) < 48, "a name in the header has several lines"
+
+
 FOCUSED = """() => {
   const one = document.activeElement;
   const style = getComputedStyle(one);

@@ -356,6 +356,11 @@ async def test_somebody_invited_accepts_where_their_organizations_are(
     await visitor.go("/")
     await visitor.sign_in("invited_writer")
     accept = visitor.button(f"Accept the invitation to {tenant.organization}")
+    await accept.wait_for()
+    await visitor.page.keyboard.press("n")  # which adds something where that can be done
+    await expect(visitor.page.get_by_text("invited", exact=True)).to_be_visible()
+    await visitor.page.keyboard.press("?")
+    await visitor.button("Close").click()
     await accept.click()
     await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
     await visitor.page.get_by_role("link", name="network").wait_for()

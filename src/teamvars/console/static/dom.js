@@ -85,6 +85,15 @@ export function button(text, onclick, { kind = "", picture = "", ...attributes }
 }
 
 /**
+ * The button of a page that adds or makes one: what the key `n` presses.
+ * @param {string} text
+ * @param {Function} onclick
+ */
+export function addButton(text, onclick) {
+  return button(text, onclick, { kind: "primary", picture: "add", "data-adds": true });
+}
+
+/**
  * A button that is only a picture, and is called `label`.
  * @param {string} picture
  * @param {string} label

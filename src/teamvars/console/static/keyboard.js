@@ -30,7 +30,7 @@ function actOf({ key, target }, main) {
   if (!areOn || target.closest("input, textarea")) return null;
   if (key === "/") return seen(main, "input[type=search]", (one) => one.focus());
   // Where a form is open, whoever thinks to type in it would open another.
-  if (key === "n" && !main.querySelector("form")) return seen(main, ".button.primary", (one) => one.click());
+  if (key === "n" && !main.querySelector("form")) return seen(main, "[data-adds]", (one) => one.click());
   return key === "?" ? explain : null;
 }
 

@@ -2,7 +2,7 @@
 
 import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, icon, listed, name, time } from "./dom.js";
+import { addButton, announce, button, h, icon, listed, name, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
@@ -59,7 +59,7 @@ class MembersPage {
     return h("div", { class: "toolbar" },
       searchField("Filter by name or address", (words) => this.list.draw(words)),
       h("div", { class: "tabs-place" }, statuses.element),
-      this.may && h("div", { class: "actions" }, button("Invite", () => this.#invite(), { kind: "primary", picture: "add" })));
+      this.may && h("div", { class: "actions" }, addButton("Invite", () => this.#invite())));
   }
 
   #row(one, included) {

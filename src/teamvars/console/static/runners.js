@@ -2,7 +2,7 @@
 
 import { Change, read, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, count, h, listed, name, time } from "./dom.js";
+import { addButton, announce, button, count, h, listed, name, time } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { PagedList } from "./paged_list.js";
@@ -38,8 +38,7 @@ class RunnersPage {
       all: "the last of each workspace to each runner", signal,
       nothing: () => h("p", { class: "hint" }, "Nothing was handed out yet."),
     });
-    const propose = button("Propose a runner", () => this.place.open((end) => this.#form(null, end)),
-      { kind: "primary", picture: "add" });
+    const propose = addButton("Propose a runner", () => this.place.open((end) => this.#form(null, end)));
     this.element = h("section", {}, organizationHead(organization, "runners"),
       h("div", { class: "toolbar" },
         h("p", { class: "lead" }, "A runner is a job that may be handed values, once its version is approved."),

@@ -4,7 +4,7 @@ import { addMembersForm } from "./add_members.js";
 import { Refused, readPage, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, name } from "./dom.js";
+import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { isOwners, readTeam, teamHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -49,7 +49,7 @@ class TeamPage {
         may["can-destroy"] && button("Delete team", () => this.#delete(), { picture: "remove" }),
         may["can-update-visibility"] && button("Change team", () => this.place.open((end) => this.#teamForm(end)), { picture: "edit" }),
         may["can-update-membership"]
-          && button("Add members", () => this.place.open((end) => this.#addForm(end)), { kind: "primary", picture: "add" })));
+          && addButton("Add members", () => this.place.open((end) => this.#addForm(end)))));
   }
 
   #row(person) {

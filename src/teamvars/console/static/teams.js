@@ -1,7 +1,7 @@
 /** The teams of an organization that one may see, and the form of one. */
 
 import { Change, read, send } from "./api.js";
-import { button, count, h, name } from "./dom.js";
+import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { badges, organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -26,7 +26,7 @@ export async function teamsPage({ organization, go, signal }) {
     done: ({ id }) => go(`/app/${organization}/teams/${id}`) }));
   return h("section", {}, organizationHead(found.document.data, "teams"),
     h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
-      may["can-create-team"] && h("div", { class: "actions" }, button("New team", add, { kind: "primary", picture: "add" }))),
+      may["can-create-team"] && h("div", { class: "actions" }, addButton("New team", add))),
     place.element, list.element);
 }
 

@@ -2,7 +2,7 @@
 
 import { Refused, Unreachable, categories, read } from "./api.js";
 import { Deletions } from "./deletions.js";
-import { announce, button, count, h, icon } from "./dom.js";
+import { addButton, announce, button, count, h, icon } from "./dom.js";
 import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
@@ -65,7 +65,7 @@ class VariablesPage {
     const acts = this.may && h("div", { class: "actions" },
       button("Import", () => this.#import(), { picture: "file" }),
       button("Copy from …", () => this.#copy(), { picture: "copy" }),
-      button("Add variable", () => this.#add(), { kind: "primary", picture: "add" }));
+      addButton("Add variable", () => this.#add()));
     return h("div", { class: "toolbar" },
       h("div", { class: "search" }, icon("search"), this.filter),
       h("div", { class: "tabs-place" }, this.tabs.element), acts);

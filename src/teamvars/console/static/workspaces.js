@@ -1,7 +1,7 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
 import { read } from "./api.js";
-import { button, count, h, icon, name } from "./dom.js";
+import { addButton, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -31,7 +31,7 @@ export async function workspacesPage({ organization, go, signal }) {
     list.element.hidden = text !== "";
     return keys.find(text);
   });
-  const acts = may && h("div", { class: "actions" }, button("New workspace", add, { kind: "primary", picture: "add" }));
+  const acts = may && h("div", { class: "actions" }, addButton("New workspace", add));
   return h("section", {}, organizationHead(found, "workspaces"),
     total > 0 && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
 }
@@ -70,5 +70,5 @@ function nothing(may, add) {
     h("h2", {}, "No workspace yet"),
     h("p", {}, "Begin with one: it has the variables of one thing that you run. Then make teams, invite people into them, ",
       "and give the teams access at the workspace."),
-    h("div", { class: "actions" }, button("New workspace", add, { kind: "primary", picture: "add" })));
+    h("div", { class: "actions" }, addButton("New workspace", add)));
 }
