@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from teamvars import settings, wiring
+from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
@@ -19,12 +20,15 @@ FULL = ("422", "workspace_full", "/data")
 
 @asynccontextmanager
 async def limited(
-    tenant: Tenant, variables: int | None, value_bytes: int | None
+    tenant: Tenant,
+    variables: int | None,
+    value_bytes: int | None,
+    limits: SetLimits = SetLimits.of(),  # noqa: B008 - frozen
 ) -> AsyncIterator[Tenant]:
-    """The same tenant, served with that quota."""
+    """The same tenant, served with that quota, and those limits of sets."""
     deployment = tenant.deployment
-    quota = Quota(variables, value_bytes)
-    services = wiring.services(deployment.services.database, deployment.keys, quota)
+    quota, setup = Quota(variables, value_bytes), wiring.Setup(limits=limits)
+    services = wiring.services(deployment.services.database, deployment.keys, quota, setup=setup)
     application = Application(
         wiring.routes(services, deployment.keys), services.sessions, ClientAddresses()
     )

@@ -6,7 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from teamvars import settings
+from teamvars.domain.variable_sets import SetLimits
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
+from tests.web.test_quota import limited
 
 VARSETS = "/varsets"
 
@@ -301,3 +304,26 @@ async def test_a_name_is_once_in_an_organization(tenant: Tenant) -> None:
     path = f"/organizations/{tenant.organization}/varsets"
     answer = await tenant.call("owner", "POST", path, set_document("SHARED"))
     assert faults(answer) == [("422", "name_taken", "/data/attributes/name")]
+
+
+async def test_sets_their_variables_and_those_of_a_workspace_are_so_many_and_no_more(
+    tenant: Tenant,
+) -> None:
+    async with limited(tenant, None, None, SetLimits.of(2, 1, 1)) as tenant:
+        path = f"/organizations/{tenant.organization}/varsets"
+        first, second = await make_set(tenant, "first", "network"), await make_set(tenant, "second")
+        third = await tenant.call("owner", "POST", path, set_document("third"))
+        assert faults(third) == [("422", "too_many_items", None)]
+        refused = await attach(tenant, second, "network", "payments")
+        assert faults(refused) == [("422", "too_many_items", "/data")]
+        assert tenant.workspaces["network"] in refused.json()["errors"][0]["detail"]
+        assert (await attach(tenant, first, "network")).status_code == 204
+        assert (await attach(tenant, second, "payments")).status_code == 204
+        await put(tenant, first, "one")
+        full = await tenant.call("owner", "POST", vars_of(first), variable_document(key="two"))
+        assert faults(full) == [("422", "variable_set_full", "/data")]
+        long = variable_document(key="long", value="x" * 200_000)
+        assert (await tenant.call("owner", "POST", vars_of(second), long)).status_code == 201
+    assert settings.load(max_sets=1, workspace_sets=2, max_set_variables=3).set_limits == (
+        SetLimits.of(1, 2, 3)
+    )
