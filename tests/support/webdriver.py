@@ -54,6 +54,7 @@ def _firefox() -> WebDriver:
     options = webdriver.FirefoxOptions()
     options.binary_location = _program("firefox-esr", package="firefox-esr")
     options.add_argument("-headless")
+    options.set_preference("general.smoothScroll", value=False)
     return webdriver.Firefox(options, webdriver.FirefoxService(str(driver)))
 
 

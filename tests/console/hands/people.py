@@ -42,6 +42,10 @@ _FOCUS = """
 const one = document.activeElement;
 return one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
 """
+_PAINTED = """
+const [done] = arguments;
+requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
+"""
 # What the page asks of these paths waits until it is told what becomes of it.
 _HOLD = """
 const [part, method] = arguments;
@@ -143,6 +147,10 @@ class Person:
     def run(self, script: str, *arguments: object) -> Any:
         """What a script of the page's own returns."""
         return self.driver.execute_script(script, *arguments)
+
+    def sees(self) -> None:
+        """Waits until what was done is on the screen, with whatever it scrolls."""
+        self.driver.execute_async_script(_PAINTED)
 
     # What the hands do
 

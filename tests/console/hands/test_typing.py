@@ -5,6 +5,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.console.hands.people import Person
 
 SCROLLED = "return document.querySelector('textarea').scrollTop"
+PLACE = "return [...document.querySelectorAll('tbody tr')].findIndex((one) => one.matches('.open'))"
 DIALOGS = "return document.querySelectorAll('dialog').length"
 LATER = """
 const real = window.real ??= window.Date.now;
@@ -26,6 +27,7 @@ async def test_coming_back_to_a_form_leaves_its_focus_caret_selection_and_scroll
     person.field("Value").click()
     person.press(Keys.END, holding=Keys.CONTROL)
     person.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT, holding=Keys.SHIFT)
+    person.sees()
     scrolled = person.run(SCROLLED)
     assert scrolled > 0
     # One before it, one behind it, and one beside it that is another now.
@@ -62,6 +64,26 @@ async def test_the_focus_stays_on_a_button_whose_row_is_drawn_anew_or_moves(
     person.comes_back()
     person.wait_for(lambda: not person.find("button", "Edit C"))
     assert person.focus() == "network"  # and not on the button of another variable
+
+
+async def test_a_form_stays_where_it_is_when_its_variable_is_deleted_or_filtered_out(
+    person: Person,
+) -> None:
+    ids = {key: await person.site.make(person.tenant, key, "x") for key in "ABCD"}
+    person.work()
+    person.click("Edit C")
+    person.press("typed")
+    await person.tenant.call("owner", "DELETE", f"{person.tenant.vars_path()}/{ids['C']}")
+    await person.tenant.call("owner", "DELETE", f"{person.tenant.vars_path()}/{ids['A']}")
+    person.comes_back()
+    person.wait_for(lambda: not person.find("button", "Edit A"))
+    assert person.focus() == "Value"
+    assert person.value("Value") == "xtyped"
+    assert person.run(PLACE) == 1
+    person.fill("Filter variables", "b")
+    person.wait_for(lambda: not person.find("button", "Edit D"))
+    assert person.run(PLACE) == 1
+    assert person.value("Value") == "xtyped"
 
 
 async def test_what_is_pasted_beside_a_form_or_is_one_line_opens_nothing(person: Person) -> None:

@@ -44,9 +44,7 @@ export class VariableTable {
 
   /** Shows these, in this order. What is open in a row stays as it is; `look` says by what they were chosen. */
   draw(variables, { order, descending, look }) {
-    const ids = new Set(variables.map((one) => one.id));
-    const elsewhere = [...this.#editing.keys()].filter((id) => !ids.has(id)).map((id) => ({ id }));
-    this.#rows = [...elsewhere, ...variables]; // what is being edited is never out of sight
+    this.#rows = this.#withEdited(variables);
     this.heads.forEach((head, at) => {
       const direction = descending ? "descending" : "ascending";
       if (COLUMNS[at][0] === order) head.setAttribute("aria-sort", direction);
@@ -56,6 +54,19 @@ export class VariableTable {
     this.#look = look;
     if (!isSame && this.#drawn > MANY && !this.#holds()) this.#begin();
     this.#put(isSame ? Math.max(this.#drawn, PIECE) : PIECE);
+  }
+
+  /** What is being edited stays, behind what it stood behind, even where it is not wanted or is gone. */
+  #withEdited(variables) {
+    const ids = new Set(variables.map((one) => one.id));
+    const rows = [...variables];
+    for (const id of this.#editing.keys()) {
+      if (ids.has(id)) continue;
+      const at = this.#rows.findIndex((one) => one.id === id);
+      const before = this.#rows.slice(0, Math.max(at, 0)).findLast((one) => ids.has(one.id));
+      rows.splice(rows.findIndex((one) => one.id === before?.id) + 1, 0, { id });
+    }
+    return rows;
   }
 
   /** Puts something in the place of a variable's row, until `close`. */
