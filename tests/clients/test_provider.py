@@ -26,7 +26,14 @@ def test_the_provider_finds_all_that_it_reads(hosted: Hosted) -> None:
 
 def test_the_table_has_everything_made_changed_read_and_deleted() -> None:
     lines = list(table.lines())
-    for part in ("organizations", "organization-memberships", "teams", "workspaces", "vars"):
+    for part in (
+        "organizations",
+        "organization-memberships",
+        "teams",
+        "workspaces",
+        "vars",
+        "varsets",
+    ):
         made = [line.method for line in lines if part in line.path and line.status < 300]
         assert {"GET", "POST", "DELETE"} <= set(made), part
     assert lines[-1][:2] == ("DELETE", "/api/v2/organizations/acme")

@@ -327,3 +327,17 @@ async def test_sets_their_variables_and_those_of_a_workspace_are_so_many_and_no_
     assert settings.load(max_sets=1, workspace_sets=2, max_set_variables=3).set_limits == (
         SetLimits.of(1, 2, 3)
     )
+
+
+async def test_workspaces_are_included_by_name_as_far_as_they_are_seen(tenant: Tenant) -> None:
+    made = await make_set(tenant, "shared", "network", "payments")
+    listed = f"/organizations/{tenant.organization}/varsets"
+    for path in (f"/varsets/{made}", listed):
+        for who, expected in (("owner", {"network", "payments"}), ("reader", {"network"})):
+            answer = await tenant.call(who, "GET", f"{path}?include=workspaces")
+            included = answer.json()["included"]
+            assert {one["attributes"]["name"] for one in included} == expected
+            assert {one["type"] for one in included} == {"workspaces"}
+        assert "included" not in (await tenant.call("owner", "GET", path)).json()
+    refused = await tenant.call("owner", "GET", f"{listed}?include=projects")
+    assert refused.status_code == 400

@@ -167,7 +167,7 @@ def create(
     )
     made, workspace_ids = draft.applied_to(blank), frozenset(named.wanted)
     _require_room(found, workspace_ids, rules, at=_RELATED)
-    view = SetView(made, SetDetails(sorted(workspace_ids), (), found.now))
+    view = SetView(made, SetDetails(_names(found, owner.id, workspace_ids), (), found.now))
     return together(view, created(found, made), attached(found, made, frozenset(), workspace_ids))
 
 
@@ -200,7 +200,8 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
     (view,) = _views(found, [after], None)
     is_other = after != before or will_be != is_attached
     updated_at = found.now if is_other else view.details.updated_at
-    details = replace(view.details, workspace_ids=sorted(will_be), updated_at=updated_at)
+    names = _names(found, before.organization_id, will_be)
+    details = replace(view.details, workspaces=names, updated_at=updated_at)
     return together(replace(view, details=details), *parts)
 
 
@@ -311,11 +312,16 @@ def _views(found: Found, sets: Sequence[VariableSet], seen: Seen) -> list[SetVie
     return [SetView(one, details[one.id]) for one in sets]
 
 
+def _names(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:
+    """The names of workspaces, by id."""
+    asked = tuple(sorted(ids))
+    records = found.of(WorkspacesWithIds(organization_id, asked)) if asked else ()
+    return {record.workspace.id: record.workspace.name for record in records}
+
+
 def _unknown(found: Found, organization_id: str, draft: IdsDraft, at: str) -> list[Fault]:
     """A fault for each workspace that the organization does not have."""
-    ids = draft.wanted
-    records = found.of(WorkspacesWithIds(organization_id, ids)) if ids else []
-    known = {record.workspace.id for record in records}
+    known = _names(found, organization_id, draft.wanted)
     return [
         NO_SUCH_WORKSPACE.at(f"{at}/{n}/id")
         for n, id_ in enumerate(draft.ids)

@@ -1,6 +1,6 @@
 """Variable sets: variables that several workspaces share."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -133,11 +133,12 @@ class SetDraft(msgspec.Struct, frozen=True):
 
 
 class SetDetails(msgspec.Struct, frozen=True):
-    """What variables do not need of a set: the workspaces that it is attached to, as far as the
-    caller sees them, by id; its variables, newest first; and when anything of it last changed.
+    """What variables do not need of a set: the names of the workspaces that it is attached to, as
+    far as the caller sees them, by id; its variables, newest first; and when anything of it last
+    changed.
     """
 
-    workspace_ids: Sequence[str] = ()
+    workspaces: Mapping[str, str] = {}
     variable_ids: Sequence[str] = ()
     updated_at: int = 0
 

@@ -1,6 +1,6 @@
 """Variable sets as rows, and what they are attached to."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from teamvars.domain.access import Level
 from teamvars.domain.pages import Page, Paged
@@ -73,21 +73,24 @@ async def find_details(
     ids = each(set_ids)
     by_teams = seen is not None and seen[0] < Level.READ
     conditions, args = where(
-        ("set_id IN {each $n}", ids),
+        ("set_targets.set_id IN {each $n}", ids),
         (_SEEN_BY_TEAMS, each(seen[1]) if seen is not None and by_teams else None),
     )
-    workspaces = await _ids_by_set(
-        tx,
-        "SELECT set_id, workspace_id FROM set_targets "
-        f"WHERE workspace_id IS NOT NULL AND {conditions} ORDER BY workspace_id",
+    workspaces: dict[str, dict[str, str]] = {}
+    for set_id, id_, name in await tx.fetch(
+        "SELECT set_targets.set_id, workspaces.id, workspaces.name FROM set_targets "
+        "JOIN workspaces ON workspaces.id = set_targets.workspace_id "
+        f"WHERE {conditions} ORDER BY workspaces.id",
         *args,
-    )
-    variables = await _ids_by_set(
-        tx,
+    ):
+        workspaces.setdefault(set_id, {})[id_] = name
+    variables: dict[str, list[str]] = {}
+    for set_id, id_ in await tx.fetch(
         "SELECT set_id, id FROM set_variables WHERE set_id IN {each $1} "
         "ORDER BY created_at DESC, id",
         ids,
-    )
+    ):
+        variables.setdefault(set_id, []).append(id_)
     changed = await tx.fetch(
         "SELECT variable_sets.id, coalesce(audit_entries.at, variable_sets.created_at) "
         "FROM variable_sets JOIN streams ON streams.id = variable_sets.id "
@@ -97,7 +100,7 @@ async def find_details(
         ids,
     )
     return {
-        id_: SetDetails(workspaces.get(id_, ()), variables.get(id_, ()), at) for id_, at in changed
+        id_: SetDetails(workspaces.get(id_, {}), variables.get(id_, ()), at) for id_, at in changed
     }
 
 
@@ -139,13 +142,6 @@ async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tup
         organization_id,
     )
     return [(key, category) for key, category in rows]
-
-
-async def _ids_by_set(tx: Transaction, sql: str, *args: object) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {}
-    for set_id, id_ in await tx.fetch(sql, *args):
-        found.setdefault(set_id, []).append(id_)
-    return found
 
 
 def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:

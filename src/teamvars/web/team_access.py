@@ -29,6 +29,7 @@ from teamvars.web.http.resource_objects import self_link, to_one
 from teamvars.web.http.resources import Found, Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
+from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/team-workspaces", "/api/v2/team-workspaces/{team_workspace_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
@@ -40,19 +41,6 @@ _FILTERS = (
 _WORDS = tuple(level.word for level in GRANT_LEVELS)
 _SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
 _VARIABLES = Meta(description="Where the access is not 'custom', only what it says itself.")
-
-
-class IncludedWorkspaceAttributes(msgspec.Struct):
-    """What an access says of a workspace."""
-
-    name: str
-
-
-class IncludedWorkspace(msgspec.Struct, tag_field="type", tag="workspaces"):
-    """A workspace of an included access."""
-
-    id: str
-    attributes: IncludedWorkspaceAttributes
 
 
 def _permission(one: Grant, name: str) -> Value:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from teamvars.domain.linked import IdsDraft
+from teamvars.domain.pages import Paged
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import (
     MAX_DESCRIPTION_CHARACTERS,
@@ -30,11 +31,12 @@ from teamvars.web.http.resource_objects import (
     to_many,
     to_one,
 )
-from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.resources import Found, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.linked import ids_draft
 from teamvars.web.organizations import owner
+from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/varsets"
@@ -125,7 +127,7 @@ _RELATIONSHIPS = Group[SetView](
         "WorkspacesOfSet",
         "The workspaces that a set is attached to; one that is global reaches all.",
         _WORKSPACES,
-        lambda one: one.details.workspace_ids,
+        lambda one: one.details.workspaces,
     ),
 )
 VARIABLE_SET = Resource[SetView](
@@ -136,6 +138,8 @@ VARIABLE_SET = Resource[SetView](
     id=lambda one: one.set.id,
     path=_path,
     draft=SetDraft,
+    include=(_WORKSPACES,),
+    included=(IncludedWorkspace,),
     relations=Relations(GivenSetRelationships, _named, required=False, changeable=True),
     attributes=(
         Attribute("name", str, lambda one: one.set.name, given=Annotated[str, _NAME], new=REQUIRED),
@@ -164,7 +168,7 @@ VARIABLE_SET = Resource[SetView](
         ),
         Attribute("updated-at", Time, lambda one: timestamp(one.details.updated_at, one.set.id)),
         Attribute("var-count", int, lambda one: len(one.details.variable_ids)),
-        Attribute("workspace-count", int, lambda one: len(one.details.workspace_ids)),
+        Attribute("workspace-count", int, lambda one: len(one.details.workspaces)),
         Attribute("project-count", int, default=0),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
@@ -193,6 +197,7 @@ def routes(sets: VariableSets) -> list[Route]:
             _ALL,
             "List the variable sets of an organization that the caller sees, by name.",
             sets.list,
+            shows=_found,
             asks=_asked,
             reads=(_PART,),
         ),
@@ -201,11 +206,12 @@ def routes(sets: VariableSets) -> list[Route]:
             _OF_WORKSPACE,
             "List the variable sets that reach a workspace, by name.",
             sets.of_workspace,
+            shows=_found,
             asks=_asked,
             reads=(_PART,),
             name="listWorkspaceVariableSets",
         ),
-        do.reads(_ONE, "Read a variable set.", sets.read),
+        do.reads(_ONE, "Read a variable set.", sets.read, shows=_found),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED, method="PUT", name="replaceVariableSet"),
         do.deletes(_ONE, "Delete a variable set with its variables.", sets.delete),
@@ -238,6 +244,18 @@ def _attaching(method: str, sets: VariableSets, how: Attaching, name: str, text:
         text=f"{text}, all or none.",
         tag=VARIABLE_SET.tag,
     )
+
+
+def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[SetView]:
+    """The sets of a list, or the one that was read, with their workspaces if asked for."""
+    items, total = (found.items, found.total) if isinstance(found, Paged) else ([found], 1)
+    if not includes:
+        return Found(items, total)
+    names = {id_: name for one in items for id_, name in one.details.workspaces.items()}
+    included: list[msgspec.Struct] = [
+        IncludedWorkspace(id_, IncludedWorkspaceAttributes(name)) for id_, name in names.items()
+    ]
+    return Found(items, total, included)
 
 
 def _asked(request: Request) -> tuple[str, str]:

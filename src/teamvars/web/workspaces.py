@@ -320,6 +320,19 @@ ACCESS = Resource[Principal](
 )
 
 
+class IncludedWorkspaceAttributes(msgspec.Struct):
+    """What others say of a workspace."""
+
+    name: str
+
+
+class IncludedWorkspace(msgspec.Struct, tag_field="type", tag="workspaces"):
+    """A workspace that is included, by its name."""
+
+    id: str
+    attributes: IncludedWorkspaceAttributes
+
+
 def routes(workspaces: Workspaces) -> list[Route]:
     """What `relationships.configurable.links.related` of a variable points at."""
     return [_read(workspaces, _BY_NAME, "readWorkspaceByName")]

@@ -9,7 +9,9 @@ import argparse
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.clients.conftest import DIRECTORY
 from tests.clients.provider import table
@@ -31,8 +33,10 @@ IMPORTED = {
     "tfe_team_organization_member": "{team_id}/{organization_membership_id}",
     "tfe_team_organization_members": "{team_id}",
     "tfe_variable": "acme/net/{id}",
+    "tfe_variable_set": "{id}",
     "tfe_workspace": "{id}",
     "tfe_workspace_settings": "{id}",
+    "tfe_workspace_variable_set": "acme/net/common",
 }
 """How the provider finds each kind of resource, from what the state has of it. A token is not among
 them: nobody can read it again."""
@@ -108,13 +112,19 @@ def reimported(terraform: Terraform) -> str:
     terraform.run("state", "rm", *(one["address"] for one in forgotten))
     said = terraform.apply(
         changed=True,
-        imports={
-            one["address"]: IMPORTED[one["type"]].format_map(one["values"]) for one in forgotten
-        },
+        imports={one["address"]: import_id(one) for one in forgotten},
     )
     if f"{len(forgotten)} imported, 0 added, 0 changed, 0 destroyed" not in told(said):
         raise Failed(f"{said}What was imported is not as it was made.")
     return said
+
+
+def import_id(one: Mapping[str, Any]) -> str:
+    """How the provider finds a resource; a variable of a set by the id of that."""
+    values: Mapping[str, Any] = one["values"]
+    if values.get("variable_set_id") and one["type"] == "tfe_variable":
+        return f"acme/{values['variable_set_id']}/{values['id']}"
+    return IMPORTED[one["type"]].format_map(values)
 
 
 if __name__ == "__main__":

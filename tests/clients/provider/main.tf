@@ -132,6 +132,41 @@ resource "tfe_variable" "sealed" {
   sensitive    = true
 }
 
+# Sets of variables, and what they are attached to
+
+resource "tfe_variable_set" "shared" {
+  organization = tfe_organization.acme.name
+  name         = var.changed ? "common" : "shared"
+  description  = var.changed ? "For many." : "For all."
+  priority     = var.changed
+}
+
+resource "tfe_variable_set" "everywhere" {
+  organization = tfe_organization.acme.name
+  name         = "everywhere"
+  global       = var.changed
+}
+
+resource "tfe_workspace_variable_set" "shared" {
+  variable_set_id = tfe_variable_set.shared.id
+  workspace_id    = tfe_workspace.network.id
+}
+
+resource "tfe_variable" "zone" {
+  variable_set_id = tfe_variable_set.shared.id
+  key             = "zone"
+  value           = var.changed ? "b" : "a"
+  category        = "env"
+}
+
+resource "tfe_variable" "shared" {
+  variable_set_id = tfe_variable_set.shared.id
+  key             = "SHARED"
+  value           = var.changed ? "two" : "one"
+  category        = "env"
+  sensitive       = true
+}
+
 resource "tfe_team_access" "crew" {
   team_id      = tfe_team.crew.id
   workspace_id = tfe_workspace.network.id
@@ -239,4 +274,15 @@ data "tfe_organization_tags" "acme" {
 data "tfe_variables" "network" {
   workspace_id = tfe_workspace.network.id
   depends_on   = [tfe_variable.region, tfe_variable.subnets, tfe_variable.sealed]
+}
+
+data "tfe_variable_set" "shared" {
+  organization = tfe_organization.acme.name
+  name         = tfe_variable_set.shared.name
+  depends_on   = [tfe_workspace_variable_set.shared, tfe_variable.zone, tfe_variable.shared]
+}
+
+data "tfe_variables" "shared" {
+  variable_set_id = tfe_variable_set.shared.id
+  depends_on      = [tfe_variable.zone, tfe_variable.shared]
 }

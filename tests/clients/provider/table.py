@@ -32,6 +32,7 @@ READ: Mapping[str, frozenset[str]] = {
         "teams": """
             allow-member-token-management name organization-access sso-team-id visibility""",
         "users": "email username",
+        "varsets": "description global name priority",
         "vars": "category description hcl key sensitive value",
         "workspaces": """
             allow-destroy-plan assessments-enabled auto-apply auto-apply-run-trigger
@@ -47,10 +48,11 @@ RELATED = frozenset(
     {
         *("configurable", "organization", "workspace", "team", "teams"),
         *("organization-memberships", "user", "users"),
+        *("varset", "vars", "workspaces", "parent"),
     }
 )
 """The relationships that it follows."""
-_ID = re.compile(r"\b[a-z]{2,4}-[0-9A-Za-z]{16}\b")
+_ID = re.compile(r"\b[a-z]{2,6}-[0-9A-Za-z]{16}\b")
 _NAME = re.compile(r"<[a-z]+-\d+>")
 
 
