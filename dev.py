@@ -33,7 +33,7 @@ TERMINAL = sys.stdout.isatty()
 
 CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports --no-logo")
 # More workers than most hosts have processors: many tests wait for servers of theirs.
-TESTS = "pytest -n 6 --durations 10 -rs"
+TESTS = "pytest -n 6 --durations 10"
 # Where nothing is started: no server, no browser, no command. Without PostgreSQL, and without the
 # few tests that try thousands of documents or wait for linters.
 QUICK = "decisions domain hcl mail openapi security services storage variable_files web"

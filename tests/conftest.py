@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
@@ -59,6 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(server.stop)
         server.start()
         os.environ[POSTGRES_URL] = server.admin_url
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in a line for each reason how many tests were left out for it."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    for reason, many in reasons.items():
+        terminalreporter.line(f"{many} left out: {reason}")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
