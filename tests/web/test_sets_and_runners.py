@@ -17,6 +17,7 @@ from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
 from tests.support.deployment import Deployment, operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
+from tests.support.jobs import runner_document
 from tests.support.tenant import Tenant, build_tenant
 from tests.web.test_variable_sets import as_global, attach, changed, make_set, put, rights
 
@@ -125,6 +126,27 @@ async def test_only_owners_bring_sensitive_values_to_where_a_runner_is_handed_th
     assert (await attach(tenant, made, "network", method="DELETE")).status_code == 204
     await tenant.call("owner", "POST", f"/runners/{job.runner['id']}/actions/revoke")
     assert (await attach(tenant, made, "network", who="writer")).status_code == 204
+
+
+async def test_no_other_name_takes_a_workspace_out_of_reach_for_a_moment(tenant: Tenant) -> None:
+    document = runner_document(workspace_patterns=["net*"])
+    path = f"/organizations/{tenant.organization}/runners"
+    runner = (await tenant.call("owner", "POST", path, document)).json()["data"]
+    digest = runner["attributes"]["digest"]
+    await tenant.deployment.services.approvals.approve(operator(), runner["id"], digest)
+    await rights(tenant, "writers", *BOTH)
+    made = await make_set(tenant, "shared")
+    await put(tenant, made, "token", "secret", sensitive=True)
+    id_ = tenant.workspaces["network"]
+    renamed = {"data": {"type": "workspaces", "id": id_, "attributes": {"name": "other"}}}
+    assert (await tenant.call("writer", "PATCH", f"/workspaces/{id_}", renamed)).is_success
+    assert (await attach(tenant, made, "network", who="writer")).status_code == 403
+    assert (await changed(tenant, made, "writer", **as_global())).status_code == 403
+    # Nor does a version that waits for approval.
+    narrowed = {"data": {"type": "runners", "attributes": {"workspace-patterns": ["x*"]}}}
+    assert (await tenant.call("owner", "PATCH", f"/runners/{runner['id']}", narrowed)).is_success
+    assert (await attach(tenant, made, "network", who="writer")).status_code == 403
+    assert (await attach(tenant, made, "network")).status_code == 204
 
 
 # Steps: who, what, and of which workspace.

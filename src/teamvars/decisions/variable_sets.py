@@ -28,7 +28,6 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import of_workspace as reaching
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
     Attaching,
@@ -343,7 +342,7 @@ def _require_own(
     found: Found, one: VariableSet, added: Collection[str], rules: Rules, *, is_global: bool
 ) -> None:
     """Refuses whoever is no owner to bring sensitive values of a set to a workspace that a runner
-    is handed: they might have a job of that runner print them.
+    is handed, or would be by another name: they might have a job of that runner print them.
     """
     granted = found.of(ToOrganizationWithId(one.organization_id))
     becomes_global = is_global and not one.is_global
@@ -357,7 +356,8 @@ def _require_own(
         f"{workspace.name} ({runner.spec.name})"
         for workspace, _ in found.of(WorkspacesOf(one.organization_id))
         if workspace.id not in before and (ids is None or workspace.id in ids)
-        for runner in reaching(runners, workspace.id, workspace.name, found.now)
+        for runner in runners
+        if runner.may_admit(workspace.id, found.now)
     ]
     if handed:
         raise forbidden(

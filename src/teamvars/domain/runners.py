@@ -158,10 +158,19 @@ class Runner(msgspec.Struct, frozen=True):
 
     def admits(self, workspace_id: str, workspace: str, now: int) -> bool:
         """Whether both versions reach the workspace at that time, the approved one as it was."""
-        if self.approval is None or self.expires_at() <= now:
-            return False
         is_reached = workspace_id in self.spec.workspace_ids or self.spec.is_named(workspace)
-        return is_reached and workspace_id in self.approval.reach
+        return is_reached and self.spec.expires_at > now and self.may_admit(workspace_id, now)
+
+    def may_admit(self, workspace_id: str, now: int) -> bool:
+        """Whether the approval reaches the workspace at that time. What it is called, and what the
+        present version says, may keep it from being handed out, and may be changed back.
+        """
+        approval = self.approval
+        return (
+            approval is not None
+            and approval.spec.expires_at > now
+            and workspace_id in approval.reach
+        )
 
     def is_met(self, issuer: str, public_key: str | None, claims: Claims) -> bool:
         """Whether a job is what both versions mean."""
