@@ -299,6 +299,22 @@ async def test_every_fault_is_told_at_its_place(tenant: Tenant, case: str) -> No
     assert faults(answer) == expected
 
 
+async def test_a_set_belongs_to_the_organization_that_it_is_made_in(tenant: Tenant) -> None:
+    path = f"/organizations/{tenant.organization}/varsets"
+    made = await make_set(tenant)
+    expected = [("422", "invalid_value", "/data/relationships/parent/data/id")]
+    for name, status in ((tenant.other_organization, 422), (tenant.organization.upper(), 201)):
+        parent = {"parent": {"data": {"type": "organizations", "id": name}}}
+        document = set_document(f"of {name}")
+        document["data"]["relationships"] = parent
+        answer = await tenant.call("owner", "POST", path, document)
+        assert answer.status_code == status
+        assert status == 201 or faults(answer) == expected
+        document = {"data": {"type": "varsets", "relationships": parent}}
+        answer = await tenant.call("owner", "PATCH", f"/varsets/{made}", document)
+        assert answer.is_success if status == 201 else faults(answer) == expected
+
+
 async def test_a_name_is_once_in_an_organization(tenant: Tenant) -> None:
     await make_set(tenant, "shared")
     path = f"/organizations/{tenant.organization}/varsets"

@@ -146,8 +146,8 @@ def create(
 ) -> Decision[SetView]:
     """Makes a set without variables.
 
-    Refuses: forbidden, every fault of the draft, workspaces that there are not, a taken name, too
-    many sets, of the organization or at a workspace.
+    Refuses: forbidden, every fault of the draft, workspaces that there are not, another parent than
+    the organization, a taken name, too many sets, of the organization or at a workspace.
     """
     granted = found.of(ToOrganization(organization))
     granted.require_visible()
@@ -160,6 +160,7 @@ def create(
     refuse_all(
         [
             *draft.all_faults(),
+            *draft.conflicts(blank),
             *_unknown(found, owner.id, named, at=_RELATED),
             *([too_many_sets(rules.limits.sets)] if is_full else []),
         ]
@@ -176,7 +177,7 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
 
     Refuses: forbidden, also where sensitive values would reach a workspace that a runner is handed
     and the caller is no owner; every fault of the draft, workspaces that there are not, another id
-    than the path's, a taken name, a key that another global set has.
+    than the path's, another parent, a taken name, a key that another global set has.
     """
     before = _writable(found, set_id)
     draft_ids = draft.workspaces or IdsDraft()

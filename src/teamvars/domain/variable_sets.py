@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
 from teamvars.domain.linked import IdsDraft
-from teamvars.domain.names import is_safe
+from teamvars.domain.names import fold, is_safe
 from teamvars.domain.workspaces import Quota
 
 PREFIX = "varset"
@@ -99,11 +99,12 @@ class Attaching(StrEnum):
 class SetDraft(msgspec.Struct, frozen=True):
     """What a request says of a set; None where it says nothing usable.
 
-    `id` is that of the document, when it has one. `workspaces` are those that it is to be attached
-    to, and no others.
+    `id` is that of the document, when it has one, and `parent` the name of the organization that it
+    is to belong to. `workspaces` are those that it is to be attached to, and no others.
     """
 
     id: str | None = None
+    parent: str | None = None
     name: str | None = None
     description: str | None = None
     is_global: bool | None = None
@@ -122,8 +123,13 @@ class SetDraft(msgspec.Struct, frozen=True):
         return faults
 
     def conflicts(self, one: VariableSet) -> list[Fault]:
-        """A fault for another id than the path's."""
-        return [] if self.id in (None, one.id) else [OTHER_ID.filled(what="variable set")]
+        """A fault for another id than the path's, and for another organization."""
+        faults = [] if self.id in (None, one.id) else [OTHER_ID.filled(what="variable set")]
+        if self.parent is not None and fold(self.parent) != fold(one.organization_name):
+            detail = "A variable set belongs to the organization that it is made in."
+            at = "/data/relationships/parent/data/id"
+            faults.append(Fault(Code.INVALID_VALUE, detail, pointer=at))
+        return faults
 
     def applied_to(self, one: VariableSet) -> VariableSet:
         """The set as a draft without faults makes it."""

@@ -81,14 +81,21 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
     ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_ITEMS)
     _refuse_some(read, relationships, _PROJECTS, _NO_PROJECTS)
     _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
-    at = f"/data/relationships/{_PARENT}/data"
-    parent = read.member(relationships, _PARENT, dict, "/data/relationships", required=False)
-    item = None if parent is None else parent.get("data")
+    return {
+        "workspaces": None if ids is None else IdsDraft(ids),
+        "parent": _parent(read, relationships),
+    }
+
+
+def _parent(read: Reader, relationships: Mapping[str, Any] | None) -> str | None:
+    """The organization that it is to belong to, by its name."""
+    relation = read.member(relationships, _PARENT, dict, "/data/relationships", required=False)
+    item = None if relation is None else relation.get("data")
     if isinstance(item, dict) and item.get("type") == "projects":
         read.refuse_related(relationships, _PARENT, _NO_PROJECTS)
-    elif item is not None:
-        read.identifier(item, "organizations", at)
-    return {"workspaces": None if ids is None else IdsDraft(ids)}
+        return None
+    at = f"/data/relationships/{_PARENT}/data"
+    return None if item is None else read.identifier(item, "organizations", at)
 
 
 def _refuse_some(
