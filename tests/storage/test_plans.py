@@ -427,6 +427,7 @@ async def test_no_statement_about_sets_goes_through_a_table(large: Large) -> Non
         ("GET", f"/workspaces/{workspace}/all-vars", None),
         ("GET", f"/workspaces/{workspace}/effective-vars", None),
         ("PATCH", one, {"data": data}),
+        ("POST", f"{one}/actions/preview", {"data": data}),
         ("DELETE", f"{one}/relationships/workspaces", linked),
         ("POST", f"{one}/relationships/workspaces", linked),
     ):

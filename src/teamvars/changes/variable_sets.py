@@ -3,6 +3,7 @@
 from teamvars.changes.looks import LookUps, by_fields
 from teamvars.decisions.variable_sets import (
     AttachedTo,
+    Contested,
     DetailsOfSets,
     HasSensitive,
     Rivals,
@@ -21,5 +22,6 @@ LOOK_UPS: LookUps = {
     AttachedTo: by_fields(variable_sets.attached),
     SetsAt: by_fields(variable_sets.count_at),
     HasSensitive: by_fields(variable_sets.has_sensitive),
+    Contested: by_fields(variable_sets.contested),
     Rivals: by_fields(variable_sets.rivals),
 }

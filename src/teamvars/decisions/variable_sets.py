@@ -17,6 +17,7 @@ from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, other
 from teamvars.decisions.runners import RunnersOf, Trust
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import ONLY_WRITERS_OF_SETS, Level, OrganizationAccess, Permission
+from teamvars.domain.applies import Name
 from teamvars.domain.errors import (
     GLOBAL_KEY_TAKEN,
     NAME_TAKEN,
@@ -28,6 +29,14 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.set_effects import (
+    Comparison,
+    Effects,
+    PreviewDraft,
+    Rival,
+    Standing,
+    effects,
+)
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
     Attaching,
@@ -108,6 +117,17 @@ class Rules(msgspec.Struct, frozen=True):
     trust: Trust
 
 
+class Contested(
+    Need[tuple[Sequence[Name], Sequence[tuple[str, Name]], Sequence[Rival]]], frozen=True
+):
+    """The keys and categories of a set; each workspace of the organization that has one of them
+    itself; and the variables of other sets with one.
+    """
+
+    set_id: str
+    organization_id: str
+
+
 class SetView(msgspec.Struct, frozen=True):
     """A set, and what of it the caller sees."""
 
@@ -180,6 +200,43 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
     than the path's, another parent, a taken name, a key that another global set has.
     """
     before = _writable(found, set_id)
+    after, is_attached, will_be = _planned(found, before, draft, rules)
+    parts = [] if after == before else [changed(found, before, after)]
+    parts.append(attached(found, after, is_attached, will_be))
+    (view,) = _views(found, [after], None)
+    is_other = after != before or will_be != is_attached
+    updated_at = found.now if is_other else view.details.updated_at
+    names = _names(found, before.organization_id, will_be)
+    details = replace(view.details, workspaces=names, updated_at=updated_at)
+    return together(replace(view, details=details), *parts)
+
+
+def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Effects:
+    """What a change would make of the workspaces, for whoever may make it. Refuses
+    as that does, but for a taken name, which only a write finds.
+    """
+    before = _permitted(found, set_id)
+    refuse_all(draft.faults)
+    organization_id = before.organization_id
+    if draft.is_deleted:
+        after, is_attached = None, found.of(AttachedTo(set_id))
+    else:
+        changed_set, is_attached, will_be = _planned(found, before, draft.change, rules)
+        after = Standing(changed_set, will_be)
+    contested = found.of(Contested(set_id, organization_id))
+    names, own, rivals = contested
+    comparison = Comparison(names, Standing(before, is_attached), after, own, rivals)
+    workspaces = [workspace for workspace, _ in found.of(WorkspacesOf(organization_id))]
+    workspaces.sort(key=lambda workspace: workspace.name)
+    return effects(set_id, comparison, workspaces)
+
+
+def _planned(
+    found: Found, before: VariableSet, draft: SetDraft, rules: Rules
+) -> tuple[VariableSet, frozenset[str], frozenset[str]]:
+    """The set as it would be, and the workspaces that it is attached to and would be. Refuses:
+    see `update`.
+    """
     draft_ids = draft.workspaces or IdsDraft()
     refuse_all(
         [
@@ -189,20 +246,13 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
         ]
     )
     after = draft.applied_to(before)
-    is_attached = found.of(AttachedTo(set_id))
+    is_attached = found.of(AttachedTo(before.id))
     will_be = is_attached if draft.workspaces is None else frozenset(draft_ids.wanted)
     _require_room(found, will_be - is_attached, rules, at=_RELATED)
     _require_own(found, before, will_be - is_attached, rules, is_global=after.is_global)
     if after.is_global and not before.is_global:
         refuse_all(_conflicts(found, after))
-    parts = [] if after == before else [changed(found, before, after)]
-    parts.append(attached(found, after, is_attached, will_be))
-    (view,) = _views(found, [after], None)
-    is_other = after != before or will_be != is_attached
-    updated_at = found.now if is_other else view.details.updated_at
-    names = _names(found, before.organization_id, will_be)
-    details = replace(view.details, workspaces=names, updated_at=updated_at)
-    return together(replace(view, details=details), *parts)
+    return after, is_attached, will_be
 
 
 def attach(
@@ -287,9 +337,14 @@ def _writable(found: Found, set_id: str) -> VariableSet:
     """A set that the caller may change, as it is with the organization locked, whose workspaces and
     approvals of runners stay as they are found then. Refuses: not found, forbidden.
     """
+    one = _permitted(found, set_id)
+    found.require_locked([one.organization_id, set_id])
+    return one
+
+
+def _permitted(found: Found, set_id: str) -> VariableSet:
     granted = found.of(ToSet(set_id))
     granted.require(Permission.WRITE_VARIABLES)
-    found.require_locked([granted.owner.organization_id, set_id])
     return granted.owner
 
 

@@ -5,6 +5,7 @@ from teamvars.decisions.variable_sets import Rules, SetView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.linked import IdsDraft
+from teamvars.domain.set_effects import Effects, PreviewDraft
 from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.trust import Trust
@@ -36,6 +37,12 @@ class VariableSets(UseCases):
         """See `decisions.variable_sets.update`."""
         asked = set_id, draft, self._rules
         return await self._make(caller, decisions.update, *asked)
+
+    async def preview(self, caller: Caller, set_id: str, draft: PreviewDraft) -> Effects:
+        """See `decisions.variable_sets.preview`."""
+        return await self._house.runner.look(
+            caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
+        )
 
     async def attach(self, caller: Caller, set_id: str, draft: IdsDraft, how: Attaching) -> None:
         """See `decisions.variable_sets.attach`."""

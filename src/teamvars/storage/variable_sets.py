@@ -3,9 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from teamvars.domain.access import Level
+from teamvars.domain.applies import Name
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.set_effects import Rival
 from teamvars.domain.variable_sets import SetDetails, VariableSet
 from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.variables import Category
 from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
 from teamvars.storage.database import Transaction, each
@@ -142,6 +145,44 @@ async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tup
         organization_id,
     )
     return [(key, category) for key, category in rows]
+
+
+async def contested(
+    tx: Transaction, set_id: str, organization_id: str
+) -> tuple[list[Name], list[tuple[str, Name]], list[Rival]]:
+    """The keys and categories of a set, in order; the workspaces of its organization that have one
+    of them, each with that; and the variables of other sets with one.
+    """
+    mine = await tx.fetch(
+        "SELECT key, category FROM set_variables WHERE set_id = $1 ORDER BY key, category", set_id
+    )
+    own = await tx.fetch(
+        "SELECT variables.workspace_id, mine.key, mine.category FROM set_variables AS mine "
+        "JOIN variables ON variables.organization_id = $2 AND variables.key = mine.key "
+        "AND variables.key >= '' AND variables.category = mine.category "
+        "WHERE mine.set_id = $1",
+        set_id,
+        organization_id,
+    )
+    others = await tx.fetch(
+        "SELECT variable_sets.id, variable_sets.name, variable_sets.priority, "
+        "set_targets.target_id, mine.key, mine.category FROM variable_sets "
+        "JOIN set_targets ON set_targets.set_id = variable_sets.id "
+        "JOIN set_variables AS others ON others.set_id = variable_sets.id "
+        "JOIN set_variables AS mine ON mine.set_id = $1 AND mine.key = others.key "
+        "AND mine.category = others.category "
+        "WHERE variable_sets.organization_id = $2 AND variable_sets.id <> $1",
+        set_id,
+        organization_id,
+    )
+    return (
+        [(key, Category(category)) for key, category in mine],
+        [(id_, (key, Category(category))) for id_, key, category in own],
+        [
+            Rival(set_id, name, bool(is_priority), target_id, (key, Category(category)))
+            for set_id, name, is_priority, target_id, key, category in others
+        ],
+    )
 
 
 def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:

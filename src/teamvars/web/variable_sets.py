@@ -1,13 +1,16 @@
 """Variable sets, `varsets` on the wire, and what they are attached to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, UnsetType
+from msgspec.structs import replace
 
+from teamvars.domain.applies import Name
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Paged
+from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import (
     MAX_DESCRIPTION_CHARACTERS,
@@ -196,6 +199,62 @@ _CHANGED = VARIABLE_SET.changed_body(attributes={"priority": True})
 _UPDATE = "Update a variable set; workspaces that it names take the place of those there are."
 
 
+class EffectOnWorkspace(msgspec.Struct):
+    """What becomes of a workspace: the keys whose values it gets, gets another of, and loses."""
+
+    id: str
+    name: str
+    gains: list[str]
+    changes: list[str]
+    loses: list[str]
+
+
+def _keys(names: Sequence[Name]) -> list[str]:
+    return list(dict.fromkeys(key for key, _ in names))
+
+
+def _told(one: Effects) -> list[EffectOnWorkspace]:
+    return [
+        EffectOnWorkspace(
+            each.workspace.id,
+            each.workspace.name,
+            _keys(each.gained),
+            _keys(each.changed),
+            _keys(each.lost),
+        )
+        for each in one.first
+    ]
+
+
+EFFECTS = Resource[Effects](
+    type="varset-effects",
+    name="VariableSetEffects",
+    noun="a preview",
+    tag="Variable sets",
+    id=lambda one: one.set_id,
+    attributes=(
+        Attribute("gaining", int, lambda one: one.gaining),
+        Attribute("changing", int, lambda one: one.changing),
+        Attribute("losing", int, lambda one: one.losing),
+        Attribute("workspaces", list[EffectOnWorkspace], _told),
+    ),
+    texts={
+        "VariableSetEffectsAttributes": (
+            "How many workspaces would get a value that they have not, another value, or lose one; "
+            f"and the first {MOST_NAMED} of all these by name."
+        ),
+        "VariableSetEffectsDocument": "What a change of a variable set would do.",
+    },
+)
+
+
+def _preview_draft(document: object) -> PreviewDraft:
+    """The change that is asked about; nothing at all: that the set goes."""
+    if document in (None, {}):
+        return PreviewDraft(SetDraft(), is_deleted=True)
+    return PreviewDraft(VARIABLE_SET.changed_draft(document))
+
+
 def routes(sets: VariableSets) -> list[Route]:
     """One row an operation."""
     do = Operations(VARIABLE_SET)
@@ -221,6 +280,15 @@ def routes(sets: VariableSets) -> list[Route]:
         do.reads(_ONE, "Read a variable set.", sets.read, shows=_found),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED, method="PUT", name="replaceVariableSet"),
+        Operations(EFFECTS).acts(
+            f"{_ONE}/actions/preview",
+            "Say what an update would do to workspaces; without a document, a deletion.",
+            sets.preview,
+            takes=replace(_CHANGED, optional=True),
+            draft=_preview_draft,
+            keyed=False,
+            name="previewVariableSet",
+        ),
         do.deletes(_ONE, "Delete a variable set with its variables.", sets.delete),
         _attaching("POST", sets, Attaching.ADD, "attachVariableSet", "Attach a set to workspaces"),
         _attaching(

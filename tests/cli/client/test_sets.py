@@ -32,13 +32,32 @@ def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     (found,) = network.succeed("set", "list", "--json").json
     assert (found["name"], found["priority"], found["global"]) == ("B", True, False)
     network.succeed("set", "attach", "B", "network")
-    network.succeed("set", "detach", "B", "network")
+    detached = network.succeed("set", "detach", "B", "network", "--json").json
+    assert detached == {"id": found["id"], "detached": ["network"]}
     assert network.run("vars", "why", "KEY").code == 5
     assert network.run("set", "unset", "B", "NONE", "--yes").code == 5
     network.succeed("set", "unset", "B", "KEY", "--yes")
     assert network.run("set", "delete", "B").code == 2
     network.succeed("set", "delete", "B", "--yes")
     assert network.run("set", "show", "B").code == 5
+
+
+def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
+    network.succeed("set", "create", "A")
+    network.succeed("set", "put", "A", "KEY=1")
+    done = network.run("set", "attach", "A", "network", "--dry-run")
+    assert (done.code, done.out.split()) == (3, ["network", "gains", "KEY"])
+    assert "1 workspace would get a value more, 0 another value, and 0 would lose one" in done.err
+    assert network.run("vars", "why", "KEY").code == 5
+    network.succeed("set", "attach", "A", "network")
+    assert "No workspace" in network.succeed("set", "attach", "A", "network", "--dry-run").err
+    for asked in (["detach", "A", "network"], ["delete", "A"]):
+        done = network.run("set", *asked, "--dry-run")
+        assert (done.code, done.out.split()) == (3, ["network", "loses", "KEY"])
+    network.succeed("vars", "set", "KEY=own")
+    done = network.run("set", "update", "A", "--priority", "--dry-run")
+    assert (done.code, done.out.split()) == (3, ["network", "changes", "KEY"])
+    assert network.succeed("vars", "why", "KEY").out.split()[1] == "own"
 
 
 def test_what_cannot_be_meant_is_refused(network: Desk) -> None:

@@ -1,5 +1,6 @@
-"""`set list`, `show`, `create`, `update`, `attach`, `detach`, `put`, `unset` and `delete`."""
+"""`set list`, `create`, `show`, `update`, `attach`, `detach`, `put`, `unset` and `delete`."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import in_full, number
 from teamvars.cli.client.contents import TERRAFORM, category_of
 from teamvars.cli.client.options import category_option, connected, placed, yes_option
-from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import DIFFERENCES, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.names import escaped, fold
@@ -31,7 +32,9 @@ workspaces_argument = argument(
 )
 description_option = option("--description", "What it is for.")
 
-
+dry_run_option = flag(
+    "--dry-run", "Change nothing; say which workspaces would get other values, and exit with 3."
+)
 global_option = option(
     "--global/--no-global", "It reaches every workspace.", "is_global", default=None
 )
@@ -111,6 +114,7 @@ def create(
 @description_option
 @global_option
 @priority_option
+@dry_run_option
 @json_option
 @connected("organization")
 def update(
@@ -120,6 +124,7 @@ def update(
     description: str | None,
     is_global: bool | None,
     priority: bool | None,
+    dry_run: bool,
 ) -> None:
     """Change what you name of a set.
 
@@ -130,6 +135,9 @@ def update(
     if not said:
         raise Misuse("Say what is to change: --name, --description, --global or --priority.")
     document = {"data": {"type": "varsets", "id": found["id"], "attributes": said}}
+    if dry_run:
+        _preview(api, found, document)
+        return
     after = told(api.patch(at("varsets", found["id"]), document).document["data"], _SHOWN)
     show(after, [_row(after)])
 
@@ -137,29 +145,45 @@ def update(
 @command
 @set_argument
 @workspaces_argument
+@dry_run_option
+@json_option
 @connected("organization")
-def attach(api: Api, name: str, workspaces: Sequence[str]) -> None:
+def attach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> None:
     """Attach a set to workspaces, all or none.
 
     Example: teamvars set attach 'Cloud account' network payments
     """
     found, linked = _set(api, name), _linked(api, workspaces)
+    if dry_run:
+        before = found["relationships"]["workspaces"]["data"]
+        added = [one for one in linked["data"] if one not in before]
+        _preview(api, found, _attached(found, [*before, *added]))
+        return
     api.post(at("varsets", found["id"], "relationships", "workspaces"), linked)
     note(f"Attached to {number(len(workspaces), 'workspace')}.")
+    show({"id": found["id"], "attached": list(workspaces)}, ())
 
 
 @command
 @set_argument
 @workspaces_argument
+@dry_run_option
+@json_option
 @connected("organization")
-def detach(api: Api, name: str, workspaces: Sequence[str]) -> None:
+def detach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> None:
     """Attach a set to workspaces no longer, all or none.
 
     Example: teamvars set detach 'Cloud account' payments
     """
     found, linked = _set(api, name), _linked(api, workspaces)
+    if dry_run:
+        before = found["relationships"]["workspaces"]["data"]
+        left = [one for one in before if one not in linked["data"]]
+        _preview(api, found, _attached(found, left))
+        return
     api.delete(at("varsets", found["id"], "relationships", "workspaces"), linked)
     note(f"Detached from {number(len(workspaces), 'workspace')}.")
+    show({"id": found["id"], "detached": list(workspaces)}, ())
 
 
 @command
@@ -229,18 +253,24 @@ def unset(where: Where, name: str, key: str, category: str | None, yes: bool) ->
 @command
 @set_argument
 @yes_option
+@dry_run_option
+@json_option
 @placed("organization")
-def delete(where: Where, name: str, yes: bool) -> None:
+def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
     """Delete a set with its variables.
 
     Example: teamvars set delete 'Cloud account' --yes
     """
     api = connect(where)
     found = _set(api, name)
+    if dry_run:
+        _preview(api, found, None)
+        return
     count = number(found["attributes"]["var-count"], "variable")
     asking.confirm(f"Delete {name} with {count}?", yes=yes)
     api.delete(at("varsets", found["id"]))
     note("Deleted.")
+    show({"id": found["id"], "deleted": True}, ())
 
 
 def _sets(api: Api) -> list[Resource]:
@@ -278,6 +308,32 @@ def _linked(api: Api, names: Sequence[str]) -> Resource:
     if lacking := [name for name in names if fold(name) not in ids]:
         raise Failure(f"You see no workspace {', '.join(lacking)}. Nothing was changed.", NOT_FOUND)
     return {"data": [{"type": "workspaces", "id": ids[fold(name)]} for name in names]}
+
+
+def _attached(found: Resource, linked: Sequence[Resource]) -> Resource:
+    """A document that says to which workspaces a set is attached."""
+    relationships = {"workspaces": {"data": linked}}
+    return {"data": {"type": "varsets", "id": found["id"], "relationships": relationships}}
+
+
+def _preview(api: Api, found: Resource, document: Resource | None) -> None:
+    """Shows what a change would do, or without a document a deletion; ends with 3 if anything."""
+    answer = api.post(at("varsets", found["id"], "actions", "preview"), document)
+    effects = answer.document["data"]["attributes"]
+    rows: list[Row] = [
+        (escaped(one["name"]), verb, escaped(key))
+        for one in effects["workspaces"]
+        for verb in ("gains", "changes", "loses")
+        for key in one[verb]
+    ]
+    show(effects, rows, said=None if rows else "No workspace would get another value.")
+    if not rows:
+        return
+    note(
+        f"{number(effects['gaining'], 'workspace')} would get a value more, "
+        f"{effects['changing']} another value, and {effects['losing']} would lose one."
+    )
+    sys.exit(DIFFERENCES)
 
 
 def _said(

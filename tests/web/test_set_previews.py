@@ -1,0 +1,121 @@
+"""What is said of a change of a set before it is made is what it then does."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.exchanging import job_in
+from tests.support.tenant import Tenant, faults, linkage_document
+from tests.web.test_variable_sets import as_global, make_set, put, rights
+
+Sources = dict[str, dict[str, str]]
+
+
+async def _sources(tenant: Tenant) -> Sources:
+    """Where each workspace gets each key from."""
+    found: Sources = {}
+    for name, id_ in tenant.workspaces.items():
+        answer = await tenant.call("owner", "GET", f"/workspaces/{id_}/effective-vars")
+        rows = [one["attributes"] for one in answer.json()["data"]]
+        found[name] = {one["key"]: one["source"]["id"] for one in rows}
+    return found
+
+
+def _document(tenant: Tenant, set_id: str, said: dict[str, Any]) -> Any:
+    """A document that changes a set; `workspaces` are by name."""
+    attributes = {name: value for name, value in said.items() if name != "workspaces"}
+    data: dict[str, Any] = {"type": "varsets", "id": set_id, "attributes": attributes}
+    if "workspaces" in said:
+        ids = [tenant.workspaces[name] for name in said["workspaces"]]
+        data["relationships"] = {"workspaces": linkage_document(*ids, type_="workspaces")}
+    return {"data": data}
+
+
+def _difference(before: Sources, after: Sources) -> list[dict[str, Any]]:
+    rows = []
+    for name in sorted(before):
+        was, is_ = before[name], after[name]
+        gains = sorted(is_.keys() - was.keys())
+        loses = sorted(was.keys() - is_.keys())
+        changes = sorted(key for key in was.keys() & is_.keys() if was[key] != is_[key])
+        if gains or loses or changes:
+            rows.append({"name": name, "gains": gains, "changes": changes, "loses": loses})
+    return rows
+
+
+CHANGES: dict[str, dict[str, Any] | None] = {
+    "nothing": {},
+    "attached": {"workspaces": ["network", "payments"]},
+    "elsewhere": {"workspaces": ["payments"]},
+    "detached": {"workspaces": []},
+    "global": as_global(),
+    "priority": {"priority": True},
+    "last of all by name": {"name": "zzz"},
+    "everything": {"priority": True, **as_global(), "workspaces": ["payments"]},
+    "deleted": None,
+}
+# What each is to do at least, so that the cases are no empty ones: gaining, changing, losing.
+COUNTS = {
+    "nothing": (0, 0, 0),
+    "attached": (1, 1, 0),
+    "elsewhere": (1, 2, 1),
+    "detached": (0, 1, 1),
+    "global": (1, 0, 0),
+    "priority": (0, 1, 0),
+    "last of all by name": (0, 1, 0),
+    "everything": (1, 2, 0),
+    "deleted": (0, 1, 1),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+async def test_a_preview_says_what_the_change_then_does(tenant: Tenant, case: str) -> None:
+    said = CHANGES[case]
+    mine = await make_set(tenant, "middle", "network")
+    for key in ("region", "account", "only", "shared"):
+        await put(tenant, mine, key)
+    await tenant.make_variable("region")
+    wide = await make_set(tenant, "wide", **as_global())
+    await put(tenant, wide, "elsewhere")
+    alike = await make_set(tenant, "next", "network", "payments")
+    await put(tenant, alike, "account")
+    first = await make_set(tenant, "a first", "payments", priority=True)
+    await put(tenant, first, "shared")
+    await put(tenant, first, "region")
+    before = await _sources(tenant)
+    document = None if said is None else _document(tenant, mine, said)
+    answer = await tenant.call("owner", "POST", f"/varsets/{mine}/actions/preview", document)
+    assert answer.status_code == 200, answer.text
+    assert await _sources(tenant) == before
+    method = "PATCH" if said is not None else "DELETE"
+    assert (await tenant.call("owner", method, f"/varsets/{mine}", document)).is_success
+    told = answer.json()["data"]
+    assert (told["type"], told["id"]) == ("varset-effects", mine)
+    attributes = told["attributes"]
+    rows = [{**row} for row in attributes["workspaces"]]
+    assert [tenant.workspaces[row["name"]] for row in rows] == [row.pop("id") for row in rows]
+    assert rows == _difference(before, await _sources(tenant))
+    counts = attributes["gaining"], attributes["changing"], attributes["losing"]
+    assert counts == COUNTS[case]
+    of_rows = [sum(bool(row[kind]) for row in rows) for kind in ("gains", "changes", "loses")]
+    assert list(counts) == of_rows
+
+
+async def test_a_preview_refuses_what_the_change_refuses(tenant: Tenant) -> None:
+    job = await job_in(tenant)
+    await rights(tenant, "writers", "manage-workspaces", "manage-projects")
+    mine = await make_set(tenant, "mine")
+    await put(tenant, mine, "token", "secret", sensitive=True)
+    path = f"/varsets/{mine}/actions/preview"
+    document = _document(tenant, mine, {"workspaces": ["network"]})
+    refused = await tenant.call("writer", "POST", path, document)
+    assert refused.status_code == 403
+    assert job.runner["attributes"]["name"] in refused.text
+    assert "secret" not in (await tenant.call("owner", "POST", path, document)).text
+    assert (await tenant.call("reader", "POST", path)).status_code == 404
+    wide = await make_set(tenant, "wide", **as_global())
+    await put(tenant, wide, "token")
+    refused = await tenant.call("owner", "POST", path, _document(tenant, mine, as_global()))
+    assert [one[:2] for one in faults(refused)] == [("422", "key_taken")]
+    path = f"/varsets/{wide}/actions/preview"
+    assert (await tenant.call("reader", "POST", path)).status_code == 403
