@@ -107,12 +107,11 @@ class TeamChoice {
 
   constructor(path, teamId) {
     this.path = path;
-    if (teamId) this.#take(teamId);
     this.rows = h("div", { class: "ticks" });
     this.looking = h("div", { hidden: true }, searchField("Find a team", (words) => this.#draw(words)));
     this.element = h("fieldset", { class: "field", "data-pointer": TEAMS, hidden: true },
       h("legend", { class: "label" }, "Into teams"), this.looking, this.rows);
-    this.#draw("");
+    this.#begin(teamId);
   }
 
   /** Of those that are ticked. */
@@ -120,9 +119,12 @@ class TeamChoice {
     return [...this.#chosen.keys()];
   }
 
-  async #take(id) {
-    const { document } = await read(`/teams/${encodeURIComponent(id)}`);
-    this.#chosen.set(id, document.data.attributes.name);
+  /** Shows the teams, with the one ticked that was given. */
+  async #begin(teamId) {
+    if (teamId) {
+      const { document } = await read(`/teams/${encodeURIComponent(teamId)}`);
+      this.#chosen.set(teamId, document.data.attributes.name);
+    }
     await this.#draw("");
   }
 
