@@ -64,22 +64,34 @@ SELECT caller.id AS token_id, caller.user_id,
         WHEN caller.user_id IS NOT NULL THEN coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
-                ELSE grants.level END)
+                WHEN grants.level = 2 OR project_grants.level = 2
+                    THEN 2
+                WHEN grants.level = 1 OR project_grants.level = 1
+                    OR teams.read_workspaces = 1 THEN 1
+                ELSE 0 END)
             FROM memberships
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            LEFT JOIN grants ON grants.team_id = teams.id
+                AND grants.workspace_id = workspaces.id
+            LEFT JOIN project_grants ON project_grants.team_id = teams.id
+                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         ), 0)
         ELSE coalesce((
             SELECT CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
-                ELSE grants.level END
+                WHEN grants.level = 2 OR project_grants.level = 2
+                    THEN 2
+                WHEN grants.level = 1 OR project_grants.level = 1
+                    OR teams.read_workspaces = 1 THEN 1
+                ELSE 0 END
             FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            LEFT JOIN grants ON grants.team_id = teams.id
+                AND grants.workspace_id = workspaces.id
+            LEFT JOIN project_grants ON project_grants.team_id = teams.id
+                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
         ), 0)
     END AS level
@@ -261,7 +273,20 @@ SELECT caller.id AS token_id, caller.user_id,
             SELECT level, workspace_id FROM grants WHERE team_id IN (SELECT value FROM json_each(of_caller.ids))
             LIMIT 401
         ) AS some_grants
-    ) AS workspace_ids
+    ) AS workspace_ids,
+    (
+        SELECT string_agg((
+            SELECT string_agg(its.id, ' ') FROM (
+                SELECT workspaces.id FROM workspaces WHERE CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) = some_grants.project_id
+                LIMIT 401
+            ) AS its
+        ), ' ')
+        FROM (
+            SELECT project_id FROM project_grants
+            WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND level >= 1
+            LIMIT 401
+        ) AS some_grants
+    ) AS ids_by_project
 FROM caller
 CROSS JOIN (
     SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
@@ -378,9 +403,15 @@ SELECT caller.id AS token_id, caller.user_id,
             AND (acting.is_owners = 1 OR acting.read_workspaces = 1
                 OR acting.manage_workspaces = 1))
     ) OR (
-        SELECT max(level) FROM grants
-        WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND workspace_id = workspaces.id
-    ) >= 1 THEN workspaces.id END AS workspace_ids
+        SELECT max(level) FROM (
+            SELECT level FROM grants
+            WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND workspace_id = workspaces.id
+            UNION ALL
+            SELECT level FROM project_grants
+            WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
+        ) AS its_grants
+    ) >= 1 THEN workspaces.id END AS workspace_ids,
+    NULL AS ids_by_project
 FROM caller
 CROSS JOIN (
     SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
@@ -425,7 +456,7 @@ SELECT caller.id AS token_id, caller.user_id,
                         OR (its.bits & 1536) > 0 AND its.lacks_grant = 0)
                 THEN 65536 ELSE 0 END
         FROM (
-            SELECT its.bits, CASE WHEN (its.bits & 1536) > 0 AND EXISTS (
+            SELECT its.bits, CASE WHEN (its.bits & 1536) > 0 AND (EXISTS (
         SELECT 1 FROM grants AS its_grants
         WHERE its_grants.team_id = teams.id
             AND its_grants.level > CASE WHEN (its.bits & 32) > 0 THEN 3
@@ -440,7 +471,33 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.organization_id = organizations.id
                             AND memberships.status = 'active'))
             )
-    )
+            AND NOT EXISTS (
+                SELECT 1 FROM workspaces
+                JOIN project_grants AS own ON own.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
+                WHERE workspaces.id = its_grants.workspace_id AND own.level >= its_grants.level
+                    AND (own.team_id = caller.team_id OR own.team_id IN (
+                        SELECT team_members.team_id FROM memberships
+                        JOIN team_members ON team_members.membership_id = memberships.id
+                        WHERE memberships.user_id = caller.user_id
+                            AND memberships.organization_id = organizations.id
+                            AND memberships.status = 'active'))
+            )
+    ) OR EXISTS (
+        SELECT 1 FROM project_grants AS its_grants
+        WHERE its_grants.team_id = teams.id
+            AND its_grants.level > CASE WHEN (its.bits & 32) > 0 THEN 3
+                WHEN (its.bits & 16) > 0 THEN 1 ELSE 0 END
+            AND NOT EXISTS (
+                SELECT 1 FROM project_grants AS own
+                WHERE own.project_id = its_grants.project_id AND own.level >= its_grants.level
+                    AND (own.team_id = caller.team_id OR own.team_id IN (
+                        SELECT team_members.team_id FROM memberships
+                        JOIN team_members ON team_members.membership_id = memberships.id
+                        WHERE memberships.user_id = caller.user_id
+                            AND memberships.organization_id = organizations.id
+                            AND memberships.status = 'active'))
+            )
+    ))
                 THEN 1 ELSE 0 END AS lacks_grant
             FROM (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 4

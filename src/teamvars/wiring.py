@@ -48,6 +48,8 @@ from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
+from teamvars.services.project_grants import ProjectGrants
+from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.tags import Tags
@@ -75,6 +77,8 @@ from teamvars.web import (
     oauth,
     organizations,
     parsed_files,
+    project_grants,
+    projects,
     runners,
     service,
     tags,
@@ -130,10 +134,12 @@ class Services(msgspec.Struct, frozen=True):
     outbox: Outbox
     teams: Teams
     grants: Grants
+    project_grants: ProjectGrants
     accesses: Accesses
     tags: Tags
     users: Users
     organizations: Organizations
+    projects: Projects
     workspaces: Workspaces
     value_checks: ValueChecks
     parsed_files: ParsedFiles
@@ -210,10 +216,12 @@ def services(
         outbox=outbox,
         teams=Teams(house),
         grants=Grants(house),
+        project_grants=ProjectGrants(house),
         accesses=Accesses(house),
         tags=Tags(house),
         users=Users(house),
         organizations=Organizations(house),
+        projects=Projects(house),
         workspaces=Workspaces(house),
         value_checks=ValueChecks(house),
         parsed_files=ParsedFiles(house),
@@ -269,6 +277,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     return [
         *service.discovery_routes(),
         *organizations.routes(all_services.organizations, dialect),
+        *projects.routes(all_services.projects),
         *workspaces.directory_routes(all_services.workspaces),
         *named_variable_routes(all_services.variables, all_services.workspaces, dialect),
         *set_variable_routes(all_services.variables, dialect),
@@ -278,6 +287,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
+        *project_grants.routes(all_services.project_grants),
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens),

@@ -15,6 +15,9 @@ from pytfe.models import (
     OrganizationMembershipReadOptions,
     OrganizationUpdateOptions,
     OrgMembershipIncludeOpt,
+    ProjectCreateOptions,
+    ProjectListOptions,
+    ProjectUpdateOptions,
     TeamCreateOptions,
     TeamListOptions,
     TeamReadOptions,
@@ -176,14 +179,36 @@ def test_it_looks_for_workspaces_and_sees_who_has_locked_one(
     client.workspaces.add_tags(workspace, WorkspaceAddTagsOptions(tags=[Tag(name="prod")]))
     (tagged,) = client.workspaces.list(organization, WorkspaceListOptions(tags="prod"))
     assert (tagged.name, tagged.tag_names) == ("network", ["prod"])
-    with pytest.raises(TFEError, match="filter"):
-        list(client.workspaces.list(organization, WorkspaceListOptions(project_id="prj-1")))
+    nowhere = WorkspaceListOptions(project_id="prj-1")
+    assert list(client.workspaces.list(organization, nowhere)) == []
     client.workspaces.lock(workspace, WorkspaceLockOptions(reason="mine"))
     locked = client.workspaces.read_by_id(workspace)
     assert locked.locked_by is not None
     assert locked.locked_by.user == client.users.read_current().id
     client.workspaces.unlock(workspace)
     assert client.workspaces.read_by_id(workspace).locked_by is None
+
+
+def test_it_manages_projects_and_moves_workspaces(
+    client: TFEClient, organization: str, workspace: str
+) -> None:
+    options = ProjectCreateOptions(name="shop", description="What is sold.")
+    made = client.projects.create(organization, options)
+    assert (made.name, made.description, made.workspace_count) == ("shop", "What is sold.", 0)
+    client.projects.move_workspaces(made.id, [workspace])
+    inside = client.workspaces.list(organization, WorkspaceListOptions(project_id=made.id))
+    assert [one.id for one in inside] == [workspace]
+    with pytest.raises(TFEError):
+        client.projects.delete(made.id)
+    changed = client.projects.update(made.id, ProjectUpdateOptions(name="store"))
+    assert (changed.name, changed.workspace_count) == ("store", 1)
+    found = client.projects.list(organization, ProjectListOptions(name="store"))
+    assert [one.id for one in found] == [made.id]
+    (default,) = client.projects.list(organization, ProjectListOptions(query="default"))
+    client.projects.move_workspaces(default.id, [workspace])
+    client.projects.delete(made.id)
+    with pytest.raises(NotFound):
+        client.projects.read(made.id)
 
 
 def test_it_renames_an_organization(client: TFEClient) -> None:

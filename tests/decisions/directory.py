@@ -7,8 +7,10 @@ import pytest
 
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import (
+    ProjectWithId,
     ToOrganization,
     ToOrganizationWithId,
+    ToProject,
     ToTeam,
     ToWorkspaceAt,
     WhoCalls,
@@ -17,14 +19,16 @@ from teamvars.domain.access import (
     Caller,
     Level,
     OrganizationAccess,
+    ProjectAccess,
     TeamAccess,
     WorkspaceAccess,
     WrappedKey,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, Stream
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
+from teamvars.domain.projects import Project, default_project
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, Visibility, owners_of, whole
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
@@ -32,6 +36,8 @@ from teamvars.domain.workspaces import Workspace
 NOW = 7
 ACME = Organization("org-1", "acme", None, 1)
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
+DEFAULT = default_project("org-1", 1)
+SHOP = Project("prj-2", "org-1", "shop", 2)
 CREW = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)
 OWNERS = owners_of("org-1", "team-0")
 ALICE = User("user-1", "alice", "alice@example.com", site_admin=False)
@@ -51,11 +57,24 @@ def to_acme(
     teams: tuple[str, ...] = (),
     rights: Iterable[Right] = (),
 ) -> Answers:
-    """What somebody may do with the organization, whether or not they have said its name."""
+    """What somebody may do with the organization, whether or not they have said its name, and its
+    default project.
+    """
     stream = Stream("org-1", "org-1", 1, b"", b"")
     has = ALL_RIGHTS if owner else whole(rights)
     access = OrganizationAccess(ACME, owner, member, frozenset(teams), has, stream)
-    return {ToOrganization("acme"): access, ToOrganizationWithId("org-1"): access}
+    return {
+        ToOrganization("acme"): access,
+        ToOrganizationWithId("org-1"): access,
+        ProjectWithId(DEFAULT.id): DEFAULT,
+    }
+
+
+def to_project(project: Project = DEFAULT, *, seen: bool = True, **may: Any) -> Answers:
+    """What somebody may do with a project, if they see it; see `to_acme`."""
+    acme = to_acme(**may)
+    access = ProjectAccess(project, acme[ToOrganization("acme")], 1, 0)
+    return {**acme, ToProject(project.id): access if seen else not_found()}
 
 
 def to_team(

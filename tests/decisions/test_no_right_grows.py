@@ -3,14 +3,24 @@ what the one who asked for it did not have, but for the grants that managing mem
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.decisions import Decision, Found, Needs, needs, team_access, team_members, teams
+from teamvars.decisions import (
+    Decision,
+    Found,
+    Needs,
+    needs,
+    project_grants,
+    projects,
+    team_access,
+    team_members,
+    teams,
+)
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.rows import Delete, Insert, Update
@@ -19,13 +29,21 @@ from teamvars.domain.access import (
     Caller,
     Level,
     OrganizationAccess,
+    ProjectAccess,
     TeamAccess,
     WorkspaceAccess,
     WrappedKey,
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import Status
+from teamvars.domain.project_grants import (
+    ProjectAccessType,
+    ProjectGrant,
+    ProjectGrantDraft,
+)
+from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType, Grant, GrantDraft, GrantLevel
 from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
@@ -38,7 +56,7 @@ from teamvars.domain.workspaces import (
     WorkspaceRecord,
     WorkspaceSettings,
 )
-from tests.decisions.directory import ACME
+from tests.decisions.directory import ACME, DEFAULT, SHOP
 from tests.support.powers import Place, Power, gains
 
 SPACES = ("ws-1", "ws-2")
@@ -62,12 +80,22 @@ LEVELS: Sequence[tuple[str, str, GrantLevel]] = (
     (Right.MANAGE_TEAMS, "ws-2", Level.READ),
     (Right.ACCESS_SECRET_TEAMS, "ws-1", Level.READ),
 )
+PROJECT_LEVELS: Sequence[tuple[str, str, GrantLevel]] = (
+    ("granted", SHOP.id, Level.READ),
+    ("bare", SHOP.id, Level.WRITE),
+    ("secret", DEFAULT.id, Level.READ),
+)
+PROJECT_GRANTS = [
+    ProjectGrant(f"{team}-{project}", "org-1", team, project, ProjectAccessType.CUSTOM, level)
+    for team, project, level in PROJECT_LEVELS
+]
 GRANTS = [
     Grant(f"{team}-{space}", "org-1", team, space, AccessType.CUSTOM, level)
     for team, space, level in LEVELS
 ]
 PEOPLE = [f"user-{n}" for n in range(6)]
 HOLDERS = {
+    Right.MANAGE_PROJECTS: {"user-3", "user-5"},
     "team-0": {"user-0"},
     Right.MANAGE_MEMBERSHIP: {"user-1"},
     Right.MANAGE_TEAMS: {"user-2", "user-3"},
@@ -84,9 +112,19 @@ class World:
         members = {id_: {*HOLDERS.get(id_, ())} for id_ in TEAMS}
         for person, team in more.items():
             members[team].add(person)
-        self.place = Place(dict(TEAMS), {grant.id: grant for grant in GRANTS}, members)
-        self.spaces = set(SPACES)
+        self.place = Place(
+            dict(TEAMS),
+            {grant.id: grant for grant in GRANTS},
+            members,
+            project_grants={grant.id: grant for grant in PROJECT_GRANTS},
+            projects=dict.fromkeys(SPACES, DEFAULT.id),
+        )
+        self.projects = {one.id: one for one in (DEFAULT, SHOP)}
         self.made = itertools.count()
+
+    @property
+    def spaces(self) -> Collection[str]:
+        return self.place.projects
 
     def call(self, who: str, decide: Callable[..., Decision[Any]], *asked: object) -> bool:
         """Whether it was done."""
@@ -126,6 +164,10 @@ class World:
                 return there if id_ in self.spaces else not_found()
             case needs.GrantWithId(id_):
                 return self.place.grants.get(id_) or not_found()
+            case needs.ProjectGrantWithId(id_):
+                return self.place.project_grants.get(id_) or not_found()
+            case needs.ToProject(id_):
+                return self._to_project(who, id_)
         return self._rows(need)
 
     def _rows(self, need: Any) -> Any:
@@ -134,8 +176,9 @@ class World:
                 return ACME
             case needs.TokenWithId(id_):
                 return Token(id_, "team", "", 1, None, None)
-            case needs.DetailsOf():
-                return WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, Tags())
+            case needs.DetailsOf(id_):
+                project = self._record(id_).project_id
+                return WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, Tags(), project)
             case LinkedBy(team, _, ids):
                 inside = self.place.members[team.team_id]
                 known = [one for one in ids if one in PEOPLE]
@@ -145,10 +188,33 @@ class World:
             case needs.UserIdsIn(id_):
                 return sorted(self.place.members[id_])
             case _:
+                return self._of_projects(need)
+
+    def _of_projects(self, need: Any) -> Any:
+        match need:
+            case needs.ProjectWithId():
+                return DEFAULT
+            case needs.WorkspacesIn(id_):
+                return sum(one == id_ for one in self.place.projects.values())
+            case needs.WorkspacesWithIds(_, ids):
+                return [self._record(one) for one in ids if one in self.spaces]
+            case _:
                 assert isinstance(need, needs.TokensOf | needs.TagsWithIds | needs.TokenLimitsOf), (
                     need
                 )
                 return ()
+
+    def _record(self, id_: str) -> WorkspaceRecord:
+        project = self.place.projects[id_]
+        named = None if project == DEFAULT.id else project
+        return WorkspaceRecord(Workspace(id_, id_, "org-1", "acme"), project_id=named)
+
+    def _to_project(self, who: str, id_: str) -> Any:
+        """Whoever asks for one sees it."""
+        if id_ not in self.projects:
+            return not_found()
+        owner = self._answer(who, needs.ToOrganizationWithId("org-1"))
+        return ProjectAccess(self.projects[id_], owner, 0, 0)
 
     def _to_team(self, who: str, power: Power, its: frozenset[str], id_: str) -> Any:
         team = self.place.teams.get(id_)
@@ -182,15 +248,26 @@ class World:
                 place.grants[grant.id] = grant
             case Insert(HashedToken() as made):
                 place.tokens[made.token.id] = made.token.owner_id
-            case Insert(WorkspaceRecord() as record):
-                self.spaces.add(record.workspace.id)
+            case Insert(WorkspaceRecord() as record) | Update(_, WorkspaceRecord() as record):
+                place.projects[record.workspace.id] = record.in_project
             case Delete(kind, ids):
                 self._delete(kind, set(ids))
+            case _:
+                self._write_of_projects(write)
+
+    def _write_of_projects(self, write: Any) -> None:
+        match write:
+            case Insert(Project() as project) | Update(_, Project() as project):
+                self.projects[project.id] = project
+            case Insert(ProjectGrant() as given_) | Update(_, ProjectGrant() as given_):
+                self.place.project_grants[given_.id] = given_
 
     def _delete(self, kind: type, ids: set[str]) -> None:
         place = self.place
-        if kind is WorkspaceRecord:
-            self.spaces -= ids
+        for gone in ids if kind is WorkspaceRecord else ():
+            del place.projects[gone]
+        for gone in ids if kind is Project else ():
+            del self.projects[gone]
         for gone in ids if kind is Team else ():
             del place.teams[gone], place.members[gone]
         place.tokens = {one: team for one, team in place.tokens.items() if team in place.teams}
@@ -198,6 +275,13 @@ class World:
             one.id: one
             for one in place.grants.values()
             if one.id not in ids and one.workspace_id in self.spaces and one.team_id in place.teams
+        }
+        place.project_grants = {
+            each.id: each
+            for each in place.project_grants.values()
+            if each.id not in ids
+            and each.project_id in self.projects
+            and each.team_id in place.teams
         }
 
 
@@ -218,6 +302,13 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
     grant = GrantDraft(
         team_id=team, workspace_id=space, access=draw(st.sampled_from(list(map(str, AccessType))))
     )
+    project = draw(st.sampled_from([DEFAULT.id, SHOP.id, "prj-new-0"]))
+    of_project = ProjectGrantDraft(
+        team_id=team,
+        project_id=project,
+        access=draw(st.sampled_from(list(map(str, ProjectAccessType)))),
+    )
+    some_of_project = draw(st.sampled_from([one.id for one in PROJECT_GRANTS]))
     some_grant = draw(st.sampled_from([one.id for one in GRANTS]))
 
     def members(direction: Any) -> tuple[Any, ...]:
@@ -252,11 +343,39 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
                 ("grant", lambda world: (team_access.create, grant, f"tws-{made(world)}")),
                 ("change grant", lambda _: (team_access.update, some_grant, grant)),
                 (
+                    "give a project",
+                    lambda world: (project_grants.create, of_project, f"tprj-{made(world)}"),
+                ),
+                (
+                    "give another",
+                    lambda _: (project_grants.update, some_of_project, of_project),
+                ),
+                ("move", lambda _: (projects.move, project, IdsDraft((space,)))),
+                ("move", lambda _: (projects.move, project, IdsDraft((space,)))),
+                (
+                    "put",
+                    lambda _: (
+                        workspace_decisions.update,
+                        space,
+                        WorkspaceDraft(project_id=project),
+                    ),
+                ),
+                (
+                    "make project",
+                    lambda world: (
+                        projects.create,
+                        "acme",
+                        ProjectDraft(name="new"),
+                        f"prj-{made(world)}",
+                    ),
+                ),
+                ("delete project", lambda _: (projects.delete, project)),
+                (
                     "make workspace",
                     lambda world: (
                         workspace_decisions.create,
                         "acme",
-                        WorkspaceDraft(name="x"),
+                        WorkspaceDraft(name="x", project_id=project),
                         f"ws-{made(world)}",
                     ),
                 ),

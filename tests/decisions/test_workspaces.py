@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from teamvars.decisions.needs import (
@@ -35,14 +36,17 @@ from teamvars.domain.workspaces import (
 from tests.decisions.directory import (
     ACME,
     CREW,
+    DEFAULT,
     INVITED,
     MEMBER,
     NETWORK,
+    SHOP,
     actions,
     found,
     refused,
     to_acme,
     to_network,
+    to_project,
 )
 
 RECORD = WorkspaceRecord(NETWORK)
@@ -78,12 +82,13 @@ def test_who_manages_workspaces_makes_one_and_manages_it() -> None:
     assert refused(create, reader, "acme", WorkspaceDraft(), "ws-1") == ["forbidden"]
 
 
-def test_a_workspace_is_shown_to_readers_and_with_its_organization_on_request() -> None:
+def test_a_workspace_is_shown_to_readers_and_with_what_it_is_in_on_request() -> None:
     view = read(found(seen(Level.READ)), "ws-1")
     assert (view.workspace, view.level, view.organization) == (NETWORK, Level.READ, None)
-    known = found(seen(Level.READ), to_acme(owner=False))
+    known = found(seen(Level.READ), to_project(owner=False))
     whole = OrganizationView(ACME, False, frozenset())
-    assert read(known, "ws-1", organization=True).organization == whole
+    view = read(known, "ws-1", related=True)
+    assert (view.organization, view.project and view.project.project) == (whole, DEFAULT)
     assert refused(read, found(seen(Level.NONE)), "ws-1") == ["not_found"]
 
 
@@ -102,6 +107,49 @@ def test_settings_are_the_workspaces_affair_and_its_name_the_organizations_too(
     draft: WorkspaceDraft, recorded: list[tuple[str, str]]
 ) -> None:
     assert actions(update(found(seen()), "ws-1", draft)) == recorded
+
+
+def test_a_workspace_that_is_named_another_project_is_moved_and_changed() -> None:
+    known = found(seen(), to_project(SHOP), locked=("org-1", "ws-1"))
+    decision = update(known, "ws-1", WorkspaceDraft(name="net", project_id=SHOP.id))
+    moved = replace(RECORD, project_id=SHOP.id)
+    renamed = replace(moved, workspace=replace(NETWORK, name="net"))
+    assert decision.writes == (Update(RECORD, moved), Update(moved, renamed))
+    expected = [
+        ("ws-1", "workspace.move"),
+        ("ws-1", "workspace.update"),
+        ("org-1", "workspace.rename"),
+    ]
+    assert actions(decision) == expected
+    assert decision.answer.record == renamed
+
+
+@pytest.mark.parametrize("named", [None, DEFAULT.id, UNSET])
+def test_whoever_names_the_project_that_it_is_in_moves_nothing_and_needs_no_right(
+    named: str | UnsetType | None,
+) -> None:
+    decision = update(found(seen(Level.MANAGE)), "ws-1", WorkspaceDraft(project_id=named))
+    assert (decision.writes, decision.notes) == ((), ())
+
+
+def test_a_move_takes_two_rights_and_a_project_that_is_seen() -> None:
+    draft = WorkspaceDraft(name="a b", project_id=SHOP.id)
+    one = to_project(SHOP, owner=False, rights=[Right.MANAGE_WORKSPACES])
+    assert refused(update, found(seen(Level.MANAGE), one), "ws-1", draft) == ["forbidden"]
+    assert refused(create, found(one), "acme", draft, "ws-1") == ["forbidden"]
+    unseen = to_project(SHOP, seen=False, owner=False, rights=[Right.MANAGE_WORKSPACES])
+    both = ["not_found", "invalid_value"]
+    assert refused(update, found(seen(Level.MANAGE), unseen), "ws-1", draft) == both
+    foreign = to_project(replace(SHOP, organization_id="org-2"))
+    assert refused(update, found(seen(), foreign), "ws-1", draft) == both
+
+
+def test_a_workspace_is_made_in_the_project_that_is_named() -> None:
+    draft = WorkspaceDraft(name="network", project_id=SHOP.id)
+    rights = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
+    decision = create(found(to_project(SHOP, owner=False, rights=rights)), "acme", draft, "ws-1")
+    assert decision.writes == (Insert(replace(MADE, project_id=SHOP.id)),)
+    assert actions(decision) == [("org-1", "workspace.create")]
 
 
 @pytest.mark.parametrize(("level", "code"), [(Level.NONE, "not_found"), (Level.READ, "forbidden")])

@@ -13,6 +13,8 @@ from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.project_grants import ProjectGrantDraft
+from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
@@ -128,6 +130,28 @@ async def use_organizations(calls: Calls) -> None:
     await calls.services.organizations.delete(admin, f"new-{name}", force=True)
 
 
+async def use_projects(calls: Calls) -> None:
+    """One made, renamed, deleted, and a workspace moved."""
+    services, owner = calls.services, caller(calls.tenant, "owner")
+    made = await services.projects.create(
+        owner, calls.tenant.organization, ProjectDraft(name="made")
+    )
+    id_ = made.project.id
+    await services.projects.update(owner, id_, ProjectDraft(name="renamed"))
+    network = IdsDraft((calls.tenant.workspaces["network"],))
+    await services.projects.move(owner, id_, network)
+    await services.projects.move(owner, calls.tenant.project, network)
+    await services.projects.delete(owner, id_)
+    given = await services.project_grants.create(
+        owner,
+        ProjectGrantDraft(
+            team_id=calls.tenant.teams["crew"], project_id=calls.tenant.project, access="read"
+        ),
+    )
+    await services.project_grants.update(owner, given.id, ProjectGrantDraft(access="write"))
+    await services.project_grants.delete(owner, given.id)
+
+
 async def use_runners(calls: Calls) -> None:
     """One proposed, changed, approved, used, revoked and deleted."""
     services, owner = calls.services, caller(calls.tenant, "owner")
@@ -160,6 +184,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
     await use_contents(own_calls)
     await use_sets(own_calls)
     await use_organizations(own_calls)
+    await use_projects(own_calls)
     await use_runners(own_calls)
     await use_trails(own_calls)
     await own_calls.services.audit.note_server_key(operator(), "sk-2", "thumbprint", "sk-1")

@@ -60,9 +60,24 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
         {**named("o", "id", "name", "name_folded"), **zero("data_key_version", "created_at")},
     ),
     (
+        ORGANIZATIONS,
+        "projects",
+        {
+            "id": "'prj-' || n",
+            **named("p", "name", "name_folded"),
+            **IN_ORGANIZATION,
+            **zero("created_at"),
+        },
+    ),
+    (
         WORKSPACES,
         "workspaces",
-        {**named("w", "id", "name", "name_folded"), **IN_ORGANIZATION, **zero("created_at")},
+        {
+            **named("w", "id", "name", "name_folded"),
+            **IN_ORGANIZATION,
+            "project_id": "'prj-' || (n % 1000)",
+            **zero("created_at"),
+        },
     ),
     (
         TEAMS,
@@ -92,6 +107,18 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
         },
     ),
     (USERS, "team_members", {**named("m", "membership_id"), **IN_TEAM, **IN_ORGANIZATION}),
+    (
+        TEAMS,
+        "project_grants",
+        {
+            **named("g", "id"),
+            **named("t", "team_id"),
+            "project_id": "'prj-' || (n % 1000)",
+            **IN_ORGANIZATION,
+            "access": "'custom'",
+            **zero("level"),
+        },
+    ),
     (
         WORKSPACES,
         "grants",
@@ -702,7 +729,7 @@ async def plans_of(large: Large, who: str, path: str, word: str) -> list[str]:
 
 async def test_what_a_member_reads_is_found_once_and_not_for_each_grant(large: Large) -> None:
     path = f"/teams/{large.tenant.teams['writers']}/team-workspaces"
-    plans = await plans_of(large, "reader", path, "AS theirs")
+    plans = await plans_of(large, "reader", path, "AS reached")
     assert len(plans) == 2
     for plan in plans:
         assert "CORRELATED" not in plan

@@ -25,6 +25,8 @@ from teamvars.domain.audit import HeldStream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
+from teamvars.domain.projects import Project, default_project, default_project_of
 from teamvars.domain.team_access import AccessType, Grant, GrantLevel
 from teamvars.domain.teams import Right, Rights, Team, Visibility
 from teamvars.domain.tokens import HashedToken, Token
@@ -55,6 +57,19 @@ GRANTS: Mapping[str, GrantLevel | None] = {
 }
 
 
+SHOP, DEFAULT = "prj-shop", default_project_of(OURS)
+PROJECTS = {"granted": SHOP, "bare": DEFAULT}
+"""Those of our workspaces."""
+BY_PROJECT: Mapping[str, tuple[str, GrantLevel]] = {
+    "shop-none": (SHOP, Level.NONE),
+    "shop-read": (SHOP, Level.READ),
+    "shop-write": (SHOP, Level.WRITE),
+    "default-read": (DEFAULT, Level.READ),
+    "read-shop-write": (SHOP, Level.WRITE),
+    "write-shop-read": (SHOP, Level.READ),
+}
+"""Teams with a grant on a project, some of which have one on `granted` as well."""
+
 MANAGES = frozenset({Right.MANAGE_MEMBERSHIP})
 
 
@@ -72,6 +87,9 @@ def teams() -> Iterator[tuple[Team, GrantLevel | None]]:
     for seen, right in itertools.product(Visibility, (one for one in Right if one not in MANAGES)):
         name = f"{seen}-{right}"
         yield Team(name, OURS, name, seen, frozenset({right}), False), None
+    for name in BY_PROJECT:
+        alone = GRANTS[f"-{name.partition('-')[0]}"] if "-shop-" in name else None
+        yield Team(name, OURS, name, Visibility.ORGANIZATION, frozenset(), False), alone
     yield Team("there", THEIRS, "there", Visibility.ORGANIZATION, MANAGES, False), Level.WRITE
 
 
@@ -105,7 +123,8 @@ def people() -> Iterator[Person]:
     for two in itertools.combinations((one.id for one in plain if not one.members_manage_token), 2):
         yield Person(f"in {' and '.join(two)}", [OURS], two)
     given = [one.id for one in ours if one not in plain and not one.is_secret]
-    for more in itertools.product(given, ("organization-read", "organization-write", "secret")):
+    granted = "organization-read", "organization-write", "secret", "shop-write", "default-read"
+    for more in itertools.product(given, granted):
         yield Person(f"in {' and '.join(more)}", [OURS], more)
     for more in itertools.combinations(given, 2):
         yield Person(f"in {' and '.join(more)}", [OURS], more)
@@ -189,8 +208,11 @@ def records() -> Iterator[tables.Record]:
         yield Organization(id_, id_, None, NOW)
         yield WrappedKey(id_, 1, "master", b"wrapped")
         yield token(f"token of {id_}", "organization", id_)
+        yield default_project(id_, NOW)
+    yield Project(SHOP, OURS, "shop", NOW)
     for id_, of in WORKSPACES.items():
-        yield WorkspaceRecord(Workspace(id_, id_, of, of))
+        project = None if PROJECTS.get(id_) == DEFAULT else PROJECTS.get(id_)
+        yield WorkspaceRecord(Workspace(id_, id_, of, of), project_id=project)
     for team, level in TEAMS.values():
         yield team
         yield token(f"token of {team.id}", "team", team.id)
@@ -198,6 +220,8 @@ def records() -> Iterator[tables.Record]:
             place = "granted" if team.organization_id == OURS else "granted-there"
             organization = team.organization_id
             yield Grant(team.id, organization, team.id, place, AccessType.CUSTOM, level)
+    for team_id, (project, level) in BY_PROJECT.items():
+        yield ProjectGrant(team_id, OURS, team_id, project, ProjectAccessType.CUSTOM, level)
     for one in PEOPLE:
         user = User(
             one.name, one.name, None, one.is_site_admin, placeholder=False, disabled=one.is_disabled
@@ -262,7 +286,9 @@ def of_team(who: Who, team_id: str) -> tuple[str, ...]:
     shown = within or not team.is_secret or Right.ACCESS_SECRET_TEAMS in rights
     seen = owns or (inside and shown)
     granted = GRANTED[team.organization_id]
+    project, beside = BY_PROJECT.get(team_id, (SHOP, Level.NONE))
     may_as_much = (level or Level.NONE) <= level_on(who, granted)
+    may_as_much = may_as_much and beside <= level_in(who, project)
     reaches = seen and not team.is_owners and team.rights <= rights
     manages = owns or (reaches and Right.MANAGE_TEAMS in rights and may_as_much)
     return one_of(
@@ -289,11 +315,20 @@ def level_on(who: Who, workspace_id: str) -> Level:
     if Right.MANAGE_WORKSPACES in rights:
         return Level.MANAGE
     its = (TEAMS[id_] for id_ in who.teams)
-    return max(
-        (level or Level.NONE for one, level in its if GRANTED[one.organization_id] == workspace_id),
-        default=Level.NONE,
-        key=int,
-    ) or Level(Right.READ_WORKSPACES in rights)
+    on = [level or Level.NONE for one, level in its if GRANTED[one.organization_id] == workspace_id]
+    project, reads = PROJECTS.get(workspace_id), Level(Right.READ_WORKSPACES in rights)
+    by_project = Level.NONE if project is None else level_in(who, project)
+    return max(*on, by_project, reads, Level.NONE, key=int)
+
+
+def level_in(who: Who, project_id: str) -> Level:
+    """In all workspaces of one of our projects."""
+    rights = who.rights_in(OURS)
+    if Right.MANAGE_WORKSPACES in rights:
+        return Level.MANAGE
+    its = [BY_PROJECT[id_] for id_ in who.teams if id_ in BY_PROJECT]
+    levels = [level for project, level in its if project == project_id]
+    return max(*levels, Level(Right.READ_WORKSPACES in rights), Level.NONE, key=int)
 
 
 def of_workspace(who: Who, workspace_id: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ def ids_at_hand(tenant: Tenant) -> dict[str, str]:
         "organization": tenant.organization,
         "workspace": "network",
         "workspace_id": tenant.workspaces["network"],
+        "project_id": tenant.project,
         "source_id": tenant.workspaces["payments"],
         "team_id": tenant.teams["crew"],
         "user_id": tenant.users["plain"],
@@ -44,7 +45,24 @@ async def ids_of(tenant: Tenant) -> dict[str, str]:
         **await set_of(tenant, "owner", tenant.organization, ids["workspace_id"]),
         "variable_id": variable["id"],
         "team_workspace_id": accesses[0]["id"],
+        "team_project_id": await _project_access_of(tenant),
     }
+
+
+async def _project_access_of(tenant: Tenant) -> str:
+    """An access to the project that gives nothing."""
+    path = f"/team-projects?filter[team][id]={tenant.teams['writers']}"
+    there = (await tenant.call("owner", "GET", path)).json()["data"]
+    if not there:
+        relationships = {
+            "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
+            "project": {"data": {"type": "projects", "id": tenant.project}},
+        }
+        said = {"attributes": {"access": "custom"}, "relationships": relationships}
+        document = {"data": {"type": "team-projects", **said}}
+        there = [(await tenant.call("owner", "POST", "/team-projects", document)).json()["data"]]
+    id_: str = there[0]["id"]
+    return id_
 
 
 async def set_of(tenant: Tenant, who: str, organization: str, workspace_id: str) -> dict[str, str]:

@@ -4,40 +4,47 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from teamvars.domain.access import Level, level_of
+from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Team, whole
 
 
 @dataclass(frozen=True)
 class Power:
-    """The rights of somebody, and their levels by workspace."""
+    """The rights of somebody, and their levels by workspace, and by project in all of it: what is
+    in it, and what comes.
+    """
 
     is_owner: bool = False
     rights: Rights = frozenset()
     levels: Mapping[str, Level] = field(default_factory=dict)
 
-    def level(self, workspace_id: str) -> Level:
+    def level(self, id_: str) -> Level:
         if self.is_owner:
             return Level.OWNER
-        return max(level_of(self.rights), self.levels.get(workspace_id, Level.NONE))
+        return max(level_of(self.rights), self.levels.get(id_, Level.NONE))
 
     def beyond(self, other: "Power", *, grants: bool = True) -> list[str]:
         """What it lets do that the other does not."""
         found = ["everything"] if self.is_owner and not other.is_owner else []
         found += sorted(self.rights - other.rights)
-        spaces = [one for one in self.levels if self.level(one) > other.level(one)]
-        return found + (sorted(spaces) if grants else [])
+        places = [one for one in self.levels if self.level(one) > other.level(one)]
+        return found + (sorted(places) if grants else [])
 
 
 @dataclass
 class Place:
-    """Teams of an organization with their grants, members and tokens."""
+    """Teams of an organization with their grants, members and tokens, and its workspaces with the
+    projects they are in.
+    """
 
     teams: dict[str, Team] = field(default_factory=dict)
     grants: dict[str, Grant] = field(default_factory=dict)
     members: dict[str, set[str]] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     """The team of each."""
+    project_grants: dict[str, ProjectGrant] = field(default_factory=dict)
+    projects: dict[str, str] = field(default_factory=dict)
 
     def of_teams(self, team_ids: Iterable[str]) -> Power:
         """What those teams may do together."""
@@ -46,10 +53,15 @@ class Place:
             return Power(True, ALL_RIGHTS)
         ids = {team.id for team in its}
         levels: dict[str, Level] = {}
-        for grant in self.grants.values():
+        for grant in self.project_grants.values():
             if grant.team_id in ids:
-                before = levels.get(grant.workspace_id, Level.NONE)
-                levels[grant.workspace_id] = max(before, grant.level)
+                inside = (one for one, of in self.projects.items() if of == grant.project_id)
+                for place in (grant.project_id, *inside):
+                    levels[place] = max(levels.get(place, Level.NONE), grant.level)
+        for one in self.grants.values():
+            if one.team_id in ids:
+                before = levels.get(one.workspace_id, Level.NONE)
+                levels[one.workspace_id] = max(before, one.level)
         return Power(False, whole(right for team in its for right in team.rights), levels)
 
     def teams_of(self, who: str) -> list[str]:

@@ -19,6 +19,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.memberships import Status
+from teamvars.domain.projects import default_project_of
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import DAY, Token
@@ -41,7 +42,8 @@ class Tenant:
     in the writers' team),
     `outsider` (owner of the other organization), `admin` (site admin without a membership).
     Teams: `owners`, `writers`, `readers`, `managers`, `secret`, `crew` (empty).
-    Workspaces: `network`, `payments` (nobody's but the owners').
+    Workspaces: `network`, `payments` (nobody's but the owners'), both in the default project, which
+    is `project`.
     """
 
     deployment: Deployment
@@ -51,7 +53,9 @@ class Tenant:
     memberships: Mapping[str, str]
     teams: Mapping[str, str]
     workspaces: Mapping[str, str]
+    project: str
     other_workspace: str
+    other_project: str
     other_team: str
     other_membership: str
     tokens: Mapping[str, str]
@@ -151,6 +155,8 @@ async def build_tenant(deployment: Deployment) -> Tenant:
         memberships={person: mine.memberships[usernames[person]] for person in inside},
         teams=mine.teams,
         workspaces=mine.workspaces,
+        project=default_project_of(mine.id),
+        other_project=default_project_of(beside.id),
         other_workspace=beside.workspaces["elsewhere"],
         other_team=beside.teams["owners"],
         other_membership=beside.memberships[usernames["outsider"]],

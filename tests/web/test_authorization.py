@@ -127,6 +127,10 @@ VARSET = "/api/v2/varsets/{varset_id}"
 SET_VARS = VARSET + "/relationships/vars"
 SET_VARIABLE = SET_VARS + "/{set_variable_id}"
 SET_WORKSPACES = VARSET + "/relationships/workspaces"
+PROJECTS = ORGANIZATION + "/projects"
+PROJECT = "/api/v2/projects/{project_id}"
+PROJECT_ACCESSES = "/api/v2/team-projects"
+PROJECT_ACCESS = PROJECT_ACCESSES + "/{team_project_id}"
 RUNNERS = ORGANIZATION + "/runners"
 RUNNER = "/api/v2/runners/{runner_id}"
 MATRIX: dict[tuple[str, str], Statuses] = {
@@ -202,6 +206,17 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
     ("POST", WORKSPACE + "/configuration-versions"): REFUSE_STATE,
+    ("GET", PROJECTS): SEE_MEMBERS,
+    ("POST", PROJECTS): OWN_ORGANIZATION,
+    ("GET", PROJECT): READ_VARIABLES,
+    ("PATCH", PROJECT): MANAGE_WORKSPACE,
+    ("DELETE", PROJECT): OWNERS_ALONE,
+    ("POST", PROJECT + "/relationships/workspaces"): MANAGE_WORKSPACE,
+    ("GET", PROJECT_ACCESSES): READ_VARIABLES,
+    ("POST", PROJECT_ACCESSES): OWN_ORGANIZATION,
+    ("GET", PROJECT_ACCESS): READ_VARIABLES,
+    ("PATCH", PROJECT_ACCESS): MANAGE_WORKSPACE,
+    ("DELETE", PROJECT_ACCESS): MANAGE_WORKSPACE,
     ("GET", TAGS): SEE_MEMBERS,
     ("DELETE", TAGS): OWN_ORGANIZATION,
     ("POST", TAG + "/relationships/workspaces"): OWNERS_ALONE,
@@ -282,6 +297,8 @@ DESTRUCTIVE = {
     ("DELETE", MEMBERSHIP),
     ("POST", ACCESSES),
     ("DELETE", ACCESS),
+    ("POST", PROJECT_ACCESSES),
+    ("DELETE", PROJECT_ACCESS),
     ("POST", ORGANIZATION + TOKEN_OF),
     ("DELETE", ORGANIZATION + TOKEN_OF),
     ("DELETE", TOKEN),
@@ -319,7 +336,7 @@ async def shared(deployment: Deployment) -> Tenant:
 
 async def own(tenant: Tenant, template: str = VARIABLE) -> Ids:
     """What a path stands for in the tenant's own organization."""
-    has_more = template in (VARIABLE, ACCESS) or template.startswith(VARSET)
+    has_more = template in (VARIABLE, ACCESS, PROJECT_ACCESS) or template.startswith(VARSET)
     ids = await ids_of(tenant) if has_more else ids_at_hand(tenant)
     if "copy" in template:
         ids["source_id"] = await source_of_writers(tenant)
@@ -376,7 +393,9 @@ async def token_of(tenant: Tenant, owner: str, team_id: str) -> str:
 
 async def elsewhere(tenant: Tenant, template: str = VARIABLE) -> Ids:
     """The same in the other organization."""
-    if "vars" not in template and template.startswith((TEAM, MEMBERSHIP, ACCESS, TOKEN, USER)):
+    if "vars" not in template and template.startswith(
+        (TEAM, MEMBERSHIP, ACCESS, PROJECT_ACCESS, TOKEN, USER)
+    ):
         return await elsewhere_in_the_directory(tenant, template)
     ids = ids_elsewhere(tenant)
     if template == VARIABLE:
@@ -403,6 +422,7 @@ def ids_elsewhere(tenant: Tenant) -> dict[str, str]:
         "organization": tenant.other_organization,
         "workspace": "elsewhere",
         "workspace_id": tenant.other_workspace,
+        "project_id": tenant.other_project,
         "team_id": tenant.other_team,
         "user_id": tenant.users["outsider"],
     }
@@ -432,6 +452,9 @@ async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Ids:
         "team_id": team_id,
         "membership_id": await make(f"{organization}/organization-memberships", invitation()),
         "team_workspace_id": await make("/team-workspaces", access),
+        "team_project_id": await make(
+            "/team-projects", project_access_document(team_id, tenant.other_project)
+        ),
     }
     if needs_token(template):
         ids["token_id"] = await token_of(tenant, "outsider", team_id)
@@ -453,6 +476,16 @@ def access_document(team_id: str, workspace_id: str) -> object:
     return {"data": data}
 
 
+def project_access_document(team_id: str, project_id: str) -> object:
+    relationships = {
+        "team": {"data": {"type": "teams", "id": team_id}},
+        "project": {"data": {"type": "projects", "id": project_id}},
+    }
+    attributes = {"access": "read"}
+    data = {"type": "team-projects", "attributes": attributes, "relationships": relationships}
+    return {"data": data}
+
+
 def directory_document(method: str, template: str, target: Ids) -> object:
     """As `document`, for what the directory API takes."""
     if method == "POST" and template == TEAMS:
@@ -465,6 +498,18 @@ def directory_document(method: str, template: str, target: Ids) -> object:
         return access_document(target["team_id"], target["workspace_id"])
     if method == "PATCH" and template == ACCESS:
         return {"data": {"type": "team-workspaces"}}
+    return document_of_projects(method, template, target)
+
+
+def document_of_projects(method: str, template: str, target: Ids) -> object:
+    """As `document`, for projects and access to them."""
+    if method == "POST" and template == PROJECT_ACCESSES:
+        return project_access_document(target["team_id"], target["project_id"])
+    if method == "PATCH" and template == PROJECT_ACCESS:
+        return {"data": {"type": "team-projects"}}
+    if method in ("POST", "PATCH") and template in (PROJECTS, PROJECT):
+        name = {"name": uuid4().hex} if template == PROJECTS else {}
+        return {"data": {"type": "projects", "attributes": name}}
     return document_of_tags(method, template, target)
 
 
@@ -481,7 +526,7 @@ def document_of_tags(method: str, template: str, target: Ids) -> object:
     if method != "GET" and template.startswith((TAG, TAGS)):
         type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
         return {"data": [{"type": type_, "id": target[id_]}]}
-    if method != "GET" and template.startswith(WORKSPACE):
+    if method != "GET" and template.startswith((WORKSPACE, PROJECT)):
         return {"data": []}
     return document_of_runner(method, template, target)
 
@@ -553,9 +598,13 @@ async def ask(
     tenant: Tenant, who: str, route: tuple[str, str], target: Ids, member: str = ""
 ) -> httpx.Response:
     method, template = route
+    if route == ("DELETE", PROJECT) and target is not MISSING:
+        target = {**target, "project_id": await empty_project(tenant, target["organization"])}
     path = filled(template, target)
     if route == ("GET", ACCESSES):
         path += f"?filter[workspace][id]={target['workspace_id']}"
+    if route == ("GET", PROJECT_ACCESSES):
+        path += f"?filter[project][id]={target['project_id']}"
     if route == ("GET", NAMED_VARS):
         path += f"?filter[organization][name]={target['organization']}"
         path += f"&filter[workspace][name]={target['workspace']}"
@@ -567,6 +616,15 @@ async def ask(
         headers["Authorization"] = "Bearer tvu_nonsense"
     token = None if who in TOKENLESS else who
     return await tenant.call(token, method, f"http://teamvars.test{path}", body, headers)
+
+
+async def empty_project(tenant: Tenant, organization: str) -> str:
+    """A new project, which can be deleted."""
+    owner = "owner" if organization == tenant.organization else "outsider"
+    document = {"data": {"type": "projects", "attributes": {"name": uuid4().hex}}}
+    path = f"/organizations/{organization}/projects"
+    id_: str = (await tenant.call(owner, "POST", path, document)).json()["data"]["id"]
+    return id_
 
 
 async def locked_as_needed(tenant: Tenant, who: str, owner: str, route: tuple[str, str]) -> None:
@@ -644,11 +702,13 @@ async def test_in_an_organization_each_caller_may_do_what_the_table_says(
 
 MANAGED_BY_RIGHT: Mapping[Right, Sequence[str]] = {
     Right.MANAGE_WORKSPACES: (WORKSPACES, WORKSPACE, TAGS, TAG),
+    Right.MANAGE_PROJECTS: (PROJECTS, PROJECT),
     Right.MANAGE_TEAMS: (TEAMS, TEAM, TOKEN),
     Right.MANAGE_ORGANIZATION_ACCESS: (TEAMS, TEAM, TOKEN),
 }
 """Paths under which a member who was given the right may do what owners do."""
 LEFT_TO_OWNERS = {
+    ("POST", PROJECT + "/relationships/workspaces"),  # or to whoever has two rights
     ("GET", WORKSPACE + "/access"),
     ("GET", TEAM + "/audit-events"),
 }
@@ -663,6 +723,11 @@ def with_right(right: Right, route: tuple[str, str]) -> int:
         managed = MANAGED_BY_RIGHT.get(right, ())
         if any(route[1] == path or route[1].startswith(f"{path}/") for path in managed):
             return 200
+    if route[1].startswith((PROJECT, PROJECT_ACCESSES)) and right in (
+        Right.READ_PROJECTS,
+        Right.MANAGE_PROJECTS,
+    ):
+        return 200 if route[0] == "GET" else 403
     alike = {Right.READ_WORKSPACES: "reader", Right.MANAGE_WORKSPACES: "writer"}
     return row[alike.get(right, "plain")]
 

@@ -31,6 +31,7 @@ from tests.support.ids import filled, ids_of, tag_of
 from tests.support.jobs import runner_document
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
+from tests.web.test_projects import make, move
 
 # What servers add to any answer (RFC 9110, RFC 9112); a document of an API does not repeat them.
 OF_HTTP_ITSELF = {"connection", "content-length", "content-type", "date", "server"}
@@ -346,6 +347,7 @@ async def every_kind_of_answer(tenant: Tenant, operation: Operation) -> Any:
         with_bad_documents,
         of_owners,
         of_what_is_used,
+        of_projects,
         of_invitations,
         with_keys,
         with_locks,
@@ -396,6 +398,16 @@ async def of_what_is_used(tenant: Tenant, operation: Operation, ids: Mapping[str
     """The answer where nobody has said that variables may go."""
     if operation.has("force"):
         yield await send(tenant, operation, ids, query="?force=false")
+
+
+async def of_projects(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
+    """The answer where a workspace is in the project, and where none is any more."""
+    if operation.method != "DELETE" or not operation.template.endswith("/{project_id}"):
+        return
+    project = await make(tenant)
+    for project_id in (project, tenant.project):
+        await move(tenant, project_id, "network")
+        yield await send(tenant, operation, {**ids, "project_id": project})
 
 
 async def of_invitations(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:

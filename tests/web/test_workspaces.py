@@ -73,18 +73,6 @@ async def test_its_mode_and_version_are_kept(tenant: Tenant) -> None:
     assert attributes["terraform-version"] == "~> 1.5"
 
 
-async def test_a_relation_to_a_project_is_refused_and_one_to_none_is_not(tenant: Tenant) -> None:
-    related = document(name="in-project")
-    project = {"data": {"type": "projects", "id": "prj-1"}}
-    for method, where in (("POST", all_path(tenant)), ("PATCH", path(tenant))):
-        related["data"]["relationships"] = {"project": project}
-        answer = await tenant.call("owner", method, where, related)
-        assert faults(answer) == [("422", "not_offered", "/data/relationships/project/data")]
-        related["data"]["relationships"] = {"project": {"data": None}}
-        assert (await tenant.call("owner", method, where, related)).is_success
-        related["data"]["attributes"]["name"] = "renamed"
-
-
 @pytest.mark.parametrize("name", ["", "a/b", "größe", "世界", "a b", "x" * 91])
 async def test_a_name_is_made_of_letters_digits_hyphens_and_underscores(
     tenant: Tenant, name: str

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
+from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.token_limits import Shorten
 from teamvars.domain.access import WorkspaceAccess
@@ -23,6 +24,8 @@ from teamvars.storage import (
     invitations,
     memberships,
     organizations,
+    project_grants,
+    projects,
     tables,
     tags,
     team_access,
@@ -109,6 +112,9 @@ LOOK_UPS: LookUps = {
         tx, f.caller, f.now, n.organization_id
     ),
     needs.ToWorkspaceAt: _to_workspace,
+    needs.ToProject: lambda tx, _, f, n: access.project(tx, f.caller, f.now, n.project_id),
+    needs.ProjectWithId: by_fields(projects.get),
+    needs.WorkspacesIn: by_fields(projects.count_workspaces),
     needs.OrganizationCalled: by_fields(access_by_name.organization_meant),
     needs.OrganizationWithId: by_fields(organizations.get),
     needs.DataKeyOf: by_fields(organizations.data_key),
@@ -118,6 +124,7 @@ LOOK_UPS: LookUps = {
     needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
     needs.GrantWithId: by_fields(team_access.get),
+    needs.ProjectGrantWithId: by_fields(project_grants.get),
     needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
     needs.DetailsOf: _details,
     needs.TagsWithIds: by_fields(tags.names_of),
@@ -165,6 +172,7 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Insert: lambda _, found, write: tables.inserting(write.row, found.now),
     Update: lambda _, __, write: tables.updating(write.before, write.after),
     Delete: lambda _, __, write: tables.deleting(write.kind, write.keys),
+    KeepDefault: lambda _, __, write: projects.keeping_default(write.organization_id),
     Invite: _inviting,
     Shorten: lambda _, __, write: tokens.shortening(
         write.organization_id, write.kind, write.lifetime

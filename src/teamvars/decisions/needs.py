@@ -6,12 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from teamvars.decisions import Need
-from teamvars.domain.access import OrganizationAccess, TeamAccess, WorkspaceAccess, WrappedKey
+from teamvars.domain.access import (
+    OrganizationAccess,
+    ProjectAccess,
+    TeamAccess,
+    WorkspaceAccess,
+    WrappedKey,
+)
 from teamvars.domain.audit import Actor
 from teamvars.domain.invitations import Invited
 from teamvars.domain.memberships import Membership
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.project_grants import ProjectGrant
+from teamvars.domain.projects import Project
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.token_limits import TokenLimit
@@ -39,6 +47,24 @@ class ToOrganizationWithId(Need[OrganizationAccess], frozen=True):
     """What the caller may do with the organization that something is in, be it nothing."""
 
     organization_id: str
+
+
+class ToProject(Need[ProjectAccess], frozen=True):
+    """What the caller may do with a project that they see."""
+
+    project_id: str
+
+
+class ProjectWithId(Need[Project], frozen=True):
+    """A project, whoever sees it."""
+
+    project_id: str
+
+
+class WorkspacesIn(Need[int], frozen=True):
+    """How many workspaces are in a project, whoever sees them."""
+
+    project_id: str
 
 
 class ToTeam(Need[TeamAccess], frozen=True):
@@ -106,6 +132,12 @@ class MembersOf(Need[Sequence[Membership]], frozen=True):
 
 class GrantWithId(Need[Grant], frozen=True):
     """A grant."""
+
+    grant_id: str
+
+
+class ProjectGrantWithId(Need[ProjectGrant], frozen=True):
+    """A grant on a project."""
 
     grant_id: str
 

@@ -4,6 +4,7 @@ import msgspec
 
 from teamvars.decisions import Decision, Found, memberships, teams
 from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCalls, WorkspacesOf
+from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.token_limits import shortened
@@ -110,11 +111,14 @@ def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
 
 
 def created(found: Found, organization: Organization, key: WrappedKey) -> Decision[None]:
-    """An organization begins with its data key and a stream; it has no owners team yet."""
+    """An organization begins with its data key, its default project and a stream; it has no owners
+    team yet.
+    """
     id_ = organization.id
     details = {"name": organization.name, **opens(id_)}
     note = found.note(SYSTEM_STREAM, "organization.create", id_, details)
-    return Decision(None, (Insert(organization), Insert(key)), (note,), {id_: id_}, taken=_TAKEN)
+    writes = Insert(organization), Insert(key), KeepDefault(id_)
+    return Decision(None, writes, (note,), {id_: id_}, taken=_TAKEN)
 
 
 def changed(found: Found, before: Organization, after: Organization) -> Decision[None]:

@@ -8,6 +8,7 @@ from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.access import Level, TeamAccess
 from teamvars.domain.errors import (
     GRANT_TAKEN,
+    NO_ACCESS_GIVEN,
     NO_SUCH_TEAM,
     NO_SUCH_WORKSPACE,
     OWNERS_HAVE_ACCESS,
@@ -90,6 +91,25 @@ def deleted(found: Found, team_id: str, removed: Sequence[Grant]) -> Decision[No
     return Decision(None, (Delete(Grant, tuple(grant.id for grant in removed)),), (note,))
 
 
+def to_named_team(found: Found, team_id: str) -> TeamAccess:
+    """What an owner may do with the team that is to have access. Refuses: not found, with the place
+    in the document, forbidden.
+    """
+    try:
+        granted = found.of(ToTeam(team_id))
+        granted.require_visible()
+    except Refusal as refusal:
+        raise _pointing(refusal, NO_SUCH_TEAM) from None
+    require_owner(granted)
+    return granted
+
+
+def require_owner(granted: TeamAccess) -> None:
+    """Refuses whoever is no owner of the team's organization."""
+    if not granted.is_owner:
+        raise forbidden(NO_ACCESS_GIVEN)
+
+
 def _seen(found: Found, id_: str) -> tuple[Grant, TeamAccess]:
     """A grant that the caller sees, and what they may do with its team."""
     found.of(WhoCalls())
@@ -102,18 +122,13 @@ def _seen(found: Found, id_: str) -> tuple[Grant, TeamAccess]:
 
 def _owned(found: Found, id_: str) -> Grant:
     grant, granted = _seen(found, id_)
-    _require_owner(granted)
+    require_owner(granted)
     return grant
 
 
 def _named(found: Found, team_id: str, workspace_id: str) -> TeamAccess:
     """What the caller may do with the team; the workspace is of the same organization."""
-    try:
-        granted = found.of(ToTeam(team_id))
-        granted.require_visible()
-    except Refusal as refusal:
-        raise _pointing(refusal, NO_SUCH_TEAM) from None
-    _require_owner(granted)
+    granted = to_named_team(found, team_id)
     try:
         workspace = found.of(ToWorkspaceAt(workspace_id)).workspace
     except Refusal as refusal:
@@ -126,11 +141,6 @@ def _named(found: Found, team_id: str, workspace_id: str) -> TeamAccess:
 def _pointing(refusal: Refusal, fault: Fault) -> Refusal:
     """The refusal, with the place in the document when the thing was not found."""
     return Refusal(fault) if refusal.kind is Kind.NOT_FOUND else refusal
-
-
-def _require_owner(granted: TeamAccess) -> None:
-    if not granted.is_owner:
-        raise forbidden("Only owners and the organization's token may change access.")
 
 
 def _put(found: Found, grant: Grant, details: Mapping[str, object]) -> Note:

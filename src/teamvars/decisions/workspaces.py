@@ -4,25 +4,29 @@ from collections.abc import Mapping
 from typing import Never
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, Write
+from teamvars.decisions import Decision, Found, Note, Write, projects
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
+    ProjectWithId,
     TagsWithIds,
     TeamsWithIds,
     ToOrganization,
     ToOrganizationWithId,
+    ToProject,
     ToWorkspaceAt,
 )
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
-from teamvars.domain.access import Level, Permission
+from teamvars.domain.access import Level, Permission, ProjectAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
     NO_RUNS,
     NO_STATE,
+    NO_SUCH_PROJECT,
     WORKSPACE_LOCKED,
     Code,
     Fault,
@@ -30,6 +34,7 @@ from teamvars.domain.errors import (
     not_found,
     refuse_all,
 )
+from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.tags import TagChange, TagRow, Tags, TagsDraft, rows_of, surplus
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import (
@@ -46,47 +51,58 @@ from teamvars.domain.workspaces import (
 class WorkspaceView(msgspec.Struct, frozen=True):
     """A workspace, and what the one who looks may do in it.
 
-    Its organization is there when it was asked for.
+    Its organization and its project are there when they were asked for.
     """
 
     workspace: Workspace
     details: WorkspaceDetails
     level: Level
     organization: OrganizationView | None = None
+    project: ProjectAccess | None = None
 
     @property
     def record(self) -> WorkspaceRecord:
         """What is stored of it."""
         known = self.details
-        return WorkspaceRecord(self.workspace, known.settings, known.locked_by, known.tags)
+        said = known.settings, known.locked_by, known.tags, known.project_id
+        return WorkspaceRecord(self.workspace, *said)
 
 
-def read(found: Found, address: Address, *, organization: bool = False) -> WorkspaceView:
-    """One workspace, on request with its organization."""
+def read(found: Found, address: Address, *, related: bool = False) -> WorkspaceView:
+    """One workspace, on request with its organization and its project."""
     granted = found.of(ToWorkspaceAt(address))
     granted.require_visible()
-    id_ = granted.workspace.organization_id
-    owner = None
-    if organization:
-        whole = found.of(ToOrganizationWithId(id_))
-        owner = OrganizationView(whole.organization, whole.is_owner, whole.rights)
     details = found.of(DetailsOf(granted.workspace.id))
-    return WorkspaceView(granted.workspace, details, granted.level, owner)
+    view = WorkspaceView(granted.workspace, details, granted.level)
+    if not related:
+        return view
+    whole = found.of(ToOrganizationWithId(granted.workspace.organization_id))
+    return replace(
+        view,
+        organization=OrganizationView(whole.organization, whole.is_owner, whole.rights),
+        project=found.of(ToProject(view.record.in_project)),
+    )
 
 
 def create(
     found: Found, organization: str, draft: WorkspaceDraft, id_: str
 ) -> Decision[WorkspaceView]:
-    """Adds a workspace. Refuses: forbidden, every fault of the draft, a taken name."""
+    """Adds a workspace, to the default project unless the draft names another.
+
+    Refuses: forbidden, every fault of the draft, a taken name.
+    """
     granted = found.of(ToOrganization(organization))
     granted.require(Right.MANAGE_WORKSPACES)
     owner = granted.organization
     draft = replace(draft, tags=named(found, owner.id, draft.tags))
-    mode = default_mode(owner.settings)
+    draft, project = _placed(found, owner.id, draft, default_project_of(owner.id))
+    home = project or found.of(ProjectWithId(default_project_of(owner.id)))
+    mode = default_mode(owner.settings, home.settings)
     refuse_all([*draft.all_faults(), *draft.mode_faults(mode)])
     tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
     refuse_all(surplus(Tags(), tags))
-    details = WorkspaceDetails(draft.new_settings(mode), None, found.now, (), 0, tags)
+    settings, project_id = draft.new_settings(mode), None if project is None else project.id
+    details = WorkspaceDetails(settings, None, found.now, (), 0, tags, project_id)
     view = WorkspaceView(
         Workspace(id_, draft.name or "", owner.id, owner.name), details, granted.everywhere
     )
@@ -96,24 +112,31 @@ def create(
 def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[WorkspaceView]:
     """Changes what the draft names; changes nothing when that is nothing.
 
-    Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
+    Refuses: forbidden, another project to whoever may not move it there, every fault of the draft,
+    another id than the path's, a taken name.
     """
     before = permitted(found, address, Permission.MANAGE_WORKSPACE)
-    draft = replace(draft, tags=named(found, before.workspace.organization_id, draft.tags))
-    former = before.details.settings
-    faults = [*draft.all_faults(), *draft.mode_faults(former.default_mode)]
+    former, owner_id = before.record, before.workspace.organization_id
+    draft = replace(draft, tags=named(found, owner_id, draft.tags))
+    draft, project = _placed(found, owner_id, draft, former.in_project)
+    there = former if project is None else _put_into(found, former, project)
+    faults = [*draft.all_faults(), *draft.mode_faults(there.settings.default_mode)]
     refuse_all([*faults, *draft.conflicts(before.workspace)])
-    settings = draft.applied_to(former)
+    settings = draft.applied_to(there.settings)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
     refuse_all(surplus(before.details.tags, tags))
+    parts = []
+    if project is not None:
+        found.require_locked([owner_id, before.workspace.id])
+        parts.append(projects.moved(found, project, [former]))
     after = replace(
         before,
         workspace=replace(before.workspace, name=draft.name or before.workspace.name),
-        details=replace(before.details, settings=settings, tags=tags),
+        details=replace(before.details, settings=settings, tags=tags, project_id=there.project_id),
     )
-    return together(
-        after, *([] if after == before else [changed(found, before.record, after.record)])
-    )
+    if after.record != there:
+        parts.append(changed(found, there, after.record))
+    return together(after, *parts)
 
 
 def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[None]:
@@ -218,6 +241,32 @@ def permitted(found: Found, address: Address, needed: Permission) -> WorkspaceVi
 
 
 _TAKEN = NAME_TAKEN.filled(what="a workspace")
+
+
+def _placed(
+    found: Found, owner_id: str, draft: WorkspaceDraft, former: str
+) -> tuple[WorkspaceDraft, Project | None]:
+    """The draft, with a fault where it names no project, and the project that it puts a workspace
+    into, if that is another than the former one. Refuses: forbidden.
+    """
+    if draft.project_id is UNSET:
+        return draft, None
+    project_id = default_project_of(owner_id) if draft.project_id is None else draft.project_id
+    if project_id == former:
+        return draft, None
+    project = projects.named(found, owner_id, project_id)
+    if project is None:
+        return replace(draft, faults=(*draft.faults, NO_SUCH_PROJECT)), None
+    found.of(ToOrganizationWithId(owner_id)).require_moves()
+    return draft, project
+
+
+def _put_into(found: Found, record: WorkspaceRecord, project: Project) -> WorkspaceRecord:
+    """The workspace in another project, whose mode it has then unless it has its own."""
+    owner = found.of(ToOrganizationWithId(project.organization_id)).organization
+    mode = default_mode(owner.settings, project.settings)
+    inside = record.put_into(project)
+    return replace(inside, settings=replace(inside.settings, default_mode=mode))
 
 
 def _retagged(workspace: Workspace, before: Tags, after: Tags) -> list[Write]:

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
+from teamvars.domain.projects import Project
 from teamvars.domain.teams import Right, Rights, Team, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
@@ -46,6 +47,10 @@ class Permission(Enum):
 
 
 _ONLY_OWNERS = "Only owners and the organization's token may do this."
+_MOVES = (
+    "Only owners, and teams with both 'manage-workspaces' and 'manage-projects', put a workspace "
+    "into another project."
+)
 _REFUSALS = {
     Permission.WRITE_VARIABLES: (
         "You may read the variables of this workspace, but not change or lock anything."
@@ -175,6 +180,13 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
         """What the caller may do in every workspace, whatever their grants say."""
         return Level.OWNER if self.is_owner else level_of(self.rights)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the caller puts workspaces into other projects. It may be a way for others to
+        read, and so it takes more than either right.
+        """
+        return {Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS} <= self.rights
+
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""
         if not (self.is_owner or self.is_member):
@@ -191,6 +203,24 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
         self.require_visible()
         if right not in self.rights:
             raise forbidden(f"Only owners and teams with '{right}' may do this.")
+
+    def require_moves(self) -> None:
+        """Refuses members who put no workspaces into other projects as forbidden."""
+        self.require_visible()
+        if not self.moves:
+            raise forbidden(_MOVES)
+
+
+class ProjectAccess(msgspec.Struct, frozen=True):
+    """What a caller may do with a project that they see, read in the transaction that acts on it.
+
+    `workspaces` are how many they see of those in it, and `teams` of those with access to it.
+    """
+
+    project: Project
+    owner: OrganizationAccess
+    workspaces: int
+    teams: int
 
 
 class Sight(msgspec.Struct, frozen=True):

@@ -1,6 +1,5 @@
-"""What users, organizations, teams, workspaces and runners are called: by the audit trail, which
-knows those that are gone as well and every name that one ever had, and now, as far as an
-organization is told.
+"""What users, organizations and all in these are called: by the audit trail, which knows what is
+gone as well and every name that it ever had, and now, as far as an organization is told.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ OPERATOR = "operator"
 """The kind of actor whose id is the name of an account."""
 INVITING = ("invitation.create", "invitation.resend")
 """The actions that say as what address a user was invited."""
+_IN_ORGANIZATION = ("projects", "teams", "workspaces", "varsets", "runners")
 
 
 class AuditNames:
@@ -38,7 +38,7 @@ class AuditNames:
     def called(self, type_: str, name: str) -> set[str]:
         """The ids of all of that type that have the name or had it.
 
-        A team, workspace or runner is named alone or as ORG/NAME. Names of teams may have a slash.
+        What is in an organization is named alone or as ORG/NAME. Names of teams may have a slash.
         """
         organization, _, rest = name.partition("/")
         owners = self.named("organizations", organization)
@@ -50,11 +50,11 @@ class AuditNames:
         return set(self._called.get((type_, fold(name)), ()))
 
     def inside(self, organization_id: str) -> set[str]:
-        """The ids of all teams, workspaces and runners that the organization has or had."""
+        """The ids of all that is or was in the organization and has a name there."""
         return {id_ for id_, owner in self._organizations.items() if owner == organization_id}
 
     def of(self, id_: str) -> str | None:
-        """The last name, of a team, workspace or runner as ORG/NAME; None where there is none."""
+        """The last name, in an organization as ORG/NAME; None where there is none."""
         name, owner = self._names.get(id_), self._organizations.get(id_)
         return name if name is None or owner is None else f"{self._names.get(owner, owner)}/{name}"
 
@@ -88,7 +88,7 @@ class AuditNames:
         else:
             self._names[id_] = name
         self._types[id_] = entry.subject_type
-        if entry.subject_type in ("teams", "workspaces", "varsets", "runners"):
+        if entry.subject_type in _IN_ORGANIZATION:
             self._organizations[id_] = entry.stream_id
         for one in (name, _text(details.get("from"))):
             if one is not None:

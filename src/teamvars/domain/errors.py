@@ -62,6 +62,7 @@ class Code(Enum):
         Kind.CONFLICT,
         "Organization still has variables",
     )
+    PROJECT_NOT_EMPTY = ("project_not_empty", Kind.CONFLICT, "Project still has workspaces")
     IDEMPOTENCY_KEY_IN_USE = (
         "idempotency_key_in_use",
         Kind.CONFLICT,
@@ -101,8 +102,13 @@ class Code(Enum):
     )
     LAST_OWNER = ("last_owner", Kind.INVALID, "Last owner")
     OWNERS_IS_PERMANENT = ("owners_is_permanent", Kind.INVALID, "The owners team cannot be changed")
+    DEFAULT_PROJECT_STAYS = (
+        "default_project_stays",
+        Kind.INVALID,
+        "The default project cannot be deleted",
+    )
     ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
-    GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
+    GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has such a grant")
     INVALID_REQUEST = ("invalid_request", Kind.MALFORMED, "Not a token exchange")
     INVALID_SCOPE = ("invalid_scope", Kind.MALFORMED, "There are no scopes")
     UNSUPPORTED_GRANT_TYPE = (
@@ -441,6 +447,18 @@ STILL_USED = Fault(
     "With force=true they are deleted too.",
 )
 
+# Of projects
+_PROJECT = "/data/relationships/project/data/id"
+NO_SUCH_PROJECT = Fault(Code.NOT_FOUND, _NOT_VISIBLE, pointer=_PROJECT)
+DEFAULT_STAYS = Fault(
+    Code.DEFAULT_PROJECT_STAYS,
+    "The default project stays: workspaces are in it that nobody has put anywhere else.",
+)
+PROJECT_NOT_EMPTY = Fault(
+    Code.PROJECT_NOT_EMPTY,
+    "The project still has {workspaces} workspaces. Move them to another one, or delete them.",
+)
+
 # Of teams and their access
 NO_SUCH_TEAM = Fault(Code.NOT_FOUND, _NOT_VISIBLE, pointer=_TEAM)
 NO_SUCH_WORKSPACE = Fault(
@@ -449,6 +467,12 @@ NO_SUCH_WORKSPACE = Fault(
 OWNERS_HAVE_ACCESS = Fault(
     Code.OWNERS_IS_PERMANENT,
     "The owners team may do everything in every workspace, and has no grants.",
+    pointer=_TEAM,
+)
+NO_ACCESS_GIVEN = "Only owners and the organization's token may change access."
+PROJECT_GRANT_TAKEN = Fault(
+    Code.GRANT_TAKEN,
+    "The team already has access to this project: change that.",
     pointer=_TEAM,
 )
 GRANT_TAKEN = Fault(

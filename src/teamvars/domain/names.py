@@ -1,5 +1,5 @@
-"""Names of organizations, workspaces, teams and users: which are allowed, which are equal, and what
-a file may make of one that something had before.
+"""Names of organizations, projects, workspaces, teams and users: which are allowed, which are
+equal, and what a file may make of one that something had before.
 """
 
 import json
@@ -29,8 +29,11 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
+PROJECT_NAME = re.compile(r"[A-Za-z0-9_-]([A-Za-z0-9 _-]{0,88}[A-Za-z0-9_-])?")
+
 NAME_POINTER = "/data/attributes/name"
 NAME_RULE = "1 to 90 letters, digits, '-' or '_'"
+PROJECT_NAME_RULE = "1 to 90 letters, digits, spaces, '-' or '_', and no space at either end"
 MAX_TEAM_NAME_CHARACTERS = 90
 TEAM_NAME_RULE = (
     f"1 to {MAX_TEAM_NAME_CHARACTERS} letters of any script, digits, spaces, '-', '_', '.' or '/', "
@@ -93,6 +96,11 @@ def is_team_name(text: str) -> bool:
     )
 
 
+def is_project_name(text: str) -> bool:
+    """Whether it can name a project."""
+    return PROJECT_NAME.fullmatch(text) is not None
+
+
 def is_username(text: str) -> bool:
     """Whether it can name a user."""
     return _USERNAME.fullmatch(text) is not None
@@ -110,6 +118,11 @@ def is_email(text: str) -> bool:
 def name_faults(name: str | None) -> list[Fault]:
     """What is wrong with a name as a request gives it; nothing when it gives none."""
     return _unless(is_name, "name", name, f"A name is {NAME_RULE}.")
+
+
+def project_name_faults(name: str | None) -> list[Fault]:
+    """What is wrong with the name of a project as a request gives it, if it gives one."""
+    return _unless(is_project_name, "name", name, f"The name of a project is {PROJECT_NAME_RULE}.")
 
 
 def team_name_faults(name: str | None) -> list[Fault]:

@@ -41,25 +41,27 @@ LEVEL_OF: Mapping[AccessType, GrantLevel] = {
 """The level of each access type but `custom`."""
 
 
-def _words(*words: str) -> Mapping[str, str]:
-    return dict.fromkeys(words, "")
+def words(*offered: str) -> Mapping[str, str]:
+    """What a permission may be, all of which is kept."""
+    return dict.fromkeys(offered, "")
 
 
+LOCKS = "Whoever writes variables may lock, and nobody else."
 LOCKING = "workspace-locking"
 
 PERMISSIONS = Settings(
-    Setting("runs", "read", "What of runs; there are none.", words=_words("read", "plan", "apply")),
+    Setting("runs", "read", "What of runs; there are none.", words=words("read", "plan", "apply")),
     Setting(
         "state-versions",
         "none",
         "What of states; there are none.",
-        words=_words("none", "read-outputs", "read", "write"),
+        words=words("none", "read-outputs", "read", "write"),
     ),
     Setting(
         "sentinel-mocks",
         "none",
         "What of mocks of policies; there are none.",
-        words=_words("none", "read"),
+        words=words("none", "read"),
     ),
     Setting(LOCKING, False, "Whether it locks: so does who writes variables, and nobody else."),
     Setting("run-tasks", False, "Whether it manages tasks of runs; there are none."),
@@ -149,15 +151,14 @@ class GrantDraft(msgspec.Struct, frozen=True):
         access = AccessType(self.access or former.access)
         if access is AccessType.CUSTOM:
             locks = (self.variables or former.level.word) == Level.WRITE.word
-            detail = "Whoever writes variables may lock, and nobody else."
             is_other = self.settings.get(LOCKING, locks) is not locks
-            return [not_offered(LOCKING, detail)] if is_other else []
+            return [not_offered(LOCKING, LOCKS)] if is_other else []
         said, level = dict(self.settings), LEVEL_OF[access]
         permitted = PERMISSIONS_OF[access]
         others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
         if self.variables not in (None, level.word):
             others.append("variables")
-        return [_only_custom(name, access) for name in sorted(others)]
+        return [only_custom(name, access) for name in sorted(others)]
 
     def conflicts(self, id_: str) -> list[Fault]:
         """A fault when the document is about another grant than the path."""
@@ -178,6 +179,7 @@ class GrantDraft(msgspec.Struct, frozen=True):
         )
 
 
-def _only_custom(name: str, access: AccessType) -> Fault:
-    called = name.replace("-", " ").capitalize()
+def only_custom(name: str, access: str) -> Fault:
+    """A permission is given that the access type says itself."""
+    called = name.rpartition("/")[2].replace("-", " ").capitalize()
     return ONLY_CUSTOM.filled(called=called, access=access).at(f"/data/attributes/{name}")

@@ -6,7 +6,6 @@ from teamvars.domain.errors import Fault, invalid
 PREFIXES, PATTERNS = "trigger-prefixes", "trigger-patterns"
 OWN_MODE, OWN_POOL = "setting-overwrites/execution-mode", "setting-overwrites/agent-pool"
 
-NO_PROJECTS = "There are no projects here."
 _NO_RUNS = "Nothing runs here, so nothing would happen then."
 
 SETTINGS = Settings(
@@ -33,8 +32,8 @@ SETTINGS = Settings(
     Setting(
         "inherits-project-auto-destroy",
         False,
-        "There are no projects.",
-        not_offered=NO_PROJECTS,
+        "Nothing is destroyed.",
+        not_offered=_NO_RUNS,
     ),
     Setting(
         "hyok-enabled",

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from teamvars.domain import organization_settings, workspace_settings
+from teamvars.domain import organization_settings, project_settings, workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
 from teamvars.domain.names import name_faults
+from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.tags import Tags, TagsDraft
 from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 
@@ -49,17 +52,22 @@ class ExecutionMode(StrEnum):
     AGENT = "agent"
 
 
-def default_mode(of_organization: Values) -> ExecutionMode:
-    """The mode of the workspaces of an organization with these settings that have none."""
-    settings = organization_settings.SETTINGS
-    return ExecutionMode(str(settings.value(of_organization, organization_settings.DEFAULT_MODE)))
+def default_mode(of_organization: Values, of_project: Values) -> ExecutionMode:
+    """The mode of the workspaces of an organization and a project with these settings that have
+    none: the project's if it has one of its own.
+    """
+    is_own = project_settings.SETTINGS.value(of_project, project_settings.OWN_MODE)
+    settings = project_settings.SETTINGS if is_own else organization_settings.SETTINGS
+    values = of_project if is_own else of_organization
+    return ExecutionMode(str(settings.value(values, DEFAULT_MODE)))
 
 
 class WorkspaceSettings(msgspec.Struct, frozen=True):
     """What owners set for the clients of a workspace, besides its name.
 
     `own_mode` counts where the setting `OWN_MODE` says so, and else the `default_mode`, which is
-    that of its organization. `others` are those of `SETTINGS` that are no defaults, by name.
+    that of its project or organization. `others` are those of `SETTINGS` that are no defaults, by
+    name.
     """
 
     own_mode: ExecutionMode = ExecutionMode.REMOTE
@@ -82,16 +90,28 @@ class WorkspaceSettings(msgspec.Struct, frozen=True):
 
 
 class WorkspaceRecord(msgspec.Struct, frozen=True):
-    """All that is stored of a workspace itself. `locked_by` is the id of who locked it."""
+    """All that is stored of a workspace itself. `locked_by` is the id of who locked it, and
+    `project_id` that of the project it was put into; None: it is in the default one.
+    """
 
     workspace: Workspace
     settings: WorkspaceSettings = WorkspaceSettings()
     locked_by: str | None = None
     tags: Tags = Tags()
+    project_id: str | None = None
+
+    @property
+    def in_project(self) -> str:
+        """The id of the project that it is in."""
+        return self.project_id or default_project_of(self.workspace.organization_id)
+
+    def put_into(self, project: Project) -> "WorkspaceRecord":
+        """The same in another project."""
+        return replace(self, project_id=None if project.is_default else project.id)
 
 
 class WorkspaceDetails(msgspec.Struct, frozen=True):
-    """What variables do not need of a workspace. `locked_by` is the id of who locked it.
+    """What variables do not need of a workspace. `locked_by` and `project_id` are as in its record.
 
     `variable_ids` are of all its variables, newest first, and `variables_count` says how many they
     are. `created_at` in µs UTC.
@@ -103,6 +123,7 @@ class WorkspaceDetails(msgspec.Struct, frozen=True):
     variable_ids: Sequence[str]
     variables_count: int
     tags: Tags = Tags()
+    project_id: str | None = None
 
 
 class WorkspaceSearch(msgspec.Struct, frozen=True):
@@ -111,7 +132,8 @@ class WorkspaceSearch(msgspec.Struct, frozen=True):
     In the whole name, `*` stands for any characters or none. Capitals do not count.
 
     They have all of the `tags`, none of those they are `without`, which are names or keys, and all
-    of the `bindings`: a key, and unless that is None its value. `is_reversed`: from the last name.
+    of the `bindings`: a key, and unless that is None its value. They are in the project with the id
+    `project_id`. `is_reversed`: from the last name.
     """
 
     part: str = ""
@@ -119,6 +141,7 @@ class WorkspaceSearch(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     bindings: tuple[tuple[str, str | None], ...] = ()
+    project_id: str | None = None
     is_reversed: bool = False
 
 
@@ -126,7 +149,8 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
     """What a request says of a workspace; None where it says nothing usable.
 
     `id` is that of the document, when it has one. `operations` is what clients said before there
-    were modes. `settings` are those of `SETTINGS` that it names.
+    were modes. `settings` are those of `SETTINGS` that it names. It is to be in the project with
+    the `project_id`; None: in the default one.
     """
 
     id: str | None = None
@@ -136,6 +160,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
     terraform_version: str | None = None
     settings: Values = {}
     tags: TagsDraft = TagsDraft()
+    project_id: str | UnsetType | None = UNSET
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:

@@ -1,25 +1,36 @@
 """Workspaces: show, create, change, lock and delete them, and say who has access to them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from teamvars.decisions import workspaces as decisions
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
-from teamvars.domain.access import Caller, Permission, Principal
+from teamvars.domain.access import (
+    Caller,
+    OrganizationAccess,
+    Permission,
+    Principal,
+    ProjectAccess,
+)
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import WorkspaceDraft, WorkspaceSearch
-from teamvars.services.house import UseCases, glances, looks, makes, reads
-from teamvars.storage import access, access_by_name, team_access, workspaces
+from teamvars.services.house import UseCases, glances, looks, makes
+from teamvars.storage import access, access_by_name, projects, team_access, workspaces
 from teamvars.storage.database import Transaction
 
 
 class WorkspacePage(msgspec.Struct, frozen=True):
-    """Some of the workspaces a caller sees, by name, how many there are in all, and whose."""
+    """Some of the workspaces a caller sees, by name, how many there are in all, and whose. Their
+    projects are there when they were asked for.
+    """
 
     workspaces: list[WorkspaceView]
     total: int
     organization: OrganizationView
+    projects: Sequence[ProjectAccess] = ()
 
 
 class Workspaces(UseCases):
@@ -37,24 +48,31 @@ class Workspaces(UseCases):
     need_state = looks(decisions.need_state)
     need_runs = looks(decisions.need_runs)
 
-    @reads
     async def list(
         self,
-        tx: Transaction,
         caller: Caller,
         organization: str,
         wanted: WorkspaceSearch,
         page: Page,
+        *,
+        related: bool,
     ) -> WorkspacePage:
-        """The organization's workspaces that the caller sees and wants."""
-        granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-        owner = granted.organization
-        seen = granted.everywhere, granted.team_ids
-        found = await workspaces.find_visible(tx, owner, seen, wanted, page)
-        details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
-        views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
-        whole = OrganizationView(owner, granted.is_owner, granted.rights)
-        return WorkspacePage(views, found.total, whole)
+        """The organization's workspaces that the caller sees and wants, on request with their
+        projects.
+        """
+
+        async def body(tx: Transaction) -> WorkspacePage:
+            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
+            owner = granted.organization
+            seen = granted.everywhere, granted.team_ids
+            found = await workspaces.find_visible(tx, owner, seen, wanted, page)
+            details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
+            views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
+            whole = OrganizationView(owner, granted.is_owner, granted.rights)
+            its = await _projects_of(tx, granted, views) if related else ()
+            return WorkspacePage(views, found.total, whole, its)
+
+        return await self._database.read(body)
 
     async def list_consumers(
         self, caller: Caller, workspace_id: str, _: Page
@@ -68,6 +86,14 @@ class Workspaces(UseCases):
     ) -> WorkspaceView:
         """See `decisions.workspaces.create`."""
         return await self._make(caller, decisions.create, organization, draft, new_id("ws"))
+
+
+async def _projects_of(
+    tx: Transaction, granted: OrganizationAccess, views: Sequence[WorkspaceView]
+) -> list[ProjectAccess]:
+    ids = {view.record.in_project for view in views}
+    found = await projects.find_by_ids(tx, granted.organization.id, ids)
+    return await projects.views(tx, granted, found)
 
 
 class Accesses(UseCases):

@@ -11,6 +11,7 @@ from teamvars.domain.access import (
     Level,
     OrganizationAccess,
     Place,
+    ProjectAccess,
     SetAccess,
     Sight,
     TeamAccess,
@@ -22,7 +23,7 @@ from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_u
 from teamvars.domain.teams import ALL_RIGHTS, Rights, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Usage, Workspace
-from teamvars.storage import teams
+from teamvars.storage import projects, teams
 from teamvars.storage.access_statements import (
     AUTHENTICATE,
     BITS,
@@ -137,6 +138,17 @@ async def sight(tx: Transaction, caller: Caller, now: int) -> Sight:
 async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamAccess:
     """What the caller may do with a team. Refuses: unauthenticated, not found."""
     return to_team(caller, await tx.look_up(READ_TEAM, caller.token_hash, now, team_id))
+
+
+async def project(tx: Transaction, caller: Caller, now: int, project_id: str) -> ProjectAccess:
+    """What the caller may do with a project that they see. Refuses: unauthenticated, not found."""
+    await authenticate(tx, caller, now)
+    found = await projects.get(tx, project_id)
+    owner = await organization(tx, caller, now, found.organization_id)
+    if not await projects.sees(tx, owner, found.id):
+        raise not_found()
+    (view,) = await projects.views(tx, owner, [found])
+    return view
 
 
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:

@@ -31,9 +31,10 @@ from teamvars.storage.access_statements import (
     READS_ALL,
 )
 from teamvars.storage.database import Transaction
+from teamvars.storage.projects import PROJECT_OF
 
 MAX_LISTED = 400
-"""Grants up to which a search goes through the workspaces they are on, one by one."""
+"""Workspaces with a grant up to which a search goes through them, one by one."""
 
 _NO_RIGHT = "-"
 
@@ -65,7 +66,20 @@ SELECT {_SEARCH_COLUMNS},
             SELECT level, workspace_id FROM grants WHERE team_id IN {{each of_caller.ids}}
             LIMIT {MAX_LISTED + 1}
         ) AS some_grants
-    ) AS workspace_ids
+    ) AS workspace_ids,
+    (
+        SELECT string_agg((
+            SELECT string_agg(its.id, ' ') FROM (
+                SELECT workspaces.id FROM workspaces WHERE {PROJECT_OF} = some_grants.project_id
+                LIMIT {MAX_LISTED + 1}
+            ) AS its
+        ), ' ')
+        FROM (
+            SELECT project_id FROM project_grants
+            WHERE team_id IN {{each of_caller.ids}} AND level >= {Level.READ.value}
+            LIMIT {MAX_LISTED + 1}
+        ) AS some_grants
+    ) AS ids_by_project
 {_OF_ORGANIZATION}
 """
 
@@ -73,9 +87,15 @@ SELECT {_SEARCH_COLUMNS},
 READ_SEARCH_OF_WORKSPACE = f"""{CALLER_WITH_TEAMS}
 SELECT {_SEARCH_COLUMNS},
     CASE WHEN {READS_ALL} OR (
-        SELECT max(level) FROM grants
-        WHERE team_id IN {{each of_caller.ids}} AND workspace_id = workspaces.id
-    ) >= {Level.READ.value} THEN workspaces.id END AS workspace_ids
+        SELECT max(level) FROM (
+            SELECT level FROM grants
+            WHERE team_id IN {{each of_caller.ids}} AND workspace_id = workspaces.id
+            UNION ALL
+            SELECT level FROM project_grants
+            WHERE team_id IN {{each of_caller.ids}} AND project_id = {PROJECT_OF}
+        ) AS its_grants
+    ) >= {Level.READ.value} THEN workspaces.id END AS workspace_ids,
+    NULL AS ids_by_project
 {_OF_ORGANIZATION}
 LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4
@@ -175,13 +195,13 @@ async def _search(
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
     its = access.identify(caller, found)
-    id_, name, reads_all, is_member, *key, team_ids, workspace_ids = its
+    id_, name, reads_all, is_member, *key, team_ids, workspace_ids, by_project = its
     if id_ is None:
         raise not_found()
     caller.place = Place(id_, name)
     if reads_all or is_member:
         caller.organization_id = id_
-    listed = (workspace_ids or "").split()
+    listed = f"{workspace_ids or ''} {by_project or ''}".split()
     is_listed = workspace is not None or (not reads_all and len(listed) <= MAX_LISTED)
     return SearchAccess(
         organization_id=id_,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Level
 from teamvars.domain.teams import INCLUDED, Right
 from teamvars.storage.database import Lookup
+from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.streams import PLACE
 from teamvars.storage.teams import RIGHTS
 
@@ -81,11 +82,19 @@ WHERE {_IS_VALID}
 
 # Workspaces
 
-# The `Level` that a team has in a workspace, by a grant or by a right in the organization.
+# The `Level` that a team has in a workspace, by a grant on it or on its project, or by a right in
+# the organization.
 LEVEL_OF_TEAM = f"""CASE WHEN teams.is_owners = 1 THEN {Level.OWNER:d}
                 WHEN teams.manage_workspaces = 1 THEN {Level.MANAGE:d}
-                WHEN coalesce(grants.level, 0) = 0 THEN teams.read_workspaces
-                ELSE grants.level END"""
+                WHEN grants.level = {Level.WRITE:d} OR project_grants.level = {Level.WRITE:d}
+                    THEN {Level.WRITE:d}
+                WHEN grants.level = {Level.READ:d} OR project_grants.level = {Level.READ:d}
+                    OR teams.read_workspaces = 1 THEN {Level.READ:d}
+                ELSE {Level.NONE:d} END"""
+_ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id
+                AND grants.workspace_id = workspaces.id
+            LEFT JOIN project_grants ON project_grants.team_id = teams.id
+                AND project_grants.project_id = {PROJECT_OF}"""
 
 # The caller's. Without common table expressions: nothing is materialised, and every step is one
 # lookup in an index.
@@ -96,14 +105,14 @@ _LEVEL = f"""CASE
             FROM memberships
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            {_ITS_GRANTS}
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         ), 0)
         ELSE coalesce((
             SELECT {LEVEL_OF_TEAM}
             FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            {_ITS_GRANTS}
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
         ), 0)
     END"""
@@ -178,7 +187,15 @@ _READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND
                     SELECT 1 FROM grants
                     JOIN set_targets ON set_targets.set_id = variable_sets.id
                         AND set_targets.target_id IN (grants.workspace_id, grants.organization_id)
-                    WHERE grants.team_id = teams.id AND grants.level >= {Level.READ:d}))"""
+                    WHERE grants.team_id = teams.id AND grants.level >= {Level.READ:d})
+                OR EXISTS (
+                    SELECT 1 FROM project_grants CROSS JOIN workspaces CROSS JOIN set_targets
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.level >= {Level.READ:d}
+                        AND {PROJECT_OF} = project_grants.project_id
+                        AND set_targets.set_id = variable_sets.id
+                        AND set_targets.target_id
+                            IN (workspaces.id, workspaces.organization_id)))"""
 
 # Rights of several teams count together, and what is read by one of them.
 _SET_LEVEL_OF_TEAMS = f"""CASE WHEN max(teams.is_owners) = 1 THEN {Level.OWNER:d}
@@ -357,23 +374,43 @@ _BITS = f"""CASE
         )
     END"""
 
-# Whether the team has a grant of more than all of the caller's teams together.
-_LACKS_GRANT = f"""EXISTS (
-        SELECT 1 FROM grants AS its_grants
-        WHERE its_grants.team_id = teams.id
-            AND its_grants.level > CASE WHEN {_has(Right.MANAGE_WORKSPACES)} THEN {Level.MANAGE:d}
-                WHEN {_has(Right.READ_WORKSPACES)} THEN {Level.READ:d} ELSE {Level.NONE:d} END
-            AND NOT EXISTS (
-                SELECT 1 FROM grants AS own
-                WHERE own.workspace_id = its_grants.workspace_id AND own.level >= its_grants.level
-                    AND (own.team_id = caller.team_id OR own.team_id IN (
+_EVERYWHERE = f"""CASE WHEN {_has(Right.MANAGE_WORKSPACES)} THEN {Level.MANAGE:d}
+                WHEN {_has(Right.READ_WORKSPACES)} THEN {Level.READ:d} ELSE {Level.NONE:d} END"""
+_IS_OWN = """(own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
                         WHERE memberships.user_id = caller.user_id
                             AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                            AND memberships.status = 'active'))"""
+
+# Whether the team has a grant, on a workspace or on a project, of more than all of the caller's
+# teams together: what they have on its project they have in a workspace, and not the reverse, since
+# others may come into the project.
+_LACKS_GRANT = f"""(EXISTS (
+        SELECT 1 FROM grants AS its_grants
+        WHERE its_grants.team_id = teams.id
+            AND its_grants.level > {_EVERYWHERE}
+            AND NOT EXISTS (
+                SELECT 1 FROM grants AS own
+                WHERE own.workspace_id = its_grants.workspace_id AND own.level >= its_grants.level
+                    AND {_IS_OWN}
             )
-    )"""
+            AND NOT EXISTS (
+                SELECT 1 FROM workspaces
+                JOIN project_grants AS own ON own.project_id = {PROJECT_OF}
+                WHERE workspaces.id = its_grants.workspace_id AND own.level >= its_grants.level
+                    AND {_IS_OWN}
+            )
+    ) OR EXISTS (
+        SELECT 1 FROM project_grants AS its_grants
+        WHERE its_grants.team_id = teams.id
+            AND its_grants.level > {_EVERYWHERE}
+            AND NOT EXISTS (
+                SELECT 1 FROM project_grants AS own
+                WHERE own.project_id = its_grants.project_id AND own.level >= its_grants.level
+                    AND {_IS_OWN}
+            )
+    ))"""
 
 _MANAGES_TEAMS = _has(Right.MANAGE_TEAMS, Right.MANAGE_ORGANIZATION_ACCESS)
 

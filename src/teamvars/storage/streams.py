@@ -63,7 +63,7 @@ _ABOUT_KEY = """subject_type = 'vars' AND (
     replace(details, '"key":' || CAST($n AS TEXT), '') <> details
     OR replace(details, '"from":' || CAST($n AS TEXT), '') <> details)"""
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
-_NAMING = """(subject_type IN ('users', 'organizations')
+_NAMING = """(subject_type IN ('users', 'organizations', 'projects')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
         'varset.create', 'varset.rename', 'runner.create', 'runner.update',
         'invitation.create', 'invitation.resend'))"""

@@ -13,6 +13,8 @@ from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.project_grants import ProjectGrant
+from teamvars.domain.projects import Project
 from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.tags import TagRow
 from teamvars.domain.team_access import Grant
@@ -137,7 +139,7 @@ TABLES: Mapping[type[Record], Table] = {
         "workspaces",
         _columns(
             "workspace.id workspace.organization_id workspace.name workspace.name_folded "
-            "settings.terraform_version locked_by",
+            "settings.terraform_version locked_by project_id",
             execution_mode=lambda record: record.settings.own_mode,
             settings=lambda record: to_column(record.settings.others),
         ),
@@ -153,6 +155,20 @@ TABLES: Mapping[type[Record], Table] = {
         is_long=True,
     ),
     Target: Table("set_targets", _columns("id set_id target_id workspace_id")),
+    ProjectGrant: Table(
+        "project_grants",
+        _columns(
+            "id organization_id team_id project_id access level",
+            custom=lambda grant: to_column(grant.custom),
+        ),
+    ),
+    Project: Table(
+        "projects",
+        _columns(
+            "id organization_id name name_folded created_at",
+            settings=lambda project: to_column(project.settings),
+        ),
+    ),
     TagRow: Table("workspace_tags", _columns("id workspace_id tag_id key key_folded value")),
     Runner: Table(
         "runners",

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from teamvars.domain.access import Level
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -11,12 +10,10 @@ from teamvars.domain.tags import Tag, Tags, TagSearch
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.projects import REACHED
 
 _OF_WORKSPACE = "workspace_tags WHERE workspace_tags.workspace_id = workspaces.id"
-_SEEN = (
-    "EXISTS (SELECT 1 FROM grants WHERE grants.workspace_id = workspaces.id "
-    f"AND grants.level >= {Level.READ.value} AND grants.team_id IN {{each $n}})"
-)
+_SEEN = f"workspaces.id IN ({REACHED})"
 
 
 async def of_workspaces(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[str, Tags]:

@@ -19,6 +19,7 @@ from teamvars.storage.access_statements import LEVEL_OF_TEAM
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
+from teamvars.storage.projects import PROJECT_OF, REACHED
 
 _COLUMNS = (
     "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
@@ -39,15 +40,18 @@ _SEEN = f"""WHERE teams.organization_id IN {{each $1}}
     )
     AND grants.workspace_id IN (
         SELECT id FROM workspaces WHERE organization_id IN {{each $3}}
-        UNION ALL SELECT theirs.workspace_id FROM grants AS theirs
-        WHERE theirs.team_id IN {{each $4}} AND theirs.level >= {Level.READ.value}
+        UNION ALL {REACHED.replace("$n", "$4")}
     )"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
+# $2: the workspace.
+_ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
+    LEFT JOIN project_grants ON project_grants.team_id = teams.id AND project_grants.project_id =
+        (SELECT {PROJECT_OF} FROM workspaces WHERE workspaces.id = $2)"""
 # $1: the organization, $2: the workspace. The teams that read it.
 _READING_TEAMS = f"""
 SELECT teams.id, teams.name,
     {LEVEL_OF_TEAM} AS level
-FROM teams LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
+FROM teams {_ITS_GRANTS}
 WHERE teams.organization_id = $1 AND {LEVEL_OF_TEAM} >= {Level.READ:d}
 """
 _USERS = f"""
@@ -74,7 +78,7 @@ FROM memberships JOIN users ON users.id = memberships.user_id
 WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND users.disabled = 0
     AND EXISTS (
         SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
-        LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
+        {_ITS_GRANTS}
         WHERE team_members.membership_id = memberships.id
             AND {LEVEL_OF_TEAM} >= {Level.READ:d})
 UNION ALL
@@ -142,12 +146,22 @@ async def beyond(
     """Those of the teams that may do more in some workspace than the teams `own` together, which
     have a level everywhere.
     """
-    sql = """
-SELECT DISTINCT its.team_id FROM grants AS its
-WHERE its.team_id IN {each $1} AND its.level > $3 AND NOT EXISTS (
+    sql = f"""
+SELECT its.team_id FROM grants AS its
+WHERE its.team_id IN {{each $1}} AND its.level > $3 AND NOT EXISTS (
     SELECT 1 FROM grants AS own
     WHERE own.workspace_id = its.workspace_id AND own.level >= its.level
-        AND own.team_id IN {each $2})
+        AND own.team_id IN {{each $2}}
+) AND NOT EXISTS (
+    SELECT 1 FROM workspaces JOIN project_grants AS own ON own.project_id = {PROJECT_OF}
+    WHERE workspaces.id = its.workspace_id AND own.level >= its.level
+        AND own.team_id IN {{each $2}})
+UNION
+SELECT its.team_id FROM project_grants AS its
+WHERE its.team_id IN {{each $1}} AND its.level > $3 AND NOT EXISTS (
+    SELECT 1 FROM project_grants AS own
+    WHERE own.project_id = its.project_id AND own.level >= its.level
+        AND own.team_id IN {{each $2}})
 """
     rows = await tx.fetch(sql, each(team_ids), each(own), everywhere.value)
     return {team_id for (team_id,) in rows}

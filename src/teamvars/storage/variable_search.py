@@ -26,6 +26,7 @@ from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.projects import PROJECT_OF
 
 MAX_LOOKED_AT = 2000
 """Entries of an index that a page may look at."""
@@ -106,12 +107,19 @@ ORDER BY page.key, page.name_folded, page.category
 _PAGE_OF_GRANTED = (
     _PAGE_OF_ALL.replace(
         "WHERE (CAST($7",
-        f"""WHERE (
+        f"""WHERE coalesce((
             SELECT 1 FROM grants
             WHERE grants.team_id IN {{each $10}} AND grants.workspace_id = looked_at.workspace_id
                 AND grants.level >= {Level.READ.value}
             LIMIT 1
-        ) = 1
+        ), (
+            SELECT 1 FROM project_grants
+            WHERE project_grants.team_id IN {{each $10}} AND project_grants.project_id = (
+                    SELECT {PROJECT_OF} FROM workspaces
+                    WHERE workspaces.id = looked_at.workspace_id)
+                AND project_grants.level >= {Level.READ.value}
+            LIMIT 1
+        )) = 1
         AND (CAST($7""",
     )
     .replace(

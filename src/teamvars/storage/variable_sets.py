@@ -13,14 +13,15 @@ from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.projects import REACHED
 
 _NAME = "variable_sets.name_folded"
-_HAVE_GRANT = f"""SELECT 1 FROM grants
-    WHERE grants.team_id IN {{each $n}} AND grants.level >= {Level.READ:d}"""
-_READ_BY_TEAMS = f"""EXISTS ({_HAVE_GRANT}
-        AND EXISTS (SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
-            AND set_targets.target_id IN (grants.workspace_id, grants.organization_id)))"""
-_SEEN_BY_TEAMS = f"EXISTS ({_HAVE_GRANT} AND grants.workspace_id = set_targets.workspace_id)"
+_READ_BY_TEAMS = f"""EXISTS (
+        SELECT 1 FROM set_targets
+        JOIN workspaces ON workspaces.id = set_targets.workspace_id
+            OR workspaces.organization_id = set_targets.target_id
+        WHERE set_targets.set_id = variable_sets.id AND workspaces.id IN ({REACHED}))"""
+_SEEN_BY_TEAMS = f"set_targets.workspace_id IN ({REACHED})"
 
 Seen = tuple[Level, Collection[str]] | None
 """The level that somebody has in every workspace, and the teams whose grants they have; None: they

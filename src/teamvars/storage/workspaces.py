@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from teamvars.domain import organization_settings
+from teamvars.domain import organization_settings, project_settings
 from teamvars.domain.access import Level
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -22,25 +22,28 @@ from teamvars.storage import tags
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching, where
+from teamvars.storage.projects import PROJECT_OF, REACHED
 
-# Of teams' ids comes the first parameter that is not a condition's. For who sees all comes then the
-# level that they have everywhere.
-_ALL_SEEN = """
+# $t: the ids of teams, $l: the level that they have everywhere.
+_VISIBLE = f"""
 SELECT workspaces.id, workspaces.name, workspaces.name_folded, coalesce((
-        SELECT max(grants.level) FROM grants
-        WHERE grants.workspace_id = workspaces.id AND grants.team_id IN {each $%(teams)d}
-            AND grants.level > $%(level)d
-    ), CAST($%(level)d AS BIGINT)) AS level
+        SELECT max(its_grants.level) FROM (
+            SELECT grants.level FROM grants
+            WHERE grants.workspace_id = workspaces.id AND grants.team_id IN {{each $t}}
+            UNION ALL
+            SELECT project_grants.level FROM project_grants
+            WHERE project_grants.project_id = {PROJECT_OF}
+                AND project_grants.team_id IN {{each $t}}
+        ) AS its_grants WHERE its_grants.level > $l
+    ), CAST($l AS BIGINT)) AS level
 FROM workspaces
-WHERE %(wanted)s
-"""
-_SEEN_BY_TEAMS = f"""
-SELECT workspaces.id, workspaces.name, workspaces.name_folded, max(grants.level) AS level
-FROM workspaces JOIN grants ON grants.workspace_id = workspaces.id
-WHERE %(wanted)s
-    AND grants.team_id IN {{each $%(teams)d}} AND grants.level >= {Level.READ.value}
-GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
-"""
+WHERE """
+_SETTINGS = (
+    "workspaces.execution_mode, workspaces.terraform_version, workspaces.settings, "
+    "organizations.settings, coalesce(projects.settings, '{}')"
+)
+_WITH_DEFAULTS = f"""JOIN organizations ON organizations.id = workspaces.organization_id
+    LEFT JOIN projects ON projects.id = {PROJECT_OF}"""
 
 
 async def of_organizations(
@@ -87,11 +90,12 @@ async def find_visible(
         ("workspaces.name_folded LIKE $n ESCAPE '!'", containing(wanted.part)),
         ("workspaces.name_folded LIKE $n ESCAPE '!'", matching(wanted.wildcard)),
         *tags.conditions(wanted),
+        (f"{PROJECT_OF} = $n", wanted.project_id),
+        (f"workspaces.id IN ({REACHED})", each(team_ids) if everywhere < Level.READ else None),
     )
-    text = _SEEN_BY_TEAMS if everywhere < Level.READ else _ALL_SEEN
-    first = len(args) + 1
-    visible = text % {"wanted": conditions, "teams": first, "level": first + 1}
-    args += [each(team_ids), everywhere.value] if text is _ALL_SEEN else [each(team_ids)]
+    args += [each(team_ids), everywhere.value]
+    its = _VISIBLE.replace("$t", f"${len(args) - 1}").replace("$l", f"${len(args)}")
+    visible = f"{its}{conditions}"
     owner = organization.id, organization.name
     order = "name_folded DESC" if wanted.is_reversed else "name_folded"
     listed = Reading(
@@ -108,9 +112,8 @@ async def find_records(
     """Those workspaces of an organization that there are, by id."""
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, "
-        "workspaces.execution_mode, workspaces.terraform_version, workspaces.settings, "
-        "organizations.settings, workspaces.locked_by "
-        "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
+        f"{_SETTINGS}, workspaces.locked_by, workspaces.project_id "
+        f"FROM workspaces {_WITH_DEFAULTS} "
         "WHERE workspaces.organization_id = $1 AND workspaces.id IN {each $2} "
         "ORDER BY workspaces.id",
         organization_id,
@@ -119,7 +122,11 @@ async def find_records(
     tagged = await tags.of_workspaces(tx, workspace_ids)
     return [
         WorkspaceRecord(
-            Workspace(*row[:4]), _settings(row[0], *row[4:8]), row[8], tagged.get(row[0], Tags())
+            Workspace(*row[:4]),
+            _settings(row[0], *row[4:9]),
+            row[9],
+            tagged.get(row[0], Tags()),
+            row[10],
         )
         for row in rows
     ]
@@ -146,29 +153,32 @@ async def find_details(
         variables[workspace_id].append(variable_id)
     tagged = await tags.of_workspaces(tx, workspace_ids)
     rows = await tx.fetch(
-        "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
-        "workspaces.settings, organizations.settings, workspaces.locked_by, "
-        "workspaces.created_at, CAST(streams.variables AS BIGINT) "
-        "FROM workspaces JOIN streams ON streams.id = workspaces.id "
-        "JOIN organizations ON organizations.id = workspaces.organization_id "
+        f"SELECT workspaces.id, {_SETTINGS}, workspaces.locked_by, workspaces.created_at, "
+        "CAST(streams.variables AS BIGINT), workspaces.project_id "
+        f"FROM workspaces JOIN streams ON streams.id = workspaces.id {_WITH_DEFAULTS} "
         "WHERE workspaces.id IN {each $1}",
         ids,
     )
     return {
         id_: WorkspaceDetails(
-            _settings(id_, mode, version, others, owners),
+            _settings(id_, *said),
             locked_by,
             created_at,
             variables[id_],
             count,
             tagged.get(id_, Tags()),
+            project_id,
         )
-        for id_, mode, version, others, owners, locked_by, created_at, count in rows
+        for id_, *said, locked_by, created_at, count, project_id in rows
     }
 
 
-def _settings(id_: str, mode: str, version: str, others: str, owners: str) -> WorkspaceSettings:
-    """What is stored of a workspace's settings, and of those of its organization."""
+def _settings(id_: str, *said: str) -> WorkspaceSettings:
+    """What is stored of a workspace's settings, and of those of its organization and project."""
+    mode, version, others, owners, projects = said
+    default = default_mode(
+        from_column(organization_settings.SETTINGS, f"organization of {id_}", owners),
+        from_column(project_settings.SETTINGS, f"project of {id_}", projects),
+    )
     values = from_column(SETTINGS, id_, others)
-    whole = from_column(organization_settings.SETTINGS, f"organization of {id_}", owners)
-    return WorkspaceSettings(ExecutionMode(mode), version, values, default_mode(whole))
+    return WorkspaceSettings(ExecutionMode(mode), version, values, default)

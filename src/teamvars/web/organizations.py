@@ -12,6 +12,7 @@ from teamvars.domain.client_settings import NO_AGENTS, Value
 from teamvars.domain.names import NAME
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
+from teamvars.domain.projects import default_project_of
 from teamvars.domain.teams import Right
 from teamvars.services.organizations import Organizations
 from teamvars.web.client_settings import setting_attribute
@@ -22,7 +23,14 @@ from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Email, Identifier, Time, self_link, timestamp
+from teamvars.web.http.resource_objects import (
+    Email,
+    Identifier,
+    Time,
+    self_link,
+    timestamp,
+    to_one,
+)
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
@@ -90,9 +98,21 @@ _PERMISSIONS = Group[OrganizationView](
     *flags(lambda one: one.is_owner, "can-update", "can-destroy"),
     Attribute("can-access-via-teams", bool, lambda _: True),
     Attribute("can-create-team", bool, lambda one: Right.MANAGE_TEAMS in one.rights),
+    Attribute("can-create-project", bool, lambda one: Right.MANAGE_PROJECTS in one.rights),
     Attribute("can-create-workspace", bool, lambda one: Right.MANAGE_WORKSPACES in one.rights),
     *flags(lambda one: one.is_owner, "can-manage-users", "can-update-api-token"),
     Attribute("can-traverse", bool, lambda _: True),
+)
+_RELATIONSHIPS = Group[OrganizationView](
+    "OrganizationRelationships",
+    "What belongs to an organization.",
+    to_one(
+        "default-project",
+        "DefaultProject",
+        "The project that workspaces are in unless they are put elsewhere.",
+        "projects",
+        lambda one: default_project_of(one.organization.id),
+    ),
 )
 ORGANIZATION = Resource[OrganizationView](
     type="organizations",
@@ -123,7 +143,7 @@ ORGANIZATION = Resource[OrganizationView](
             }
         ),
     ),
-    members=(self_link(_path),),
+    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
     relations=Relations(_GivenOrganizationRelationships, _related, required=False, changeable=True),
     texts={
         "OrganizationResource": "An organization; its id is its name.",

@@ -19,7 +19,6 @@ from teamvars.domain.tags import (
     bindings_of,
 )
 from teamvars.domain.team_members import MAX_ITEMS
-from teamvars.domain.workspace_settings import NO_PROJECTS
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.reader import Reader
@@ -97,16 +96,23 @@ class TaggedWorkspacesDocument(msgspec.Struct):
     data: Annotated[list[TaggedWorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
-class NoProject(msgspec.Struct):
-    """No project: there are none here."""
+class ProjectIdentifier(msgspec.Struct):
+    """A project by its id."""
 
-    data: None
+    type: Literal["projects"]
+    id: str
+
+
+class GivenProject(msgspec.Struct):
+    """The project that a workspace is to be in; null: the default one."""
+
+    data: ProjectIdentifier | None
 
 
 class GivenWorkspaceRelationships(msgspec.Struct, rename="kebab"):
-    """The tags that a workspace is to have; others but a project are ignored."""
+    """The project that a workspace is to be in, and its tags; others are ignored."""
 
-    project: NoProject | UnsetType = UNSET
+    project: GivenProject | UnsetType = UNSET
     tags: TagsDocument | UnsetType = UNSET
     tag_bindings: TagBindingsDocument | UnsetType = UNSET
 
@@ -180,9 +186,10 @@ def effective_bindings(view: WorkspaceView) -> list[Binding]:
 
 
 def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the relationships of a workspace say of its tags."""
-    read.refuse_related(relationships, "project", NO_PROJECTS)
-    said = {}
+    """What the relationships of a workspace say of its project and its tags."""
+    said: dict[str, Any] = {
+        "project_id": read.related_or_none(relationships, "project", "projects")
+    }
     for name, items in ((_TAGS, _read_names), (_TAG_BINDINGS, _read_bindings)):
         at = f"/data/relationships/{name}"
         relation = read.member(relationships, name, dict, "/data/relationships", required=False)

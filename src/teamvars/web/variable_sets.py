@@ -50,7 +50,7 @@ _NAME = Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _GLOBAL = Meta(description="It reaches every workspace of the organization.")
 _PRIORITY = Meta(description="It comes before what workspaces have themselves.")
-_NO_PROJECTS = "There are no projects here: attach the set to workspaces."
+_NO_PROJECTS = "No set is attached to a project here: attach it to workspaces."
 _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 

@@ -47,13 +47,14 @@ from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
+from teamvars.web.projects import PROJECT, project_linkage
 from teamvars.web.tag_documents import EFFECTIVE, RELATIONS, TAG_NAME, effective_bindings
 from teamvars.web.workspace_settings import OVERWRITES, PLAIN
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
 _BY_ID = "/api/v2/workspaces/{workspace_id}"
-_ORGANIZATION, _EFFECTIVE = "organization", "effective_tag_bindings"
+_ORGANIZATION, _PROJECT, _EFFECTIVE = "organization", "project", "effective_tag_bindings"
 _SEARCH = Parameter("search[name]", "A part of the name.")
 _WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any characters.")
 _TAGS = Parameter("search[tags]", "Tags, or keys, that a workspace has, all.", is_list=True)
@@ -62,6 +63,7 @@ _KEY = Parameter(
     "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
 )
 _VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_indexed=True)
+_IN_PROJECT = Parameter("filter[project][id]", "A project that it is in.")
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
@@ -141,6 +143,7 @@ _RELATIONSHIPS = Group[WorkspaceView](
     "WorkspaceRelationships",
     "What a workspace belongs to, what belongs to it, and who has locked it.",
     owner(lambda one: one.workspace.organization_name),
+    project_linkage(lambda one: one.record.in_project),
     Attribute(
         "vars",
         Group(
@@ -198,8 +201,8 @@ WORKSPACE = Resource[WorkspaceView](
     path=lambda one: workspace_path(one.workspace),
     draft=_draft,
     relations=RELATIONS,
-    include=(_ORGANIZATION, _EFFECTIVE),
-    included=(ORGANIZATION.shape.type, EFFECTIVE.shape.type),
+    include=(_ORGANIZATION, _PROJECT, _EFFECTIVE),
+    included=(ORGANIZATION.shape.type, PROJECT.shape.type, EFFECTIVE.shape.type),
     attributes=(
         Attribute("name", str, lambda one: one.workspace.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute(
@@ -349,7 +352,8 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
             workspaces.list,
             shows=_found,
             asks=_search,
-            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, _KEY, _VALUE, _SORT),
+            expands="related",
+            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, _KEY, _VALUE, _IN_PROJECT, _SORT),
         ),
         do.creates(_ALL, "Create a workspace.", workspaces.create, _NEW),
         _read(workspaces, _BY_ID, "readWorkspace"),
@@ -422,24 +426,26 @@ def _read(workspaces: Workspaces, path: str, name: str) -> Route:
         "Read a workspace.",
         workspaces.read,
         shows=_found,
-        expands="organization",
+        expands="related",
         asks=_address,
         name=name,
     )
 
 
 def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Found[WorkspaceView]:
-    """The workspaces of a list, or the one that was read, with their organization if asked for."""
+    """The workspaces of a list, or the one that was read, with what they are in if asked for."""
     if isinstance(found, WorkspacePage):
-        items, total = found.workspaces, found.total
+        items, total, projects = found.workspaces, found.total, found.projects
     else:
-        items, total = [found], 1
+        items, total, projects = [found], 1, [found.project] if found.project else []
     if not includes:
         return Found(items, total)
     included: list[msgspec.Struct] = []
     # No organization stands beside no workspace.
     if _ORGANIZATION in includes and items and found.organization is not None:
         included.append(ORGANIZATION.shape.of(found.organization))
+    if _PROJECT in includes:
+        included += map(PROJECT.shape.of, projects)
     if _EFFECTIVE in includes:
         bound = [each for one in items for each in effective_bindings(one)]
         included += map(EFFECTIVE.shape.of, bound)
@@ -451,7 +457,7 @@ def _changes(workspaces: Workspaces, path: str, noun: str) -> list[Route]:
     return [
         do.updates(
             path,
-            "Update a workspace: its name and settings.",
+            "Update a workspace: its name and settings, and the project it is in.",
             workspaces.update,
             _CHANGED,
             asks=_address,
@@ -488,6 +494,7 @@ def _search(request: Request) -> tuple[str, WorkspaceSearch]:
         words_of(request, _TAGS) or (),
         words_of(request, _WITHOUT) or (),
         _bindings(request),
+        text_of(request, _IN_PROJECT),
         choice_of(request, _SORT) == "-name",
     )
     return request.parameters["organization"], wanted

@@ -20,6 +20,8 @@ const PHRASES = {
   "grant.put": "gave access to a workspace", "grant.remove": "took away access to a workspace",
   "organization.limit-tokens": "limited how long tokens live",
   "runner.create": "proposed the runner", "runner.revoke": "revoked the approval of the runner",
+  "project-grant.put": "gave access to a project", "project-grant.remove": "took away access to a project",
+  "workspace.move": "moved to another project the workspace",
   "variable.deliver": "was handed the values of a workspace",
 };
 /** What leads to workspaces, where these can still be named. */
@@ -31,10 +33,10 @@ const ABOUT_SOMEBODY = {
   "invitation.revoke": ["revoked the invitation of ", ""], "membership.create": ["added ", " to the organization"],
   "membership.delete": ["removed ", " from the organization"],
 };
-const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
+const PLACES = { "grant.put": " for ", "grant.remove": " from ", "project-grant.put": " for ", "project-grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
-  organization: "the organization", runner: "the runner", team: "the team", token: "a token", trail: "the trail as it was found",
+  organization: "the organization", project: "the project", runner: "the runner", team: "the team", token: "a token", trail: "the trail as it was found",
   varset: "the variable set", workspace: "the workspace",
 };
 
@@ -47,7 +49,7 @@ const NOUNS = {
  */
 export function eventRow(event, people, here, place) {
   const { action, "created-at": at, details, "token-description": token } = event;
-  const changed = action === "grant.put" ? [details.variables] : event.changed;
+  const changed = action.endsWith("grant.put") ? [details.variables] : event.changed;
   return h("li", { class: "row event" },
     h("span", { class: "name" },
       h("strong", {}, who(event)), " ", what(event, people, here), place && [PLACES[action] ?? " in ", place],

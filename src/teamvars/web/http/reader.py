@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from teamvars.domain.errors import Code, Fault, Faults
 from teamvars.web.http.json_body import nul_places, pointer, pointer_token
@@ -183,6 +184,21 @@ class Reader:
         relation = self.member(relationships, name, dict, "/data/relationships")
         item = self.member(relation, "data", dict, at)
         return None if item is None else self.identifier(item, type_, f"{at}/data")
+
+    def related_or_none(
+        self, relationships: Mapping[str, Any] | None, name: str, type_: str
+    ) -> str | UnsetType | None:
+        """The id of a relationship to one resource of that type; None where it is to none. UNSET:
+        the request says nothing usable of it.
+        """
+        at = "/data/relationships"
+        relation = self.member(relationships, name, dict, at, required=False)
+        if relation is None:
+            return UNSET
+        if relation.get("data", UNSET) is None:
+            return None
+        id_ = self.related_id(relationships, name, type_)
+        return UNSET if id_ is None else id_
 
     def related_ids(
         self, relationships: Mapping[str, Any] | None, name: str, type_: str, most: int

@@ -1,0 +1,186 @@
+"""Grants on projects: a team's access to all workspaces of one, in the words of HCP Terraform.
+
+As of a grant on a workspace, only the level of the workspaces' variables counts. A permission that
+would be another right in the project or in its workspaces is not offered: those are rights in the
+organization here.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.access import Level
+from teamvars.domain.client_settings import Setting, Settings, Values
+from teamvars.domain.errors import OTHER_ID, Fault, not_offered, unknown_word
+from teamvars.domain.team_access import GRANT_LEVELS, LOCKS, GrantLevel, only_custom, words
+
+IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
+VARIABLES, LOCKING = f"{IN_WORKSPACES}/variables", f"{IN_WORKSPACES}/locking"
+_BY_RIGHT = "Who may do this has '{}' in the organization, or is an owner of it."
+_WORKSPACES = _BY_RIGHT.format("manage-workspaces")
+_PROJECTS = _BY_RIGHT.format("manage-projects")
+
+
+class ProjectAccessType(StrEnum):
+    """What a grant on a project is called; `custom` alone says its level apart."""
+
+    READ = "read"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+    CUSTOM = "custom"
+
+
+LEVEL_OF: Mapping[ProjectAccessType, GrantLevel] = {
+    ProjectAccessType.READ: Level.READ,
+    ProjectAccessType.WRITE: Level.WRITE,
+    ProjectAccessType.MAINTAIN: Level.WRITE,
+    ProjectAccessType.ADMIN: Level.WRITE,
+}
+"""The level of each access type but `custom`."""
+
+
+def _never(name: str, why: str) -> Setting:
+    return Setting(f"{IN_WORKSPACES}/{name}", False, why, not_offered=why)
+
+
+PERMISSIONS = Settings(
+    Setting(
+        f"{IN_PROJECT}/settings",
+        "read",
+        "What of the project's settings.",
+        words={"read": "", "update": _PROJECTS, "delete": _PROJECTS},
+    ),
+    Setting(
+        f"{IN_PROJECT}/teams",
+        "none",
+        "What of others' access to it; who sees the team and the project sees it.",
+        words={"none": "", "read": "", "manage": "Only owners give access to a project."},
+    ),
+    Setting(
+        f"{IN_PROJECT}/variable-sets",
+        "none",
+        "What of variable sets; there are none.",
+        words={"none": "", **dict.fromkeys(("read", "write"), "There are no variable sets here.")},
+    ),
+    Setting(
+        f"{IN_WORKSPACES}/runs",
+        "read",
+        "What of runs; there are none.",
+        words=words("read", "plan", "apply"),
+    ),
+    Setting(
+        f"{IN_WORKSPACES}/sentinel-mocks",
+        "none",
+        "What of mocks of policies; there are none.",
+        words=words("none", "read"),
+    ),
+    Setting(
+        f"{IN_WORKSPACES}/state-versions",
+        "none",
+        "What of states; there are none.",
+        words=words("none", "read-outputs", "read", "write"),
+    ),
+    _never("create", _WORKSPACES),
+    Setting(LOCKING, False, "Whether it locks: so does who writes variables, and nobody else."),
+    _never("delete", _WORKSPACES),
+    _never("move", _BY_RIGHT.format("manage-workspaces' and 'manage-projects")),
+    Setting(f"{IN_WORKSPACES}/run-tasks", False, "Whether it manages tasks of runs."),
+    Setting(f"{IN_WORKSPACES}/policy-overrides", False, "Whether it overrides policies."),
+)
+"""What a `custom` access says besides the level of variables."""
+
+_READING: Values = {f"{IN_WORKSPACES}/state-versions": "read"}
+_WRITING: Values = {
+    f"{IN_WORKSPACES}/runs": "apply",
+    f"{IN_WORKSPACES}/state-versions": "write",
+    f"{IN_WORKSPACES}/sentinel-mocks": "read",
+    LOCKING: True,
+}
+_MANAGING: Values = {**_WRITING, f"{IN_WORKSPACES}/run-tasks": True}
+PERMISSIONS_OF: Mapping[ProjectAccessType, Values] = {
+    ProjectAccessType.READ: _READING,
+    ProjectAccessType.WRITE: _WRITING,
+    ProjectAccessType.MAINTAIN: _MANAGING,
+    ProjectAccessType.ADMIN: _MANAGING,
+}
+"""The same of each access type but `custom`, those of them that are no defaults."""
+
+_WORDS = {level.word: level for level in GRANT_LEVELS}
+
+
+class ProjectGrant(msgspec.Struct, frozen=True):
+    """A team's access to a project of the same organization, as a `Grant` on a workspace."""
+
+    id: str
+    organization_id: str
+    team_id: str
+    project_id: str
+    access: ProjectAccessType
+    level: GrantLevel
+    custom: Values = {}
+
+    @property
+    def permissions(self) -> Values:
+        """Those of `PERMISSIONS` that are no defaults."""
+        locking = {LOCKING: self.level is Level.WRITE}
+        return PERMISSIONS_OF.get(self.access) or PERMISSIONS.changed(self.custom, locking)
+
+
+class ProjectGrantDraft(msgspec.Struct, frozen=True):
+    """What a request says of a grant on a project, as a `GrantDraft` of one on a workspace."""
+
+    id: str | None = None
+    team_id: str | None = None
+    project_id: str | None = None
+    access: str | None = None
+    variables: str | None = None
+    settings: Values = {}
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [
+            *self.faults,
+            *unknown_word("access", self.access, ProjectAccessType, "'access'"),
+            *unknown_word(VARIABLES, self.variables, _WORDS, "'variables'"),
+            *PERMISSIONS.faults(self.settings),
+        ]
+
+    def contradictions(self, former: ProjectGrant) -> list[Fault]:
+        """A fault for each permission that is not that of the access type, or that says of locking
+        what does not follow from the level.
+
+        Those of a draft with faults of its own are not told.
+        """
+        if self.all_faults():
+            return []
+        access = ProjectAccessType(self.access or former.access)
+        if access is ProjectAccessType.CUSTOM:
+            locks = (self.variables or former.level.word) == Level.WRITE.word
+            is_other = self.settings.get(LOCKING, locks) is not locks
+            return [not_offered(LOCKING, LOCKS)] if is_other else []
+        permitted = PERMISSIONS_OF[access]
+        said = self.settings
+        others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
+        if self.variables not in (None, LEVEL_OF[access].word):
+            others.append(VARIABLES)
+        return [only_custom(name, access) for name in sorted(others)]
+
+    def conflicts(self, id_: str) -> list[Fault]:
+        """A fault when the document is about another grant than the path."""
+        return [] if self.id in (None, id_) else [OTHER_ID.filled(what="access")]
+
+    def applied_to(self, grant: ProjectGrant) -> ProjectGrant:
+        """The grant as a draft without faults makes it."""
+        access = grant.access if self.access is None else ProjectAccessType(self.access)
+        level = grant.level if self.variables is None else _WORDS[self.variables]
+        custom = PERMISSIONS.changed(grant.permissions, {**self.settings, LOCKING: False})
+        return replace(
+            grant,
+            access=access,
+            level=LEVEL_OF.get(access, level),
+            custom={} if access in PERMISSIONS_OF else custom,
+        )

@@ -1,0 +1,36 @@
+"""Projects: show, create, change and delete them, and put workspaces into them."""
+
+from teamvars.decisions import projects as decisions
+from teamvars.domain.access import Caller, ProjectAccess
+from teamvars.domain.ids import new_id
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.projects import ProjectDraft, ProjectSearch
+from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.storage import access_by_name, projects
+from teamvars.storage.database import Transaction
+
+
+class Projects(UseCases):
+    """What callers do with projects. All methods refuse unauthenticated and not found.
+
+    A project is seen by whoever sees a workspace in it, by teams with access to it, and by those
+    who read all projects.
+    """
+
+    read = looks(decisions.read)
+    update = makes(decisions.update)
+    delete = makes(decisions.delete)
+    move = makes(decisions.move, in_turns=True)
+
+    @reads
+    async def list(
+        self, tx: Transaction, caller: Caller, organization: str, wanted: ProjectSearch, page: Page
+    ) -> Paged[ProjectAccess]:
+        """The organization's projects that the caller sees and wants."""
+        owner = await access_by_name.organization(tx, caller, self._clock(), organization)
+        found = await projects.find_visible(tx, owner, wanted, page)
+        return Paged(await projects.views(tx, owner, found.items), found.total)
+
+    async def create(self, caller: Caller, organization: str, draft: ProjectDraft) -> ProjectAccess:
+        """See `decisions.projects.create`."""
+        return await self._make(caller, decisions.create, organization, draft, new_id("prj"))

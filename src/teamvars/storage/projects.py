@@ -1,0 +1,157 @@
+"""Projects as rows, and which workspaces are in them."""
+
+from collections.abc import Iterable, Sequence
+
+from teamvars.domain.access import Level, OrganizationAccess, ProjectAccess
+from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.project_settings import SETTINGS
+from teamvars.domain.projects import DEFAULT_NAME, Project, ProjectSearch, default_project
+from teamvars.domain.teams import Right
+from teamvars.storage.client_settings import from_column
+from teamvars.storage.database import Row, Statement, Transaction, each
+from teamvars.storage.pages import Reading, containing, where
+
+_DEFAULT_OF = "'prj-' || substr(organizations.id, 5)"
+PROJECT_OF = (
+    "CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)"
+)
+"""The project that a workspace is in, as the index has it."""
+
+_COLUMNS = "id, organization_id, name, name_folded, settings, created_at"
+# The default project of an organization that an older release has made, or is to get.
+_MISSING = f"""
+SELECT {_DEFAULT_OF} AS id, organizations.id AS organization_id, '{DEFAULT_NAME}' AS name,
+    '{fold(DEFAULT_NAME)}' AS name_folded, '{{}}' AS settings, organizations.created_at
+FROM organizations
+WHERE NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = {_DEFAULT_OF})"""
+_ALL = f"(SELECT {_COLUMNS} FROM projects UNION ALL {_MISSING}) AS projects"
+REACHED = f"""SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id IN {{each $n}} AND grants.level >= {Level.READ:d}
+        UNION ALL
+        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
+        WHERE project_grants.team_id IN {{each $n}} AND project_grants.level >= {Level.READ:d}
+            AND {PROJECT_OF.replace("workspaces.", "reached.")} = project_grants.project_id"""
+"""The workspaces that teams read by a grant, on these or on their projects. CROSS JOIN fixes the
+order of the joins on SQLite.
+"""
+
+# $n: teams. A project is seen by whoever sees a workspace in it, or has a grant on it.
+_BY_GRANTS = "SELECT project_grants.project_id FROM project_grants WHERE team_id IN {each $n}"
+OF_REACHED = f"""projects.id IN (
+        SELECT {PROJECT_OF} FROM workspaces WHERE workspaces.id IN ({REACHED})
+        UNION ALL {_BY_GRANTS})"""
+OF_ANY = f"""(projects.id IN ({_BY_GRANTS}) OR EXISTS (
+        SELECT 1 FROM workspaces
+        WHERE workspaces.organization_id = projects.organization_id
+            AND {PROJECT_OF} = projects.id))"""
+
+
+def _project(row: Row) -> Project:
+    id_, organization_id, name, _, settings, created_at = row
+    stored = from_column(SETTINGS, id_, settings)
+    return Project(id_, organization_id, name, created_at, stored)
+
+
+_STORED = Reading(_COLUMNS, "projects", _project)
+_PROJECTS = Reading(_COLUMNS, _ALL, _project)
+
+
+def keeping_default(organization_id: str) -> Statement:
+    """The statement that adds the default project where there is no row for it yet."""
+    sql = f"INSERT INTO projects ({_COLUMNS}) {_MISSING} AND organizations.id = $1"
+    return Statement(sql, (organization_id,))
+
+
+async def get(tx: Transaction, project_id: str) -> Project:
+    """A project by id. Refuses: not found."""
+    found = await _STORED.one(tx, "WHERE id = $1", project_id)
+    if found is not None:
+        return found
+    owner_id = f"org-{project_id.removeprefix('prj-')}"
+    row = await tx.fetch_one("SELECT created_at FROM organizations WHERE id = $1", owner_id)
+    if row is None or not project_id.startswith("prj-"):
+        raise not_found()
+    return default_project(owner_id, row[0])
+
+
+async def find_visible(
+    tx: Transaction, granted: OrganizationAccess, wanted: ProjectSearch, page: Page
+) -> Paged[Project]:
+    """A page of the projects of an organization that a caller sees and wants, by name."""
+    names, part, owner_id = wanted.names, wanted.part, granted.organization.id
+    conditions, args = where(
+        ("organization_id = $n", owner_id),
+        ("name_folded IN {each $n}", None if names is None else each(map(fold, names))),
+        ("name_folded LIKE $n ESCAPE '!'", None if part is None else containing(part)),
+        _of_seen(granted),
+    )
+    order = "name_folded DESC" if wanted.is_reversed else "name_folded"
+    return await _PROJECTS.paged(tx, f"WHERE {conditions}", order, args, page)
+
+
+async def find_by_ids(
+    tx: Transaction, organization_id: str, project_ids: Iterable[str]
+) -> list[Project]:
+    """Those projects of an organization that there are, by id."""
+    rest = "WHERE organization_id = $1 AND id IN {each $2} ORDER BY id"
+    return await _PROJECTS.every(tx, rest, organization_id, each(project_ids))
+
+
+async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Project]:
+    """All projects of organizations, by id."""
+    rest = "WHERE organization_id IN {each $1} ORDER BY id"
+    return await _PROJECTS.every(tx, rest, each(organization_ids))
+
+
+async def count_workspaces(tx: Transaction, project_id: str) -> int:
+    """How many workspaces are in a project."""
+    return await tx.count(f"SELECT count(*) FROM workspaces WHERE {PROJECT_OF} = $1", project_id)
+
+
+async def views(
+    tx: Transaction, owner: OrganizationAccess, found: Sequence[Project]
+) -> list[ProjectAccess]:
+    """What a caller may do with projects of an organization that they see, and how many workspaces
+    and teams they see of each.
+    """
+    ids, own = each(one.id for one in found), each(owner.team_ids)
+    spaces, args = where(
+        (f"{PROJECT_OF} IN {{each $n}}", ids),
+        (f"workspaces.id IN ({REACHED})", None if owner.everywhere >= Level.READ else own),
+    )
+    secret = owner.sees_secret
+    teams, more = where(
+        ("project_id IN {each $n}", ids),
+        (
+            "(teams.visibility = 'organization' OR teams.id IN {each $n})",
+            None if secret is None else each(secret),
+        ),
+    )
+    inside = await tx.fetch(
+        f"SELECT {PROJECT_OF}, count(*) FROM workspaces WHERE {spaces} GROUP BY 1", *args
+    )
+    having = await tx.fetch(
+        "SELECT project_id, count(*) FROM project_grants "
+        f"JOIN teams ON teams.id = project_grants.team_id WHERE {teams} GROUP BY 1",
+        *more,
+    )
+    counts, theirs = ({row[0]: row[1] for row in rows} for rows in (inside, having))
+    return [
+        ProjectAccess(one, owner, counts.get(one.id, 0), theirs.get(one.id, 0)) for one in found
+    ]
+
+
+async def sees(tx: Transaction, owner: OrganizationAccess, project_id: str) -> bool:
+    """Whether a caller sees a project of an organization."""
+    its_owner = "organization_id = $n", owner.organization.id
+    condition, args = where(its_owner, ("id = $n", project_id), _of_seen(owner))
+    return await _PROJECTS.one(tx, f"WHERE {condition}", *args) is not None
+
+
+def _of_seen(owner: OrganizationAccess) -> tuple[str, object]:
+    """What makes a project one that a caller sees, unless they see all."""
+    if Right.READ_PROJECTS in owner.rights:
+        return "", None
+    return OF_ANY if owner.everywhere >= Level.READ else OF_REACHED, each(owner.team_ids)

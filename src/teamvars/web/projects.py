@@ -1,0 +1,215 @@
+"""Projects as HCP Terraform's clients know them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from teamvars.domain.access import ProjectAccess
+from teamvars.domain.client_settings import Value
+from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
+from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.project_settings import OWN_MODE, OWN_POOL, SETTINGS
+from teamvars.domain.projects import ProjectDraft, ProjectSearch
+from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.teams import Right
+from teamvars.domain.workspaces import default_mode
+from teamvars.services.projects import Projects
+from teamvars.web.client_settings import setting_attribute
+from teamvars.web.examples import IDS, NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
+from teamvars.web.http.idempotency import changed
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, choice_of, text_of, words_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier, Time, self_link, timestamp
+from teamvars.web.http.resources import Resource
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
+from teamvars.web.linked import ids_draft
+from teamvars.web.organizations import owner
+
+_ALL, _ONE = "/api/v2/organizations/{organization}/projects", "/api/v2/projects/{project_id}"
+_LINKED = f"{_ONE}/relationships/workspaces"
+_SEARCH = Parameter("q", "A part of the name.")
+_NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
+_SORT = Parameter(
+    "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
+)
+_NAME = Meta(pattern=f"^{PROJECT_NAME.pattern}$", description=f"{PROJECT_NAME_RULE}.")
+_NOT_SHOWN = ("default-agent-pool-id",)
+_IN_OBJECTS = (OWN_MODE, OWN_POOL)
+
+T = TypeVar("T")
+
+
+class MovedWorkspace(msgspec.Struct):
+    """A workspace by its id."""
+
+    type: Literal["workspaces"]
+    id: str
+
+
+class MovedWorkspacesDocument(msgspec.Struct):
+    """Workspaces that are to be in a project, all or none."""
+
+    data: Annotated[list[MovedWorkspace], Meta(max_length=MAX_ITEMS)]
+
+
+class ProjectLinkage(msgspec.Struct):
+    """A relationship to a project."""
+
+    data: Identifier
+
+
+def project_linkage(id_of: Callable[[T], str]) -> Attribute[T]:
+    """The relationship to the project with that id."""
+
+    def of(one: T) -> ProjectLinkage:
+        return ProjectLinkage(Identifier(id_of(one), "projects"))
+
+    return Attribute("project", ProjectLinkage, of)
+
+
+def _path(one: ProjectAccess) -> str:
+    return f"/api/v2/projects/{one.project.id}"
+
+
+def _value(one: ProjectAccess, name: str) -> Value:
+    if name == DEFAULT_MODE:  # its organization's unless it has its own
+        return default_mode(one.owner.organization.settings, one.project.settings).value
+    return one.project.value(name)
+
+
+def _attribute(name: str) -> Attribute[ProjectAccess]:
+    return setting_attribute(SETTINGS.by_name[name], _value, is_shown=name not in _NOT_SHOWN)
+
+
+def _manages(one: ProjectAccess) -> bool:
+    return Right.MANAGE_PROJECTS in one.owner.rights
+
+
+def _creates(one: ProjectAccess) -> bool:
+    rights = one.owner.rights
+    return one.owner.moves or (one.project.is_default and Right.MANAGE_WORKSPACES in rights)
+
+
+_OVERWRITES = Group[ProjectAccess](
+    "ProjectSettingOverwrites",
+    "Which settings are the project's own, and not its organization's.",
+    *map(_attribute, _IN_OBJECTS),
+    given="Which settings are to be the project's own, and not its organization's.",
+)
+_PERMISSIONS = Group[ProjectAccess](
+    "ProjectPermissions",
+    "What the caller may do; clients ask before they offer it.",
+    Attribute("can-read", bool, lambda _: True),
+    Attribute("can-update", bool, _manages),
+    Attribute("can-destroy", bool, lambda one: _manages(one) and not one.project.is_default),
+    Attribute("can-create-workspace", bool, _creates),
+    Attribute("can-move-workspace", bool, lambda one: one.owner.moves),
+    Attribute("can-read-teams", bool, lambda _: True),
+    Attribute("can-manage-teams", bool, lambda one: one.owner.is_owner),
+    *fixed({"can-move-stack": False, "can-deploy-no-code-modules": False}),
+)
+PROJECT = Resource[ProjectAccess](
+    type="projects",
+    name="Project",
+    noun="a project",
+    tag="Projects",
+    id=lambda one: one.project.id,
+    path=_path,
+    draft=ProjectDraft,
+    tagged=True,
+    attributes=(
+        Attribute(
+            "name", str, lambda one: one.project.name, given=Annotated[str, _NAME], new=REQUIRED
+        ),
+        Attribute(
+            "created-at", Time, lambda one: timestamp(one.project.created_at, one.project.id)
+        ),
+        Attribute("workspace-count", int, lambda one: one.workspaces),
+        Attribute("team-count", int, lambda one: one.teams),
+        Attribute("permissions", _PERMISSIONS),
+        *fixed({"is-unified": False}),
+        Attribute("setting-overwrites", _OVERWRITES, given=_OVERWRITES),
+        *(_attribute(name) for name in SETTINGS.by_name if name not in _IN_OBJECTS),
+    ),
+    members=(
+        Attribute(
+            "relationships",
+            Group[ProjectAccess](
+                "ProjectRelationships",
+                "The organization that a project is in.",
+                owner(lambda one: one.owner.organization.name),
+            ),
+        ),
+        self_link(_path),
+    ),
+    texts={
+        "ProjectAttributes": (
+            "A project's attributes. `workspace-count` and `team-count` say how many workspaces in "
+            "it the caller sees, and how many teams with access to it. The execution mode is that "
+            "of its workspaces that have none of their own."
+        ),
+    },
+)
+_NEW = PROJECT.new_body(attributes={"name": NEW_NAME, "description": "What it is for."})
+_CHANGED = PROJECT.changed_body(attributes={"description": "What it is for."})
+_MOVED = RequestBody(
+    MovedWorkspacesDocument, {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
+)
+
+
+def routes(projects: Projects) -> list[Route]:
+    """One row an operation."""
+    do = Operations(PROJECT)
+    return [
+        do.lists(
+            _ALL,
+            "List the projects of an organization that the caller sees, by name.",
+            projects.list,
+            asks=_search,
+            reads=(_SEARCH, _NAMES, _SORT),
+        ),
+        do.creates(_ALL, "Create a project.", projects.create, _NEW),
+        do.reads(_ONE, "Read a project.", projects.read),
+        do.updates(_ONE, "Update a project: its name and settings.", projects.update, _CHANGED),
+        do.deletes(
+            _ONE,
+            "Delete a project in which there is no workspace.",
+            projects.delete,
+            refuses=(409, 422),
+        ),
+        _move(projects),
+    ]
+
+
+def _move(projects: Projects) -> Route:
+    read = partial(ids_draft, type_="workspaces")
+
+    async def handle(request: Request) -> Response:
+        """Put workspaces into a project, all or none."""
+        caller, project_id = request.require_caller(), request.parameters["project_id"]
+        work = projects.move(caller, project_id, read(request.document))
+        return await changed(request, work, lambda _: Response(204))
+
+    return Route(
+        "POST",
+        _LINKED,
+        handle,
+        {204: None},
+        _MOVED,
+        tag=PROJECT.tag,
+        keyed=True,
+        may_forbid=True,
+        name="moveWorkspaces",
+    )
+
+
+def _search(request: Request) -> tuple[str, ProjectSearch]:
+    reverse = choice_of(request, _SORT) == "-name"
+    wanted = ProjectSearch(words_of(request, _NAMES), text_of(request, _SEARCH), reverse)
+    return request.parameters["organization"], wanted

@@ -1,0 +1,139 @@
+"""What becomes of requests about projects."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Needs, projects
+from teamvars.decisions.needs import WorkspacesIn, WorkspacesWithIds
+from teamvars.decisions.projects import KeepDefault
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.domain.linked import IdsDraft
+from teamvars.domain.projects import Project, ProjectDraft
+from teamvars.domain.teams import Right
+from teamvars.domain.workspaces import WorkspaceRecord
+from tests.decisions.directory import (
+    DEFAULT,
+    NETWORK,
+    NOW,
+    SHOP,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_project,
+)
+
+BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
+RECORD = WorkspaceRecord(NETWORK)
+NAMED = IdsDraft(("ws-1",))
+
+
+def in_acme(*records: WorkspaceRecord) -> dict[Any, Any]:
+    """The workspaces of which one is asked for."""
+    return {WorkspacesWithIds("org-1", ("ws-1",)): records}
+
+
+def test_a_project_begins_after_the_default_one_in_the_stream_of_its_organization() -> None:
+    draft = ProjectDraft(name="shop", settings={"description": "what"})
+    decision = projects.create(found(to_acme()), "acme", draft, SHOP.id)
+    made = Project(SHOP.id, "org-1", "shop", NOW, {"description": "what"})
+    assert decision.writes == (KeepDefault("org-1"), Insert(made))
+    assert (decision.answer.project, decision.answer.workspaces) == (made, 0)
+    assert actions(decision) == [("org-1", "project.create")]
+    assert decision.taken is not None
+
+
+@pytest.mark.parametrize(
+    ("may", "code"),
+    [
+        ({"owner": False, "member": False}, "not_found"),
+        ({"owner": False}, "forbidden"),
+        ({"owner": False, "rights": [Right.READ_PROJECTS]}, "forbidden"),
+    ],
+)
+def test_who_has_no_right_makes_no_project(may: dict[str, Any], code: str) -> None:
+    known = found(to_acme(**may))
+    assert refused(projects.create, known, "acme", ProjectDraft(name=""), SHOP.id) == [code]
+
+
+@pytest.mark.parametrize(
+    ("seen", "rights", "codes"),
+    [
+        (False, [], ["not_found", "not_found", "not_found", "not_found"]),
+        (True, [], ["", "forbidden", "forbidden", "forbidden"]),
+        (True, [Right.READ_PROJECTS], ["", "forbidden", "forbidden", "forbidden"]),
+        (True, [Right.MANAGE_PROJECTS], ["", "", "", "forbidden"]),
+        (True, [Right.MANAGE_WORKSPACES], ["", "forbidden", "forbidden", "forbidden"]),
+        (True, BOTH, ["", "", "", ""]),
+    ],
+)
+def test_a_project_is_shown_changed_and_filled_by_whom_the_rule_names(
+    seen: bool, rights: list[Right], codes: list[str]
+) -> None:
+    to_shop = to_project(SHOP, seen=seen, owner=False, rights=rights)
+    known = found(to_shop, in_acme(RECORD), {WorkspacesIn(SHOP.id): 0}, locked=("org-1", "ws-1"))
+    asked: list[tuple[Any, ...]] = [
+        (projects.read, known, SHOP.id),
+        (projects.update, known, SHOP.id, ProjectDraft(name="store")),
+        (projects.delete, known, SHOP.id),
+        (projects.move, known, SHOP.id, NAMED),
+    ]
+    for (decide, *said), code in zip(asked, codes, strict=True):
+        if code:
+            assert refused(decide, *said) == [code]
+        else:
+            decide(*said)
+
+
+def test_only_what_is_another_is_written_and_a_new_name_recorded_with_the_former() -> None:
+    known = found(to_project(SHOP))
+    decision = projects.update(known, SHOP.id, ProjectDraft(name="store"))
+    after = replace(SHOP, name="store")
+    assert decision.writes == (KeepDefault("org-1"), Update(SHOP, after))
+    (note,) = decision.notes
+    assert note.event.details == {"name": "store", "changed": ["name"], "from": "shop"}
+    same = projects.update(known, SHOP.id, ProjectDraft(name="shop"))
+    assert (same.writes, same.notes) == ((), ())
+    faulty = ProjectDraft(id="prj-3", name="", settings={"default-execution-mode": "agent"})
+    codes = ["invalid_value", "not_offered", "id_conflict"]
+    assert refused(projects.update, known, SHOP.id, faulty) == codes
+
+
+def test_a_project_is_deleted_once_no_workspace_is_in_it_and_the_default_one_never() -> None:
+    empty = {WorkspacesIn(SHOP.id): 0}
+    decision = projects.delete(found(to_project(SHOP), empty, locked=("org-1",)), SHOP.id)
+    assert decision.writes == (Delete(Project, (SHOP.id,)),)
+    assert actions(decision) == [("org-1", "project.delete")]
+    used = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 3}, locked=("org-1",))
+    assert refused(projects.delete, used, SHOP.id) == ["project_not_empty"]
+    known = found(to_project(DEFAULT))
+    assert refused(projects.delete, known, DEFAULT.id) == ["default_project_stays"]
+
+
+def test_whether_a_workspace_is_in_a_project_is_asked_under_the_lock_of_the_organization() -> None:
+    known = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 0})
+    with pytest.raises(Needs) as needs:
+        projects.delete(known, SHOP.id)
+    assert getattr(needs.value.need, "stream_ids", None) == {"org-1"}
+    known = found(to_project(SHOP), in_acme(RECORD))
+    with pytest.raises(Needs) as needs:
+        projects.move(known, SHOP.id, NAMED)
+    assert getattr(needs.value.need, "stream_ids", None) == {"org-1", "ws-1"}
+
+
+def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
+    locked = ("org-1", "ws-1")
+    known = found(to_project(SHOP), in_acme(RECORD), locked=locked)
+    decision = projects.move(known, SHOP.id, NAMED)
+    inside = replace(RECORD, project_id=SHOP.id)
+    assert decision.writes == (Update(RECORD, inside),)
+    assert actions(decision) == [("ws-1", "workspace.move")]
+    known = found(to_project(SHOP), in_acme(inside), locked=locked)
+    again = projects.move(known, SHOP.id, NAMED)
+    assert (again.writes, again.notes) == ((), ())
+    known = found(to_project(DEFAULT), in_acme(inside), locked=locked)
+    assert projects.move(known, DEFAULT.id, NAMED).writes == (Update(inside, RECORD),)
+    nowhere = found(to_project(SHOP), in_acme())
+    assert refused(projects.move, nowhere, SHOP.id, NAMED) == ["not_found"]
