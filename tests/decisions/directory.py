@@ -70,10 +70,16 @@ def to_acme(
     }
 
 
-def to_project(project: Project = DEFAULT, *, seen: bool = True, **may: Any) -> Answers:
+def to_project(
+    project: Project = DEFAULT,
+    *,
+    seen: bool = True,
+    bindings: Mapping[str, str] | None = None,
+    **may: Any,
+) -> Answers:
     """What somebody may do with a project, if they see it; see `to_acme`."""
     acme = to_acme(**may)
-    access = ProjectAccess(project, acme[ToOrganization("acme")], 1, 0)
+    access = ProjectAccess(project, acme[ToOrganization("acme")], 1, 0, bindings or {})
     return {**acme, ToProject(project.id): access if seen else not_found()}
 
 

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs, projects
+from teamvars.decisions import Decision, Needs, projects
 from teamvars.decisions.needs import WorkspacesIn, WorkspacesWithIds
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.projects import Project, ProjectDraft
+from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import WorkspaceRecord
 from tests.decisions.directory import (
@@ -40,6 +41,11 @@ def test_a_project_begins_after_the_default_one_in_the_stream_of_its_organizatio
     decision = projects.create(found(to_acme()), "acme", draft, SHOP.id)
     made = Project(SHOP.id, "org-1", "shop", NOW, {"description": "what"})
     assert decision.writes == (KeepDefault("org-1"), Insert(made))
+    bound = ProjectDraft(name="shop", tags=TagsDraft(bindings=(SaidBinding("env", "eu", ""),)))
+    *_, tag = projects.create(found(to_acme()), "acme", bound, SHOP.id).writes
+    assert isinstance(tag, Insert)
+    assert isinstance(tag.row, ProjectTagRow)
+    assert (tag.row.project_id, tag.row.key, tag.row.value) == (SHOP.id, "env", "eu")
     assert (decision.answer.project, decision.answer.workspaces) == (made, 0)
     assert actions(decision) == [("org-1", "project.create")]
     assert decision.taken is not None
@@ -99,6 +105,29 @@ def test_only_what_is_another_is_written_and_a_new_name_recorded_with_the_former
     faulty = ProjectDraft(id="prj-3", name="", settings={"default-execution-mode": "agent"})
     codes = ["invalid_value", "not_offered", "id_conflict"]
     assert refused(projects.update, known, SHOP.id, faulty) == codes
+
+
+def test_only_the_tags_that_are_others_are_written_and_the_project_is_not() -> None:
+    known = found(to_project(SHOP, bindings={"env": "eu", "team": "a"}))
+
+    def retag(how: TagChange, **said: str) -> Decision[Any]:
+        draft = TagsDraft(bindings=tuple(SaidBinding(key, said[key], "") for key in said))
+        return projects.retag(known, SHOP.id, draft, how)
+
+    kept, changed = retag(TagChange.ADD, env="us", team="a").writes
+    assert isinstance(changed, Update)
+    assert kept == KeepDefault("org-1")
+    assert changed.after == replace(changed.before, value="us")
+    _, gone, new = retag(TagChange.REPLACE, team="a", more="1").writes
+    assert isinstance(gone, Delete)
+    assert (len(gone.keys), getattr(new, "row", None) is not None) == (1, True)
+    (note,) = retag(TagChange.ADD, more="1").notes
+    assert note.event.details == {"name": "shop", "changed": ["tag-bindings"]}
+    assert retag(TagChange.ADD, team="a").notes == ()
+    faulty = TagsDraft(bindings=(SaidBinding("=", "", ""),))
+    assert refused(projects.retag, known, SHOP.id, faulty, TagChange.ADD) == ["invalid_value"]
+    many = TagsDraft(bindings=tuple(SaidBinding(f"k{n}", "", "") for n in range(MAX_TAGS)))
+    assert refused(projects.retag, known, SHOP.id, many, TagChange.ADD) == ["too_many_items"]
 
 
 def test_a_project_is_deleted_once_no_workspace_is_in_it_and_the_default_one_never() -> None:

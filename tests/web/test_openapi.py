@@ -482,6 +482,7 @@ def needed(operation: Operation, ids: Mapping[str, str]) -> str:
     if operation.has("force"):
         return "?force=true"
     named = {
+        "filter[project][id]": ids["project_id"],
         "filter[workspace][id]": ids["workspace_id"],
         "filter[workspace][name]": ids["workspace"],
         "filter[organization][name]": ids["organization"],

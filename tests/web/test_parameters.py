@@ -63,6 +63,7 @@ def always(tenant: Tenant, template: str) -> dict[str, str]:
     }
     return {
         "/api/v2/team-workspaces": {"filter[workspace][id]": tenant.workspaces["network"]},
+        "/api/v2/team-projects": {"filter[project][id]": tenant.project},
         "/api/v2/vars": named,
     }.get(template, {})
 

@@ -10,6 +10,7 @@ from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.test_organization_access import give
+from tests.web.test_tags import bind, bound
 from tests.web.test_workspaces import all_path, document, path
 
 NAME, DATA = "/data/attributes/name", "/data/relationships/project/data"
@@ -433,3 +434,97 @@ async def test_an_organization_is_deleted_with_its_projects(tenant: Tenant) -> N
         return await tx.count(sql, tenant.project, shop)
 
     assert await tenant.deployment.services.database.read(left) == 0
+
+
+async def test_tags_of_a_project_are_set_by_key_and_inherited_by_its_workspaces(
+    tenant: Tenant,
+) -> None:
+    shop = await make(tenant)
+    where = f"/projects/{shop}"
+    set_ = await tenant.call("owner", "PATCH", f"{where}/tag-bindings", bound(env="eu", team="a"))
+    assert {
+        one["attributes"]["key"]: one["attributes"]["value"] for one in set_.json()["data"]
+    } == {
+        "env": "eu",
+        "team": "a",
+    }
+    told = await newest(tenant, f"/organizations/{tenant.organization}")
+    assert (told["action"], told["details"]["changed"]) == ("project.update", ["tag-bindings"])
+    await bind(tenant, env="us", own="1")
+    await move(tenant, shop, "network")
+
+    async def effective(who: str = "reader") -> dict[str, tuple[str, str | None]]:
+        answer = await tenant.call(who, "GET", f"{path(tenant)}/effective-tag-bindings")
+        return {
+            one["attributes"]["key"]: (
+                one["attributes"]["value"],
+                one.get("links", {}).get("inherited-from"),
+            )
+            for one in answer.json()["data"]
+        }
+
+    inherited = f"/api/v2{where}"
+    expected = {"env": ("us", None), "own": ("1", None), "team": ("a", inherited)}
+    assert await effective() == expected
+    own = await tenant.call("reader", "GET", f"{path(tenant)}/tag-bindings")
+    assert [one["attributes"]["key"] for one in own.json()["data"]] == ["env", "own"]
+    included = await tenant.call("reader", "GET", f"{path(tenant)}?include=effective_tag_bindings")
+    origins = [one.get("relationships") for one in included.json()["included"]]
+    from_shop = {"inherited-from": {"data": {"id": shop, "type": "projects"}}}
+    assert origins == [None, None, from_shop]
+    linked = f"{where}/relationships/tag-bindings"
+    assert (await tenant.call("owner", "POST", linked, bound(env="de"))).status_code == 204
+    assert (await tenant.call("owner", "PATCH", linked, bound(region="x"))).status_code == 204
+    assert await effective() == {
+        "env": ("us", None),
+        "own": ("1", None),
+        "region": ("x", inherited),
+    }
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_workspaces_and_projects_are_found_by_the_tags_of_projects(tenant: Tenant) -> None:
+    shop = await make(tenant)
+    said = project_document(name="tagged")
+    said["data"]["relationships"] = {"tag-bindings": bound(env="eu")}
+    made = (await tenant.call("owner", "POST", projects_path(tenant), said)).json()["data"]
+    await move(tenant, made["id"], "network", "payments")
+    await bind(tenant, "payments", env="us")
+
+    async def spaces(query: str) -> list[str]:
+        answer = await tenant.call("owner", "GET", f"{all_path(tenant)}?{query}")
+        return [one["attributes"]["name"] for one in answer.json()["data"]]
+
+    keyed = "filter[tagged][0][key]=env"
+    assert await spaces(keyed) == ["network", "payments"]
+    assert await spaces(f"{keyed}&filter[tagged][0][value]=eu") == ["network"]
+    assert await spaces(f"{keyed}&filter[tagged][0][value]=us") == ["payments"]
+    assert await spaces("search[tags]=ENV") == ["network", "payments"]
+    assert await spaces("search[exclude-tags]=env") == []
+    assert await names_of(tenant, query=keyed) == ["tagged"]
+    assert await names_of(tenant, query=f"{keyed}&filter[tagged][0][value]=us") == []
+    whole = await tenant.call(
+        "owner", "GET", f"{projects_path(tenant)}?include=effective_tag_bindings"
+    )
+    assert [one["attributes"] for one in whole.json()["included"]] == [
+        {"key": "env", "value": "eu"}
+    ]
+    said = project_document()
+    said["data"]["relationships"] = {"tag-bindings": bound()}
+    await tenant.call("owner", "PATCH", f"/projects/{made['id']}", said)
+    assert await names_of(tenant, query=keyed) == []
+    assert await spaces(keyed) == ["payments"]
+    del said["data"]["relationships"]
+    one = await tenant.call("owner", "GET", f"/projects/{shop}?include=effective_tag_bindings")
+    assert one.json()["included"] == []
+
+
+async def test_tags_of_a_project_are_changed_by_whoever_manages_projects(tenant: Tenant) -> None:
+    await give(tenant, "plain", "manage-projects")
+    for who, status in (("plain", 200), ("reader", 403), ("manager", 404)):
+        where = f"/projects/{tenant.project}/tag-bindings"
+        answer = await tenant.call(who, "PATCH", where, bound(env="eu"))
+        assert answer.status_code == status, who
+    where = f"/projects/{tenant.project}/tag-bindings"
+    answer = await tenant.call("owner", "PATCH", where, bound(**{"=": "x"}))
+    assert faults(answer) == [("422", "invalid_value", "/data/0/attributes/key")]

@@ -3,7 +3,7 @@
 All of it locks the organization's stream, so that no project goes while a workspace comes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -29,6 +29,14 @@ from teamvars.domain.errors import (
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.project_settings import SETTINGS
 from teamvars.domain.projects import Project, ProjectDraft
+from teamvars.domain.tags import (
+    ProjectTagRow,
+    TagChange,
+    Tags,
+    TagsDraft,
+    project_rows,
+    surplus,
+)
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import WorkspaceRecord
 
@@ -52,7 +60,9 @@ def create(
     owner.require(Right.MANAGE_PROJECTS)
     refuse_all(draft.all_faults())
     made = draft.applied_to(Project(id_, owner.organization.id, "", found.now))
-    return together(ProjectAccess(made, owner, 0, 0), created(found, made))
+    bindings = _retagged({}, draft.tags, TagChange.REPLACE)
+    view = ProjectAccess(made, owner, 0, 0, bindings)
+    return together(view, created(found, made, bindings))
 
 
 def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[ProjectAccess]:
@@ -60,14 +70,24 @@ def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[Proje
 
     Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
     """
-    granted = _managed(found, project_id)
-    before = granted.project
-    refuse_all([*draft.all_faults(), *draft.conflicts(before)])
-    after = draft.applied_to(before)
-    return together(
-        replace(granted, project=after),
-        *([] if after == before else [changed(found, before, after)]),
-    )
+    before = _managed(found, project_id)
+    refuse_all([*draft.all_faults(), *draft.conflicts(before.project)])
+    bindings = _retagged(before.bindings, draft.tags, TagChange.REPLACE)
+    after = replace(before, project=draft.applied_to(before.project), bindings=bindings)
+    return together(after, *([] if after == before else [changed(found, before, after)]))
+
+
+def retag(
+    found: Found, project_id: str, draft: TagsDraft, how: TagChange
+) -> Decision[ProjectAccess]:
+    """Adds or replaces bindings, all that the draft says or none; nothing new, none.
+
+    Refuses: forbidden, every fault of the draft, too many tags.
+    """
+    before = _managed(found, project_id)
+    refuse_all(draft.all_faults())
+    after = replace(before, bindings=_retagged(before.bindings, draft, how))
+    return together(after, *([] if after == before else [changed(found, before, after)]))
 
 
 def delete(found: Found, project_id: str) -> Decision[None]:
@@ -113,20 +133,25 @@ def named(found: Found, organization_id: str, project_id: str) -> Project | None
     return project if project.organization_id == organization_id else None
 
 
-def created(found: Found, project: Project) -> Decision[None]:
+def created(found: Found, project: Project, bindings: Mapping[str, str]) -> Decision[None]:
     """A project begins."""
     note = found.note(project.organization_id, "project.create", project.id, {"name": project.name})
-    return Decision(None, (kept(project), Insert(project)), (note,), taken=_TAKEN)
+    tags = _tagged(project.id, {}, bindings)
+    return Decision(None, (kept(project), Insert(project), *tags), (note,), taken=_TAKEN)
 
 
-def changed(found: Found, before: Project, after: Project) -> Decision[None]:
-    """A project becomes another."""
-    renamed = {"from": before.name} if before.name != after.name else {}
-    differing = SETTINGS.differing(before.settings, after.settings)
-    changes = [*(["name"] if renamed else []), *differing]
-    details = {"name": after.name, "changed": changes, **renamed}
-    note = found.note(after.organization_id, "project.update", after.id, details)
-    return Decision(None, (kept(after), Update(before, after)), (note,), taken=_TAKEN)
+def changed(found: Found, before: ProjectAccess, after: ProjectAccess) -> Decision[None]:
+    """A project becomes another, or has other tags."""
+    was, now = before.project, after.project
+    changes = ["name"] if was.name != now.name else []
+    changes += SETTINGS.differing(was.settings, now.settings)
+    changes += ["tag-bindings"] if before.bindings != after.bindings else []
+    renamed = {"from": was.name} if was.name != now.name else {}
+    details = {"name": now.name, "changed": changes, **renamed}
+    note = found.note(now.organization_id, "project.update", now.id, details)
+    own: list[Write] = [] if was == now else [Update(was, now)]
+    tags = _tagged(now.id, before.bindings, after.bindings)
+    return Decision(None, (kept(now), *own, *tags), (note,), taken=_TAKEN)
 
 
 def deleted(found: Found, project: Project) -> Decision[None]:
@@ -156,6 +181,28 @@ def moved(found: Found, project: Project, records: Sequence[WorkspaceRecord]) ->
 
 
 _TAKEN = NAME_TAKEN.filled(what="a project")
+
+
+def _retagged(before: Mapping[str, str], draft: TagsDraft, how: TagChange) -> Mapping[str, str]:
+    """The bindings as a draft without faults makes them. Refuses: too many tags."""
+    was = Tags(bindings=before)
+    tags = draft.applied_to(was, how)
+    refuse_all(surplus(was, tags))
+    return tags.bindings
+
+
+def _tagged(
+    project_id: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Write]:
+    """What is written where a project has other bindings than before."""
+    former, rows = project_rows(project_id, before), project_rows(project_id, after)
+    if gone := tuple(id_ for id_ in former if id_ not in rows):
+        yield Delete(ProjectTagRow, gone)
+    for id_, row in rows.items():
+        if id_ not in former:
+            yield Insert(row)
+        elif former[id_] != row:
+            yield Update(former[id_], row)
 
 
 def kept(project: Project) -> KeepDefault:

@@ -14,6 +14,7 @@ from teamvars.decisions.needs import (
     WhoCalls,
     WorkspacesWithIds,
 )
+from teamvars.decisions.projects import to_project
 from teamvars.decisions.rows import together
 from teamvars.decisions.workspaces import WorkspaceView, changed, named, permitted, read
 from teamvars.domain.access import Permission
@@ -28,7 +29,6 @@ from teamvars.domain.tags import (
     Tag,
     TagChange,
     TagsDraft,
-    bindings_of,
     surplus,
     tag_id_of,
 )
@@ -50,10 +50,17 @@ def names(found: Found, workspace_id: str, parts: Sequence[str], wanted: Page) -
 
 def bindings(found: Found, workspace_id: str, wanted: Page | None) -> Paged[Binding]:
     """The bindings of a workspace by key, all or a page of them."""
-    view = read(found, workspace_id)
-    bound = bindings_of(workspace_id, view.details.tags)
-    some = bound if wanted is None else bound[wanted.offset : wanted.offset + wanted.size]
-    return Paged(some, len(bound))
+    return _some(read(found, workspace_id).own_bindings, wanted)
+
+
+def effective(found: Found, workspace_id: str, wanted: Page | None) -> Paged[Binding]:
+    """Those that count in a workspace, its project's among them, all or a page of them."""
+    return _some(read(found, workspace_id).effective_bindings, wanted)
+
+
+def of_project(found: Found, project_id: str, wanted: Page | None) -> Paged[Binding]:
+    """The bindings of a project by key, all or a page of them."""
+    return _some(to_project(found, project_id).own_bindings, wanted)
 
 
 def change(
@@ -100,6 +107,11 @@ def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]
     known = {record.workspace.id for record in records}
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
     return _retagged(found, records, TagChange.ADD, TagsDraft((SaidName(name, ""),)))
+
+
+def _some(bound: Sequence[Binding], wanted: Page | None) -> Paged[Binding]:
+    some = bound if wanted is None else bound[wanted.offset : wanted.offset + wanted.size]
+    return Paged(some, len(bound))
 
 
 def _retagged(

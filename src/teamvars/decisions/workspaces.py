@@ -35,7 +35,17 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.projects import Project, default_project_of
-from teamvars.domain.tags import TagChange, TagRow, Tags, TagsDraft, rows_of, surplus
+from teamvars.domain.tags import (
+    Binding,
+    TagChange,
+    TagRow,
+    Tags,
+    TagsDraft,
+    bindings_of,
+    effective_bindings,
+    rows_of,
+    surplus,
+)
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import (
     Address,
@@ -59,6 +69,17 @@ class WorkspaceView(msgspec.Struct, frozen=True):
     level: Level
     organization: OrganizationView | None = None
     project: ProjectAccess | None = None
+
+    @property
+    def own_bindings(self) -> list[Binding]:
+        """Those of its tags that have a value, by key."""
+        return bindings_of(self.workspace.id, self.details.tags.bindings)
+
+    @property
+    def effective_bindings(self) -> list[Binding]:
+        """The bindings that count in it: its own, and its project's."""
+        its, project_id = self.details, self.record.in_project
+        return effective_bindings(self.workspace.id, its.tags.bindings, project_id, its.inherited)
 
     @property
     def record(self) -> WorkspaceRecord:

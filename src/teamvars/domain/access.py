@@ -13,6 +13,7 @@ from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project
+from teamvars.domain.tags import Binding, bindings_of
 from teamvars.domain.teams import Right, Rights, Team, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
@@ -221,6 +222,12 @@ class ProjectAccess(msgspec.Struct, frozen=True):
     owner: OrganizationAccess
     workspaces: int
     teams: int
+    bindings: Mapping[str, str] = {}
+
+    @property
+    def own_bindings(self) -> list[Binding]:
+        """Its tags, by key."""
+        return bindings_of(self.project.id, self.bindings)
 
 
 class Sight(msgspec.Struct, frozen=True):

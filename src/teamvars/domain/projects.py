@@ -8,6 +8,7 @@ from teamvars.domain.client_settings import Value, Values
 from teamvars.domain.errors import OTHER_ID, Fault
 from teamvars.domain.names import project_name_faults
 from teamvars.domain.project_settings import SETTINGS
+from teamvars.domain.tags import TagsDraft
 
 DEFAULT_NAME = "Default Project"
 
@@ -45,13 +46,15 @@ def default_project(organization_id: str, made: int) -> Project:
 
 
 class ProjectSearch(msgspec.Struct, frozen=True):
-    """Which projects are wanted: those with one of the names, and with a part of the name.
+    """Which projects are wanted: those with one of the names, with a part of the name, and with all
+    of the `bindings`: a key, and unless that is None its value.
 
     `is_reversed`: from the last name.
     """
 
     names: tuple[str, ...] | None = None
     part: str | None = None
+    bindings: tuple[tuple[str, str | None], ...] = ()
     is_reversed: bool = False
 
 
@@ -64,12 +67,13 @@ class ProjectDraft(msgspec.Struct, frozen=True):
     id: str | None = None
     name: str | None = None
     settings: Values = {}
+    tags: TagsDraft = TagsDraft()
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
         rules = [*project_name_faults(self.name), *SETTINGS.faults(self.settings)]
-        return [*self.faults, *rules]
+        return [*self.faults, *rules, *self.tags.all_faults()]
 
     def conflicts(self, project: Project) -> list[Fault]:
         """A fault when the document is about another project than the path."""

@@ -1,4 +1,5 @@
-"""Tags of workspaces: names that stand alone, and bindings, which are keys with a value.
+"""Tags of workspaces: names that stand alone, and bindings, which are keys with a value. Projects
+have bindings alone, which their workspaces inherit.
 
 Nothing here acts on them: they are what workspaces are found by.
 """
@@ -15,7 +16,7 @@ from teamvars.domain.ids import derived_id
 from teamvars.domain.names import fold
 
 MAX_TAGS = 50
-"""Of one workspace, names and bindings together."""
+"""Of one workspace or project, names and bindings together."""
 MAX_NAME_CHARACTERS = 255
 MAX_KEY_CHARACTERS = 128
 MAX_VALUE_CHARACTERS = 256
@@ -33,7 +34,7 @@ VALUE_RULE = (
     f"A value is at most {MAX_VALUE_CHARACTERS} letters, digits, spaces and any of '_.:/=+@-'."
 )
 TOO_MANY_TAGS = Fault(
-    Code.TOO_MANY_ITEMS, f"A workspace has at most {MAX_TAGS} tags.", pointer="/data"
+    Code.TOO_MANY_ITEMS, f"Nothing has more than {MAX_TAGS} tags of its own.", pointer="/data"
 )
 NO_SUCH_TAG = Fault(Code.NOT_FOUND, "No workspace of the organization has a tag with this id.")
 
@@ -81,11 +82,12 @@ class TagSearch(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A key of a workspace, with its value."""
+    """A key of a workspace or project, with its value. A workspace may have it from its project."""
 
     id: str
     key: str
     value: str
+    project_id: str | None = None
 
 
 class TagRow(msgspec.Struct, frozen=True):
@@ -96,6 +98,15 @@ class TagRow(msgspec.Struct, frozen=True):
     tag_id: str | None
     key: str
     value: str | None
+
+
+class ProjectTagRow(msgspec.Struct, frozen=True):
+    """A binding as it is stored with its project."""
+
+    id: str
+    project_id: str
+    key: str
+    value: str
 
 
 class TagChange(StrEnum):
@@ -186,12 +197,31 @@ def tag_id_of(organization_id: str, name: str) -> str:
     return derived_id("tag", organization_id, name)
 
 
-def bindings_of(workspace_id: str, tags: Tags) -> list[Binding]:
-    """The bindings of a workspace, by key."""
+def bindings_of(owner_id: str, bindings: Mapping[str, str]) -> list[Binding]:
+    """The bindings of a workspace or project, by key."""
     return [
-        Binding(derived_id("tb", workspace_id, "=", key), key, value)
-        for key, value in tags.bindings.items()
+        Binding(derived_id("tb", owner_id, "=", key), key, value) for key, value in bindings.items()
     ]
+
+
+def effective_bindings(
+    workspace_id: str, own: Mapping[str, str], project_id: str, inherited: Mapping[str, str]
+) -> list[Binding]:
+    """The bindings that count in a workspace, by key: its own, and those of its project whose keys
+    it has not itself.
+    """
+    from_project = [
+        replace(one, project_id=project_id)
+        for one in bindings_of(project_id, inherited)
+        if one.key not in own
+    ]
+    return sorted([*bindings_of(workspace_id, own), *from_project], key=lambda one: one.key)
+
+
+def project_rows(project_id: str, bindings: Mapping[str, str]) -> dict[str, ProjectTagRow]:
+    """The rows of a project's bindings, by id."""
+    found = bindings_of(project_id, bindings)
+    return {one.id: ProjectTagRow(one.id, project_id, one.key, one.value) for one in found}
 
 
 def rows_of(workspace_id: str, organization_id: str, tags: Tags) -> dict[str, TagRow]:
@@ -200,7 +230,7 @@ def rows_of(workspace_id: str, organization_id: str, tags: Tags) -> dict[str, Ta
         (derived_id("tb", workspace_id, name), tag_id_of(organization_id, name), name, None)
         for name in tags.names
     ]
-    bound = [(one.id, None, one.key, one.value) for one in bindings_of(workspace_id, tags)]
+    bound = [(one.id, None, one.key, one.value) for one in bindings_of(workspace_id, tags.bindings)]
     return {row[0]: TagRow(row[0], workspace_id, *row[1:]) for row in (*names, *bound)}
 
 

@@ -1,7 +1,7 @@
 """Workspaces: what has variables, what it may hold, and what clients of its API ask about it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -111,7 +111,8 @@ class WorkspaceRecord(msgspec.Struct, frozen=True):
 
 
 class WorkspaceDetails(msgspec.Struct, frozen=True):
-    """What variables do not need of a workspace. `locked_by` and `project_id` are as in its record.
+    """What variables do not need of a workspace. `locked_by` and `project_id` are as in its record,
+    and `inherited` are the bindings of its project.
 
     `variable_ids` are of all its variables, newest first, and `variables_count` says how many they
     are. `created_at` in µs UTC.
@@ -124,6 +125,7 @@ class WorkspaceDetails(msgspec.Struct, frozen=True):
     variables_count: int
     tags: Tags = Tags()
     project_id: str | None = None
+    inherited: Mapping[str, str] = {}
 
 
 class WorkspaceSearch(msgspec.Struct, frozen=True):

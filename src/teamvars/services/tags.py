@@ -1,5 +1,6 @@
 """Tags: of one workspace, and of all that an organization has."""
 
+from teamvars.decisions import projects
 from teamvars.decisions import tags as decisions
 from teamvars.domain.access import Caller, Level
 from teamvars.domain.pages import Page, Paged
@@ -12,11 +13,14 @@ from teamvars.storage.database import Transaction
 class Tags(UseCases):
     """What callers do with tags. All methods refuse unauthenticated and not found.
 
-    Whoever sees a workspace sees its tags, and whoever may manage it changes them.
+    Whoever sees a workspace or project sees its tags, and whoever may manage it changes them.
     """
 
     names = looks(decisions.names)
     bindings = looks(decisions.bindings)
+    effective = looks(decisions.effective)
+    of_project = looks(decisions.of_project)
+    retag_project = makes(projects.retag)
     change = makes(decisions.change)
     delete = makes(decisions.delete, in_turns=True)
     add_workspaces = makes(decisions.add_workspaces, in_turns=True)

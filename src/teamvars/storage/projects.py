@@ -1,6 +1,6 @@
 """Projects as rows, and which workspaces are in them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Level, OrganizationAccess, ProjectAccess
 from teamvars.domain.errors import not_found
@@ -86,6 +86,7 @@ async def find_visible(
         ("name_folded IN {each $n}", None if names is None else each(map(fold, names))),
         ("name_folded LIKE $n ESCAPE '!'", None if part is None else containing(part)),
         _of_seen(granted),
+        *(_tagged(key, value) for key, value in wanted.bindings),
     )
     order = "name_folded DESC" if wanted.is_reversed else "name_folded"
     return await _PROJECTS.paged(tx, f"WHERE {conditions}", order, args, page)
@@ -138,9 +139,29 @@ async def views(
         *more,
     )
     counts, theirs = ({row[0]: row[1] for row in rows} for rows in (inside, having))
+    bound = await bindings(tx, [one.id for one in found])
     return [
-        ProjectAccess(one, owner, counts.get(one.id, 0), theirs.get(one.id, 0)) for one in found
+        ProjectAccess(
+            one,
+            owner,
+            counts.get(one.id, 0),
+            theirs.get(one.id, 0),
+            bound.get(one.id, {}),
+        )
+        for one in found
     ]
+
+
+async def bindings(tx: Transaction, project_ids: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+    """The tags of those projects that have some, by the projects' ids."""
+    found: dict[str, dict[str, str]] = {}
+    for project_id, key, value in await tx.fetch(
+        "SELECT project_id, key, value FROM project_tags "
+        "WHERE project_id IN {each $1} ORDER BY key",
+        each(project_ids),
+    ):
+        found.setdefault(project_id, {})[key] = value
+    return found
 
 
 async def sees(tx: Transaction, owner: OrganizationAccess, project_id: str) -> bool:
@@ -148,6 +169,15 @@ async def sees(tx: Transaction, owner: OrganizationAccess, project_id: str) -> b
     its_owner = "organization_id = $n", owner.organization.id
     condition, args = where(its_owner, ("id = $n", project_id), _of_seen(owner))
     return await _PROJECTS.one(tx, f"WHERE {condition}", *args) is not None
+
+
+def _tagged(key: str, value: str | None) -> tuple[str, object]:
+    """What makes a project one with that tag. Neither has a bar, so nothing else is written like
+    both.
+    """
+    said, asked = ("key", key) if value is None else ("key || '|' || value", f"{key}|{value}")
+    its = "SELECT 1 FROM project_tags WHERE project_tags.project_id = projects.id"
+    return f"EXISTS ({its} AND {said} = $n)", asked
 
 
 def _of_seen(owner: OrganizationAccess) -> tuple[str, object]:

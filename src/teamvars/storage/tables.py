@@ -16,7 +16,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
 from teamvars.domain.runners import Approval, Runner
-from teamvars.domain.tags import TagRow
+from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
 from teamvars.domain.token_limits import TokenLimit
@@ -169,6 +169,7 @@ TABLES: Mapping[type[Record], Table] = {
             settings=lambda project: to_column(project.settings),
         ),
     ),
+    ProjectTagRow: Table("project_tags", _columns("id project_id key key_folded value")),
     TagRow: Table("workspace_tags", _columns("id workspace_id tag_id key key_folded value")),
     Runner: Table(
         "runners",

@@ -10,9 +10,12 @@ from teamvars.domain.tags import Tag, Tags, TagSearch
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, where
-from teamvars.storage.projects import REACHED
+from teamvars.storage.projects import PROJECT_OF, REACHED
 
 _OF_WORKSPACE = "workspace_tags WHERE workspace_tags.workspace_id = workspaces.id"
+_OF_ITS_PROJECT = f"project_tags WHERE project_tags.project_id = {PROJECT_OF}"
+_NOT_ITS_OWN = f"""NOT EXISTS (SELECT 1 FROM {_OF_WORKSPACE}
+    AND workspace_tags.value IS NOT NULL AND workspace_tags.key = project_tags.key)"""
 _SEEN = f"workspaces.id IN ({REACHED})"
 
 
@@ -37,16 +40,23 @@ async def of_workspaces(tx: Transaction, workspace_ids: Collection[str]) -> Mapp
 def conditions(wanted: WorkspaceSearch) -> Iterator[tuple[str, object]]:
     """What makes a workspace one with the wanted tags, each with the value of its `$n`."""
     for word in dict.fromkeys(map(fold, wanted.tags)):
-        yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key_folded = $n)", word
+        yield _either("key_folded = $n"), word
     if wanted.without:
         words = each(map(fold, wanted.without))
-        yield f"NOT EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key_folded IN {{each $n}})", words
+        yield f"NOT {_either('key_folded IN {each $n}')}", words
     for key, value in wanted.bindings:
         if value is None:
-            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key = $n)", key
+            yield _either("key = $n"), key
         else:  # neither has a bar, so nothing else is written like both
-            bound = f"{key}|{value}"
-            yield f"EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND key || '|' || value = $n)", bound
+            yield _either("key || '|' || value = $n"), f"{key}|{value}"
+
+
+def _either(condition: str) -> str:
+    """Whether a workspace has such a tag, or from its project such a binding."""
+    return (
+        f"(EXISTS (SELECT 1 FROM {_OF_WORKSPACE} AND {condition}) OR EXISTS (SELECT 1 FROM "
+        f"{_OF_ITS_PROJECT} AND {condition} AND {_NOT_ITS_OWN}))"
+    )
 
 
 async def names_of(

@@ -18,7 +18,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
     default_mode,
 )
-from teamvars.storage import tags
+from teamvars.storage import projects, tags
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching, where
@@ -153,12 +153,14 @@ async def find_details(
         variables[workspace_id].append(variable_id)
     tagged = await tags.of_workspaces(tx, workspace_ids)
     rows = await tx.fetch(
-        f"SELECT workspaces.id, {_SETTINGS}, workspaces.locked_by, workspaces.created_at, "
+        f"SELECT workspaces.id, {PROJECT_OF}, {_SETTINGS}, "
+        "workspaces.locked_by, workspaces.created_at, "
         "CAST(streams.variables AS BIGINT), workspaces.project_id "
         f"FROM workspaces JOIN streams ON streams.id = workspaces.id {_WITH_DEFAULTS} "
         "WHERE workspaces.id IN {each $1}",
         ids,
     )
+    inherited = await projects.bindings(tx, {row[1] for row in rows})
     return {
         id_: WorkspaceDetails(
             _settings(id_, *said),
@@ -168,17 +170,18 @@ async def find_details(
             count,
             tagged.get(id_, Tags()),
             project_id,
+            inherited.get(home, {}),
         )
-        for id_, *said, locked_by, created_at, count, project_id in rows
+        for id_, home, *said, locked_by, created_at, count, project_id in rows
     }
 
 
 def _settings(id_: str, *said: str) -> WorkspaceSettings:
     """What is stored of a workspace's settings, and of those of its organization and project."""
-    mode, version, others, owners, projects = said
+    mode, version, others, owners, its_project = said
     default = default_mode(
         from_column(organization_settings.SETTINGS, f"organization of {id_}", owners),
-        from_column(project_settings.SETTINGS, f"project of {id_}", projects),
+        from_column(project_settings.SETTINGS, f"project of {id_}", its_project),
     )
     values = from_column(SETTINGS, id_, others)
     return WorkspaceSettings(ExecutionMode(mode), version, values, default)

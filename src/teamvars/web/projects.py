@@ -2,34 +2,43 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from teamvars.domain.access import ProjectAccess
 from teamvars.domain.client_settings import Value
 from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
 from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.pages import Paged
 from teamvars.domain.project_settings import OWN_MODE, OWN_POOL, SETTINGS
 from teamvars.domain.projects import ProjectDraft, ProjectSearch
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import default_mode
 from teamvars.services.projects import Projects
-from teamvars.web.client_settings import setting_attribute
+from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, choice_of, text_of, words_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, Time, self_link, timestamp
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resource_objects import (
+    Identifier,
+    RelatedLink,
+    Time,
+    identifiers,
+    self_link,
+    timestamp,
+)
+from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.linked import ids_draft
 from teamvars.web.organizations import owner
+from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_with
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/projects", "/api/v2/projects/{project_id}"
 _LINKED = f"{_ONE}/relationships/workspaces"
@@ -40,6 +49,7 @@ _SORT = Parameter(
 )
 _NAME = Meta(pattern=f"^{PROJECT_NAME.pattern}$", description=f"{PROJECT_NAME_RULE}.")
 _NOT_SHOWN = ("default-agent-pool-id",)
+_EFFECTIVE = "effective_tag_bindings"
 _IN_OBJECTS = (OWN_MODE, OWN_POOL)
 
 T = TypeVar("T")
@@ -71,6 +81,10 @@ def project_linkage(id_of: Callable[[T], str]) -> Attribute[T]:
         return ProjectLinkage(Identifier(id_of(one), "projects"))
 
     return Attribute("project", ProjectLinkage, of)
+
+
+def _draft(settings: dict[str, Any] | None = None, **said: Any) -> ProjectDraft:
+    return ProjectDraft(settings=read_values(settings), **said)
 
 
 def _path(one: ProjectAccess) -> str:
@@ -112,7 +126,31 @@ _PERMISSIONS = Group[ProjectAccess](
     Attribute("can-move-workspace", bool, lambda one: one.owner.moves),
     Attribute("can-read-teams", bool, lambda _: True),
     Attribute("can-manage-teams", bool, lambda one: one.owner.is_owner),
+    Attribute("can-manage-tags", bool, _manages),
     *fixed({"can-move-stack": False, "can-deploy-no-code-modules": False}),
+)
+_RELATED_TAGS = (
+    Attribute[ProjectAccess](
+        "tag-bindings",
+        Group(
+            "ProjectTagBindingsLink",
+            "Where the keys of a project are.",
+            Attribute("links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/tag-bindings")),
+        ),
+    ),
+    Attribute[ProjectAccess](
+        "effective-tag-bindings",
+        Group(
+            "EffectiveTagBindingsOfProject",
+            "The keys of a project with values.",
+            identifiers(EFFECTIVE.type, lambda one: [each.id for each in one.own_bindings]),
+            Attribute(
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(f"{_path(one)}/effective-tag-bindings"),
+            ),
+        ),
+    ),
 )
 PROJECT = Resource[ProjectAccess](
     type="projects",
@@ -121,7 +159,10 @@ PROJECT = Resource[ProjectAccess](
     tag="Projects",
     id=lambda one: one.project.id,
     path=_path,
-    draft=ProjectDraft,
+    draft=_draft,
+    relations=OF_PROJECT,
+    include=(_EFFECTIVE,),
+    included=(EFFECTIVE.shape.type,),
     tagged=True,
     attributes=(
         Attribute(
@@ -142,8 +183,9 @@ PROJECT = Resource[ProjectAccess](
             "relationships",
             Group[ProjectAccess](
                 "ProjectRelationships",
-                "The organization that a project is in.",
+                "The organization that a project is in, and where its tags are.",
                 owner(lambda one: one.owner.organization.name),
+                *_RELATED_TAGS,
             ),
         ),
         self_link(_path),
@@ -171,11 +213,12 @@ def routes(projects: Projects) -> list[Route]:
             _ALL,
             "List the projects of an organization that the caller sees, by name.",
             projects.list,
+            shows=_found,
             asks=_search,
-            reads=(_SEARCH, _NAMES, _SORT),
+            reads=(_SEARCH, _NAMES, *TAGGED, _SORT),
         ),
         do.creates(_ALL, "Create a project.", projects.create, _NEW),
-        do.reads(_ONE, "Read a project.", projects.read),
+        do.reads(_ONE, "Read a project.", projects.read, shows=_found),
         do.updates(_ONE, "Update a project: its name and settings.", projects.update, _CHANGED),
         do.deletes(
             _ONE,
@@ -209,7 +252,18 @@ def _move(projects: Projects) -> Route:
     )
 
 
+def _found(
+    found: Paged[ProjectAccess] | ProjectAccess, includes: frozenset[str]
+) -> Found[ProjectAccess]:
+    """The projects of a list, or the one that was read, with their tags if asked for."""
+    page = found if isinstance(found, Paged) else Paged([found], 1)
+    bound = (each for one in page.items for each in one.own_bindings)
+    included = [EFFECTIVE.shape.of(each) for each in bound] if includes else UNSET
+    return Found(page.items, page.total, included)
+
+
 def _search(request: Request) -> tuple[str, ProjectSearch]:
     reverse = choice_of(request, _SORT) == "-name"
-    wanted = ProjectSearch(words_of(request, _NAMES), text_of(request, _SEARCH), reverse)
+    names, part = words_of(request, _NAMES), text_of(request, _SEARCH)
+    wanted = ProjectSearch(names, part, tagged_with(request), reverse)
     return request.parameters["organization"], wanted

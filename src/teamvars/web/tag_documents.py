@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.decisions.workspaces import WorkspaceView
+from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.tags import (
     KEY,
     NAME,
@@ -16,17 +16,25 @@ from teamvars.domain.tags import (
     SaidName,
     Tag,
     TagsDraft,
-    bindings_of,
 )
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.parameters import Parameter, indexed_texts
 from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Path, to_one
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import RequestBody
 from teamvars.web.organizations import owner
 
 _TAGS, _TAG_BINDINGS = "tags", "tag-bindings"
+_KEY = Parameter(
+    "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
+)
+_VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_indexed=True)
+TAGGED = (_KEY, _VALUE)
+"""What asks for those that have some keys."""
 TAG_NAME = Annotated[str, Meta(pattern=f"^{NAME.pattern}$", description="Kept in lower case.")]
 
 
@@ -52,7 +60,7 @@ class GivenBindingAttributes(msgspec.Struct):
 
 
 class GivenBinding(msgspec.Struct):
-    """A binding; it needs no id, since a workspace has each key once."""
+    """A binding; it needs no id, since a workspace or project has each key once."""
 
     type: Literal["tag-bindings"]
     attributes: GivenBindingAttributes
@@ -150,6 +158,13 @@ TAG = Resource[Tag](
         "TagListDocument": "One page of the tags of the workspaces that a caller sees, or of one.",
     },
 )
+
+
+def _origin(one: Binding) -> str:
+    assert one.project_id is not None  # else it is not shown
+    return one.project_id
+
+
 _BOUND = (
     Attribute[Binding]("key", str, lambda one: one.key),
     Attribute[Binding]("value", str, lambda one: one.value),
@@ -162,7 +177,9 @@ BINDING = Resource[Binding](
     id=lambda one: one.id,
     whole=True,
     attributes=_BOUND,
-    texts={"TagBindingListDocument": "The keys of a workspace with their values, by key."},
+    texts={
+        "TagBindingListDocument": "The keys of a workspace or project with their values, by key."
+    },
 )
 EFFECTIVE = Resource[Binding](
     type="effective-tag-bindings",
@@ -173,16 +190,64 @@ EFFECTIVE = Resource[Binding](
     whole=True,
     tagged=True,
     attributes=_BOUND,
+    members=(
+        Attribute(
+            "relationships",
+            Group[Binding](
+                "EffectiveTagBindingRelationships",
+                "The project that a workspace has the key from.",
+                to_one(
+                    "inherited-from",
+                    "TagBindingOrigin",
+                    "The project that a workspace has a key from.",
+                    "projects",
+                    _origin,
+                ),
+            ),
+            when=lambda one: one.project_id is not None,
+        ),
+        Attribute(
+            "links",
+            Group[Binding](
+                "EffectiveTagBindingLinks",
+                "The path of the project that a workspace has the key from.",
+                Attribute("inherited-from", Path, lambda one: f"/api/v2/projects/{_origin(one)}"),
+            ),
+            when=lambda one: one.project_id is not None,
+        ),
+    ),
     texts={
-        "EffectiveTagBindingResource": "A binding; each is the workspace's own.",
-        "EffectiveTagBindingListDocument": "The keys of a workspace with their values, by key.",
+        "EffectiveTagBindingResource": (
+            "A binding that counts in a workspace: its own, or unless it has the key itself, its "
+            "project's."
+        ),
+        "EffectiveTagBindingListDocument": "The keys that count, with their values, by key.",
     },
 )
 
 
-def effective_bindings(view: WorkspaceView) -> list[Binding]:
-    """The bindings that count in a workspace: its own."""
-    return bindings_of(view.workspace.id, view.details.tags)
+class GivenProjectRelationships(msgspec.Struct, rename="kebab"):
+    """The keys with values that a project is to have; others are ignored."""
+
+    tag_bindings: TagBindingsDocument | UnsetType = UNSET
+
+
+def _tags_of_project(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"tags": TagsDraft(bindings=_bindings_named(read, relationships))}
+
+
+OF_PROJECT = Relations(GivenProjectRelationships, _tags_of_project, required=False, changeable=True)
+
+
+def _bindings_named(
+    read: Reader, relationships: Mapping[str, Any] | None
+) -> tuple[SaidBinding, ...] | None:
+    at = f"/data/relationships/{_TAG_BINDINGS}"
+    relation = read.member(
+        relationships, _TAG_BINDINGS, dict, "/data/relationships", required=False
+    )
+    listed = read.member(relation, "data", list, at)
+    return None if listed is None else _read_bindings(read, listed, f"{at}/data")
 
 
 def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -190,11 +255,11 @@ def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str,
     said: dict[str, Any] = {
         "project_id": read.related_or_none(relationships, "project", "projects")
     }
-    for name, items in ((_TAGS, _read_names), (_TAG_BINDINGS, _read_bindings)):
-        at = f"/data/relationships/{name}"
-        relation = read.member(relationships, name, dict, "/data/relationships", required=False)
-        listed = read.member(relation, "data", list, at)
-        said[name.replace("-", "_")] = None if listed is None else items(read, listed, f"{at}/data")
+    at = f"/data/relationships/{_TAGS}"
+    relation = read.member(relationships, _TAGS, dict, "/data/relationships", required=False)
+    listed = read.member(relation, "data", list, at)
+    said["tags"] = None if listed is None else _read_names(read, listed, f"{at}/data")
+    said["tag_bindings"] = _bindings_named(read, relationships)
     return said
 
 
@@ -237,6 +302,15 @@ def _item(read: Reader, item: object, type_: str, at: str) -> dict[str, Any] | N
         return None
     read.require_type(item, type_, at)
     return item
+
+
+def tagged_with(request: Request) -> tuple[tuple[str, str | None], ...]:
+    """The keys that are asked for, each with the value that has its number, if there is one."""
+    keys, values = indexed_texts(request, _KEY), indexed_texts(request, _VALUE)
+    lonely = [_VALUE.name.replace("[0]", f"[{number}]") for number in values if number not in keys]
+    detail = "This is the value of a key, and there is none with its number."
+    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in lonely)
+    return tuple((key, values.get(number)) for number, key in keys.items())
 
 
 def names_draft(document: object) -> TagsDraft:

@@ -1,17 +1,20 @@
-"""Tags: names and bindings of workspaces, and all the names in an organization."""
+"""Tags: names and bindings of workspaces, bindings of projects, and all the names in an
+organization.
+"""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from teamvars.decisions.workspaces import WorkspaceView
+from teamvars.domain.access import ProjectAccess
 from teamvars.domain.pages import Paged
 from teamvars.domain.tags import TagChange, TagSearch
 from teamvars.services.tags import Tags
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
+from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
@@ -26,7 +29,6 @@ from teamvars.web.tag_documents import (
     TAKES_NAMES,
     TAKES_WORKSPACES,
     bindings_draft,
-    effective_bindings,
     names_draft,
 )
 
@@ -34,8 +36,7 @@ _OF_ORGANIZATION = "/api/v2/organizations/{organization}/tags"
 _OF_TAG = "/api/v2/tags/{tag_id}/relationships/workspaces"
 _WORKSPACE = "/api/v2/workspaces/{workspace_id}"
 _NAMES = f"{_WORKSPACE}/relationships/tags"
-_BINDINGS = f"{_WORKSPACE}/tag-bindings"
-_LINKED = f"{_WORKSPACE}/relationships/tag-bindings"
+_PROJECT = "/api/v2/projects/{project_id}"
 _PART = Parameter("q", "A part of the name.")
 _NAME = Parameter("name", "The same.")
 _NOT_OF = Parameter("filter[exclude][taggable][id]", "A workspace whose own tags are left out.")
@@ -56,7 +57,7 @@ _OF_WORKSPACES = _Kind(TAKES_WORKSPACES, partial(ids_draft, type_="workspaces"))
 
 def routes(tags: Tags) -> list[Route]:
     """One row an operation."""
-    add, remove, put = (partial(tags.change, how=how) for how in TagChange)
+    add, remove = (partial(tags.change, how=how) for how in (TagChange.ADD, TagChange.REMOVE))
     return [
         Operations(TAG).lists(
             _OF_ORGANIZATION,
@@ -81,7 +82,10 @@ def routes(tags: Tags) -> list[Route]:
             may_forbid=False,
         ),
         *_of_names(tags, add, remove),
-        *_of_bindings(tags, add, put),
+        *_of_bindings("workspace", _WORKSPACE, (tags.bindings, tags.effective), tags.change, ""),
+        *_of_bindings(
+            "project", _PROJECT, (tags.of_project, tags.of_project), tags.retag_project, "Project"
+        ),
     ]
 
 
@@ -112,39 +116,44 @@ def _of_names(tags: Tags, add: Callable[..., Any], remove: Callable[..., Any]) -
     ]
 
 
-def _of_bindings(tags: Tags, add: Callable[..., Any], put: Callable[..., Any]) -> list[Route]:
-    text = "List the keys of a workspace with their values."
-    bindings, all_of_them = Operations(BINDING), {"whole": True}
+def _of_bindings(noun: str, path: str, lists: Sequence[Work], change: Work, of: str) -> list[Route]:
+    """The keys of a `noun` with their values; `of` tells their names from those of others."""
+    own, effective = lists
+    add, put = (partial(change, how=how) for how in (TagChange.ADD, TagChange.REPLACE))
+    text = f"List the keys of a {noun} with their values."
+    linked = f"{path}/relationships/tag-bindings"
+    bindings = Operations(BINDING)
     return [
-        bindings.lists(_BINDINGS, text, tags.bindings, **all_of_them),
-        bindings.lists(_LINKED, text, tags.bindings, name="listLinkedTagBindings", **all_of_them),
+        bindings.lists(f"{path}/tag-bindings", text, own, whole=True, name=f"list{of}TagBindings"),
+        bindings.lists(linked, text, own, whole=True, name=f"listLinked{of}TagBindings"),
         Operations(EFFECTIVE).lists(
-            f"{_WORKSPACE}/effective-tag-bindings",
-            "List the bindings that count in a workspace: its own.",
-            tags.bindings,
-            **all_of_them,
+            f"{path}/effective-tag-bindings",
+            f"List the bindings that count in a {noun}.",
+            effective,
+            whole=True,
+            name=f"listEffective{of}TagBindings",
         ),
         _change(
-            f"PATCH {_BINDINGS}",
+            f"PATCH {path}/tag-bindings",
             _OF_BINDINGS,
             add,
-            name="updateTagBindings",
-            text="Set keys of a workspace; others stay.",
+            name=f"update{of}TagBindings",
+            text=f"Set keys of a {noun}; others stay.",
             responses={200: BINDING.page},
         ),
         _change(
-            f"POST {_LINKED}",
+            f"POST {linked}",
             _OF_BINDINGS,
             add,
-            name="addTagBindings",
-            text="Set keys of a workspace; others stay.",
+            name=f"add{of}TagBindings",
+            text=f"Set keys of a {noun}; others stay.",
         ),
         _change(
-            f"PATCH {_LINKED}",
+            f"PATCH {linked}",
             _OF_BINDINGS,
             put,
-            name="replaceTagBindings",
-            text="Set the keys of a workspace; others go.",
+            name=f"replace{of}TagBindings",
+            text=f"Set the keys of a {noun}; others go.",
         ),
     ]
 
@@ -166,8 +175,8 @@ def _change(operation: str, kind: _Kind, work: Callable[..., Awaitable[Any]], **
     return Route(method, path, handle, responses, kind.takes, **more)
 
 
-def _as_list(view: WorkspaceView) -> Response:
-    found = effective_bindings(view)
+def _as_list(view: WorkspaceView | ProjectAccess) -> Response:
+    found = view.own_bindings
     return Response.document(200, BINDING.listing(Paged(found, len(found))))
 
 

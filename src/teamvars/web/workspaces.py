@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
-from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
 from teamvars.domain.workspaces import (
@@ -30,7 +29,6 @@ from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import (
     Parameter,
     choice_of,
-    indexed_texts,
     text_of,
     words_of,
 )
@@ -48,7 +46,7 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
 from teamvars.web.projects import PROJECT, project_linkage
-from teamvars.web.tag_documents import EFFECTIVE, RELATIONS, TAG_NAME, effective_bindings
+from teamvars.web.tag_documents import EFFECTIVE, RELATIONS, TAG_NAME, TAGGED, tagged_with
 from teamvars.web.workspace_settings import OVERWRITES, PLAIN
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
@@ -59,10 +57,6 @@ _SEARCH = Parameter("search[name]", "A part of the name.")
 _WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any characters.")
 _TAGS = Parameter("search[tags]", "Tags, or keys, that a workspace has, all.", is_list=True)
 _WITHOUT = Parameter("search[exclude-tags]", "Those of which it has none.", is_list=True)
-_KEY = Parameter(
-    "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
-)
-_VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_indexed=True)
 _IN_PROJECT = Parameter("filter[project][id]", "A project that it is in.")
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
@@ -162,7 +156,7 @@ _RELATIONSHIPS = Group[WorkspaceView](
         Group(
             "EffectiveTagBindingsLinkage",
             "The keys with values that count in a workspace.",
-            identifiers(EFFECTIVE.type, lambda one: [each.id for each in effective_bindings(one)]),
+            identifiers(EFFECTIVE.type, lambda one: [each.id for each in one.effective_bindings]),
             Attribute(
                 "links",
                 RelatedLink,
@@ -353,7 +347,7 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
             shows=_found,
             asks=_search,
             expands="related",
-            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, _KEY, _VALUE, _IN_PROJECT, _SORT),
+            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, *TAGGED, _IN_PROJECT, _SORT),
         ),
         do.creates(_ALL, "Create a workspace.", workspaces.create, _NEW),
         _read(workspaces, _BY_ID, "readWorkspace"),
@@ -447,7 +441,7 @@ def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Fo
     if _PROJECT in includes:
         included += map(PROJECT.shape.of, projects)
     if _EFFECTIVE in includes:
-        bound = [each for one in items for each in effective_bindings(one)]
+        bound = [each for one in items for each in one.effective_bindings]
         included += map(EFFECTIVE.shape.of, bound)
     return Found(items, total, included)
 
@@ -493,17 +487,8 @@ def _search(request: Request) -> tuple[str, WorkspaceSearch]:
         text_of(request, _WILDCARD) or "*",
         words_of(request, _TAGS) or (),
         words_of(request, _WITHOUT) or (),
-        _bindings(request),
+        tagged_with(request),
         text_of(request, _IN_PROJECT),
         choice_of(request, _SORT) == "-name",
     )
     return request.parameters["organization"], wanted
-
-
-def _bindings(request: Request) -> tuple[tuple[str, str | None], ...]:
-    """The keys that are asked for, each with the value that has its number, if there is one."""
-    keys, values = indexed_texts(request, _KEY), indexed_texts(request, _VALUE)
-    lonely = [_VALUE.name.replace("[0]", f"[{number}]") for number in values if number not in keys]
-    detail = "This is the value of a key, and there is none with its number."
-    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in lonely)
-    return tuple((key, values.get(number)) for number, key in keys.items())

@@ -102,6 +102,50 @@ resource "tfe_workspace" "labelled" {
   }
 }
 
+# Projects
+
+resource "tfe_project" "shop" {
+  organization = tfe_organization.acme.name
+  name         = var.changed ? "Web Shop" : "Shop"
+  description  = var.changed ? "What is sold." : ""
+  tags = {
+    cost = var.changed ? "two" : "one"
+  }
+}
+
+resource "tfe_project" "store" {
+  organization = tfe_organization.acme.name
+  name         = "Store"
+}
+
+resource "tfe_project_settings" "store" {
+  project_id             = tfe_project.store.id
+  default_execution_mode = var.changed ? "local" : "remote"
+}
+
+resource "tfe_workspace" "till" {
+  organization = tfe_organization.acme.name
+  name         = "till"
+  project_id   = var.changed ? tfe_project.store.id : tfe_project.shop.id
+}
+
+resource "tfe_team_project_access" "crew" {
+  team_id    = tfe_team.crew.id
+  project_id = tfe_project.shop.id
+  access     = var.changed ? "maintain" : "read"
+}
+
+resource "tfe_team_project_access" "guests" {
+  team_id    = tfe_team.guests.id
+  project_id = tfe_project.shop.id
+  access     = "custom"
+  workspace_access {
+    runs      = "read"
+    variables = var.changed ? "write" : "read"
+    locking   = var.changed
+  }
+}
+
 resource "tfe_workspace_settings" "network" {
   workspace_id   = tfe_workspace.network.id
   execution_mode = var.changed ? "remote" : "local"
@@ -239,6 +283,21 @@ data "tfe_teams" "acme" {
 data "tfe_team_access" "crew" {
   team_id      = tfe_team_access.crew.team_id
   workspace_id = tfe_team_access.crew.workspace_id
+}
+
+data "tfe_project" "shop" {
+  organization = tfe_organization.acme.name
+  name         = tfe_project.shop.name
+}
+
+data "tfe_projects" "acme" {
+  organization = tfe_organization.acme.name
+  depends_on   = [tfe_project.shop, tfe_project.store]
+}
+
+data "tfe_team_project_access" "crew" {
+  team_id    = tfe_team_project_access.crew.team_id
+  project_id = tfe_team_project_access.crew.project_id
 }
 
 data "tfe_workspace" "network" {
