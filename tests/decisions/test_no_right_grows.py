@@ -36,8 +36,8 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import Status
+from teamvars.domain.moves import MoveDraft
 from teamvars.domain.project_grants import (
     ProjectAccessType,
     ProjectGrant,
@@ -350,8 +350,8 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
                     "give another",
                     lambda _: (project_grants.update, some_of_project, of_project),
                 ),
-                ("move", lambda _: (projects.move, project, IdsDraft((space,)))),
-                ("move", lambda _: (projects.move, project, IdsDraft((space,)))),
+                ("move", lambda _: (projects.move, project, MoveDraft((space,)))),
+                ("move", lambda _: (projects.move, project, MoveDraft((space,)))),
                 (
                     "put",
                     lambda _: (

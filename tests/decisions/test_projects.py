@@ -9,7 +9,7 @@ from teamvars.decisions import Decision, Needs, projects
 from teamvars.decisions.needs import WorkspacesIn, WorkspacesWithIds
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.domain.linked import IdsDraft
+from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft
 from teamvars.domain.teams import Right
@@ -28,7 +28,7 @@ from tests.decisions.directory import (
 
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
 RECORD = WorkspaceRecord(NETWORK)
-NAMED = IdsDraft(("ws-1",))
+NAMED = MoveDraft(("ws-1",))
 
 
 def in_acme(*records: WorkspaceRecord) -> dict[Any, Any]:

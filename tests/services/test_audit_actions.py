@@ -12,6 +12,7 @@ from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import InvitationDraft
+from teamvars.domain.moves import MoveDraft
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.project_grants import ProjectGrantDraft
 from teamvars.domain.projects import ProjectDraft
@@ -138,7 +139,7 @@ async def use_projects(calls: Calls) -> None:
     )
     id_ = made.project.id
     await services.projects.update(owner, id_, ProjectDraft(name="renamed"))
-    network = IdsDraft((calls.tenant.workspaces["network"],))
+    network = MoveDraft((calls.tenant.workspaces["network"],))
     await services.projects.move(owner, id_, network)
     await services.projects.move(owner, calls.tenant.project, network)
     await services.projects.delete(owner, id_)

@@ -401,7 +401,10 @@ async def of_what_is_used(tenant: Tenant, operation: Operation, ids: Mapping[str
 
 
 async def of_projects(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
-    """The answer where a workspace is in the project, and where none is any more."""
+    """The answer where a workspace is in the project, where none is, and to a dry run of a move."""
+    if operation.template.endswith("/{project_id}/relationships/workspaces"):
+        dry = {**operation.example, "meta": {"dry-run": True}}
+        yield await send(tenant, operation, ids, document=dry)
     if operation.method != "DELETE" or not operation.template.endswith("/{project_id}"):
         return
     project = await make(tenant)

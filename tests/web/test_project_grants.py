@@ -10,7 +10,7 @@ from teamvars.storage.database import Transaction, each
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_authorization import apply
 from tests.web.test_organization_access import give
-from tests.web.test_projects import make, move, names_of, newest
+from tests.web.test_projects import make, move, moved, names_of, newest
 from tests.web.test_workspaces import all_path
 
 PATH = "/team-projects"
@@ -428,3 +428,54 @@ async def test_access_to_the_default_project_of_an_older_releases_organization_m
     await tenant.deployment.services.database.write(forget)
     await grant(tenant, tenant.project, "writers", access="write")
     assert await rights(tenant) == (200, 201)
+
+
+async def test_a_dry_run_says_who_would_gain_and_lose_access_and_moves_nothing(
+    tenant: Tenant,
+) -> None:
+    shop = await make(tenant)
+    await grant(tenant, shop, "crew", access="write")
+    await grant(tenant, shop, "writers", access="read")  # which has more on `network`
+    await grant(tenant, shop, "secret", access="read")
+    await grant(tenant, tenant.project, "readers", access="write")
+
+    async def asked(who: str, *workspaces: str) -> Any:
+        ids = [tenant.workspaces[name] for name in workspaces]
+        document = {**moved(*ids), "meta": {"dry-run": True}}
+        path = f"/projects/{shop}/relationships/workspaces"
+        answer = await tenant.call(who, "POST", path, document)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def told(team: str, before: str, after: str, workspaces: int) -> dict[str, Any]:
+        attributes = {"team": team, "before": before, "after": after, "workspaces": workspaces}
+        return {"id": tenant.teams[team], "type": "access-changes", "attributes": attributes}
+
+    foreseen = await asked("owner", "network", "payments")
+    assert foreseen["data"] == [
+        told("crew", "none", "write", 2),
+        told("readers", "write", "none", 1),
+        told("readers", "write", "read", 1),
+        told("secret", "none", "read", 2),
+        told("writers", "none", "read", 1),
+    ]
+    assert foreseen["meta"] == {"dry-run": True, "workspaces": 2, "unseen-teams": 0}
+    await give(tenant, "plain", "manage-projects", "manage-workspaces", visibility="organization")
+    theirs = await asked("plain", "payments")
+    names = [one["attributes"]["team"] for one in theirs["data"]]
+    assert (names, theirs["meta"]["unseen-teams"]) == (["crew", "readers", "writers"], 1)
+    assert (await rights(tenant, "reader")) == (200, 201)
+    assert (await move(tenant, shop, "network")).status_code == 204
+    assert (await asked("owner", "network"))["meta"]["workspaces"] == 0
+
+
+async def test_a_dry_run_is_refused_as_the_move_would_be(tenant: Tenant) -> None:
+    path = f"/projects/{tenant.project}/relationships/workspaces"
+    document = {**moved("ws-1111111111111111"), "meta": {"dry-run": True, "dryrun": 1}}
+    answer = await tenant.call("owner", "POST", path, document)
+    assert faults(answer) == [
+        ("404", "not_found", "/data/0/id"),
+        ("422", "unknown_attribute", "/meta/dryrun"),
+    ]
+    document = {**moved(tenant.workspaces["network"]), "meta": {"dry-run": True}}
+    assert (await tenant.call("reader", "POST", path, document)).status_code == 403

@@ -13,6 +13,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
 from teamvars.domain.memberships import Membership
+from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.users import User
@@ -53,6 +54,14 @@ async def _to_workspace(
         return await access.workspace(tx, found.caller, found.now, address)
     names = fold(address.organization), fold(address.workspace)
     return await access_by_name.workspace(tx, found.caller, found.now, *names)
+
+
+async def _access_to(tx: Transaction, _: Tools, __: Found, need: needs.AccessTo) -> Access:
+    return Access(
+        await teams.of_organizations(tx, [need.organization_id]),
+        await team_access.of_workspaces(tx, need.workspace_ids),
+        await project_grants.of_projects(tx, need.project_ids),
+    )
 
 
 async def _user_ids(tx: Transaction, _: Tools, __: Found, need: needs.UserIdsIn) -> Sequence[str]:
@@ -114,6 +123,7 @@ LOOK_UPS: LookUps = {
     needs.ToWorkspaceAt: _to_workspace,
     needs.ToProject: lambda tx, _, f, n: access.project(tx, f.caller, f.now, n.project_id),
     needs.ProjectWithId: by_fields(projects.get),
+    needs.AccessTo: _access_to,
     needs.WorkspacesIn: by_fields(projects.count_workspaces),
     needs.OrganizationCalled: by_fields(access_by_name.organization_meant),
     needs.OrganizationWithId: by_fields(organizations.get),

@@ -16,6 +16,7 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor
 from teamvars.domain.invitations import Invited
 from teamvars.domain.memberships import Membership
+from teamvars.domain.moves import Access
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import ProjectGrant
@@ -59,6 +60,14 @@ class ProjectWithId(Need[Project], frozen=True):
     """A project, whoever sees it."""
 
     project_id: str
+
+
+class AccessTo(Need[Access], frozen=True):
+    """The teams of an organization, and what they have on these workspaces and projects."""
+
+    organization_id: str
+    workspace_ids: tuple[str, ...]
+    project_ids: tuple[str, ...]
 
 
 class WorkspacesIn(Need[int], frozen=True):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Write
 from teamvars.decisions.needs import (
+    AccessTo,
     ToOrganization,
     ToProject,
     WhoCalls,
@@ -26,7 +27,8 @@ from teamvars.domain.errors import (
     Refusal,
     refuse_all,
 )
-from teamvars.domain.linked import IdsDraft
+from teamvars.domain.moves import Foreseen, MoveDraft
+from teamvars.domain.names import fold
 from teamvars.domain.project_settings import SETTINGS
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import (
@@ -101,8 +103,9 @@ def delete(found: Found, project_id: str) -> Decision[None]:
     return deleted(found, project)
 
 
-def move(found: Found, project_id: str, draft: IdsDraft) -> Decision[None]:
-    """Puts workspaces of its organization into a project, all or none.
+def move(found: Found, project_id: str, draft: MoveDraft) -> Decision[Foreseen | None]:
+    """Puts workspaces of its organization into a project, all or none; in a dry run it says who
+    would gain and lose access.
 
     Refuses: forbidden, every fault of the draft, ids of no workspaces.
     """
@@ -112,8 +115,25 @@ def move(found: Found, project_id: str, draft: IdsDraft) -> Decision[None]:
     wanted = WorkspacesWithIds(project.organization_id, draft.wanted)
     known = [record.workspace.id for record in found.of(wanted)]
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
+    if draft.dry_run:
+        return Decision(_foreseen(found, granted, found.of(wanted)))
     found.require_locked([project.organization_id, *known])
-    return moved(found, project, found.of(wanted))
+    return together(None, moved(found, project, found.of(wanted)))
+
+
+def _foreseen(found: Found, granted: ProjectAccess, records: Sequence[WorkspaceRecord]) -> Foreseen:
+    """Of a team that the caller does not see only that there is one is told."""
+    project, owner = granted.project, granted.owner
+    coming = [one for one in records if one.in_project != project.id]
+    places = tuple(sorted({project.id, *(one.in_project for one in coming)}))
+    spaces = tuple(one.workspace.id for one in coming)
+    known = found.of(AccessTo(project.organization_id, spaces, places))
+    changes = known.changes(coming, project.id)
+    own = owner.sees_secret
+    shown = [one for one in changes if own is None or not one.team.is_secret or one.team.id in own]
+    unseen = {one.team.id for one in changes} - {one.team.id for one in shown}
+    in_order = sorted(shown, key=lambda one: (fold(one.team.name), one.before, one.after))
+    return Foreseen(len(coming), in_order, len(unseen))
 
 
 def to_project(found: Found, project_id: str) -> ProjectAccess:

@@ -172,6 +172,12 @@ async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
     return await _GRANTS.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
 
 
+async def of_workspaces(tx: Transaction, workspace_ids: Iterable[str]) -> list[Grant]:
+    """All grants on workspaces, by id."""
+    rest = "WHERE workspace_id IN {each $1} ORDER BY id"
+    return await _GRANTS.every(tx, rest, each(workspace_ids))
+
+
 async def holders(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:
     """All who may read the variables of a workspace."""
     place = workspace.organization_id, workspace.id

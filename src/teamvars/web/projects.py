@@ -1,14 +1,14 @@
 """Projects as HCP Terraform's clients know them."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.access import ProjectAccess
+from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.client_settings import Value
+from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
 from teamvars.domain.organization_settings import DEFAULT_MODE
 from teamvars.domain.pages import Paged
@@ -24,6 +24,7 @@ from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, choice_of, text_of, words_of
+from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -36,7 +37,6 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import ids_draft
 from teamvars.web.organizations import owner
 from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_with
 
@@ -50,6 +50,7 @@ _SORT = Parameter(
 _NAME = Meta(pattern=f"^{PROJECT_NAME.pattern}$", description=f"{PROJECT_NAME_RULE}.")
 _NOT_SHOWN = ("default-agent-pool-id",)
 _EFFECTIVE = "effective_tag_bindings"
+AccessWord = Literal["none", "read", "write"]
 _IN_OBJECTS = (OWN_MODE, OWN_POOL)
 
 T = TypeVar("T")
@@ -62,10 +63,53 @@ class MovedWorkspace(msgspec.Struct):
     id: str
 
 
+class MoveOptions(msgspec.Struct, rename="kebab", omit_defaults=True):
+    """How to move workspaces."""
+
+    dry_run: Annotated[bool, Meta(description="Move nothing, and say what would come of it.")] = (
+        False
+    )
+
+
 class MovedWorkspacesDocument(msgspec.Struct):
     """Workspaces that are to be in a project, all or none."""
 
     data: Annotated[list[MovedWorkspace], Meta(max_length=MAX_ITEMS)]
+    meta: MoveOptions | UnsetType = UNSET
+
+
+class AccessChangeAttributes(msgspec.Struct):
+    """What a team may do to variables before and after, in how many of the workspaces."""
+
+    team: str
+    before: AccessWord
+    after: AccessWord
+    workspaces: int
+
+
+class AccessChangeResource(msgspec.Struct):
+    """A team that gains or loses access; its id is the team's."""
+
+    id: str
+    attributes: AccessChangeAttributes
+    type: Literal["access-changes"] = "access-changes"
+
+
+class ForeseenMeta(msgspec.Struct, rename="kebab"):
+    """How many workspaces would come from elsewhere, and of how many teams the access would change
+    that the caller does not see.
+    """
+
+    dry_run: bool
+    workspaces: int
+    unseen_teams: int
+
+
+class ForeseenDocument(msgspec.Struct):
+    """What would come of a move: who gains and loses access."""
+
+    data: list[AccessChangeResource]
+    meta: ForeseenMeta
 
 
 class ProjectLinkage(msgspec.Struct):
@@ -231,25 +275,54 @@ def routes(projects: Projects) -> list[Route]:
 
 
 def _move(projects: Projects) -> Route:
-    read = partial(ids_draft, type_="workspaces")
-
     async def handle(request: Request) -> Response:
-        """Put workspaces into a project, all or none."""
+        """Put workspaces into a project, all or none, or see who would gain and lose access."""
         caller, project_id = request.require_caller(), request.parameters["project_id"]
-        work = projects.move(caller, project_id, read(request.document))
-        return await changed(request, work, lambda _: Response(204))
+        work = projects.move(caller, project_id, _moving(request.document))
+        return await changed(request, work, _moved_or_foreseen)
 
     return Route(
         "POST",
         _LINKED,
         handle,
-        {204: None},
+        {200: ForeseenDocument, 204: None},
         _MOVED,
         tag=PROJECT.tag,
         keyed=True,
         may_forbid=True,
         name="moveWorkspaces",
     )
+
+
+def _moving(document: object) -> MoveDraft:
+    """The workspaces of a request, and whether they are only asked about."""
+    read = Reader(document)
+    ids = read.identifiers(read.data(list) or [], "workspaces", MAX_ITEMS)
+    whole = document if isinstance(document, dict) else None
+    options = read.member(whole, "meta", dict, "", required=False)
+    read.refuse_unknown(options, {"dry-run"}, "/meta")
+    dry_run = read.member(options, "dry-run", bool, "/meta", required=False)
+    return MoveDraft(ids, read.faults, bool(dry_run))
+
+
+def _moved_or_foreseen(foreseen: Foreseen | None) -> Response:
+    if foreseen is None:
+        return Response(204)
+    data = [
+        AccessChangeResource(
+            one.team.id,
+            AccessChangeAttributes(
+                one.team.name, _word(one.before), _word(one.after), one.workspaces
+            ),
+        )
+        for one in foreseen.changes
+    ]
+    meta = ForeseenMeta(True, foreseen.workspaces, foreseen.unseen)
+    return Response.document(200, ForeseenDocument(data, meta))
+
+
+def _word(level: Level) -> AccessWord:
+    return "write" if level >= Level.WRITE else "read" if level else "none"
 
 
 def _found(

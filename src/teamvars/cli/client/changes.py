@@ -14,12 +14,12 @@ from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.contents import TERRAFORM, Contents, Workspace, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
-from teamvars.cli.exits import DIFFERENCES, ERROR, UNKNOWN_OUTCOME, Failure
+from teamvars.cli.exits import DIFFERENCES, ERROR, NOT_FOUND, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.options import Function, json_option, together
 from teamvars.cli.output import Row, aligned, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.key_names import says_secret
-from teamvars.domain.names import escaped
+from teamvars.domain.names import escaped, fold
 from teamvars.domain.variables import Variable
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
@@ -378,3 +378,11 @@ def _together(failures: Sequence[Failure]) -> int:
     if UNKNOWN_OUTCOME in codes:
         return UNKNOWN_OUTCOME
     return codes.pop() if len(codes) == 1 else ERROR
+
+
+def linked_workspaces(api: Api, names: Sequence[str]) -> Resource:
+    """Workspaces by name. Fails with each that the caller does not see."""
+    ids = {fold(one["attributes"]["name"]): one["id"] for one in api.workspaces()}
+    if lacking := [name for name in names if fold(name) not in ids]:
+        raise Failure(f"You see no workspace {', '.join(lacking)}. Nothing was changed.", NOT_FOUND)
+    return {"data": [{"type": "workspaces", "id": ids[fold(name)]} for name in names]}

@@ -7,7 +7,7 @@ from typing import Any
 from teamvars.cli import asking
 from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.changes import in_full, number
+from teamvars.cli.client.changes import in_full, linked_workspaces, number
 from teamvars.cli.client.contents import TERRAFORM, category_of
 from teamvars.cli.client.options import category_option, connected, placed, yes_option
 from teamvars.cli.exits import DIFFERENCES, NOT_FOUND, Failure, Misuse
@@ -153,7 +153,7 @@ def attach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> Non
 
     Example: teamvars set attach 'Cloud account' network payments
     """
-    found, linked = _set(api, name), _linked(api, workspaces)
+    found, linked = _set(api, name), linked_workspaces(api, workspaces)
     if dry_run:
         before = found["relationships"]["workspaces"]["data"]
         added = [one for one in linked["data"] if one not in before]
@@ -175,7 +175,7 @@ def detach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> Non
 
     Example: teamvars set detach 'Cloud account' payments
     """
-    found, linked = _set(api, name), _linked(api, workspaces)
+    found, linked = _set(api, name), linked_workspaces(api, workspaces)
     if dry_run:
         before = found["relationships"]["workspaces"]["data"]
         left = [one for one in before if one not in linked["data"]]
@@ -300,14 +300,6 @@ def _word(variables: Sequence[Resource], of: Category) -> str:
     """What the service calls a category, as the set's variables say."""
     speaks_terraform = any("created-at" in one["attributes"] for one in variables)
     return TERRAFORM if speaks_terraform and of is Category.TOOL else of.value
-
-
-def _linked(api: Api, names: Sequence[str]) -> Resource:
-    """Workspaces by name. Fails with each that the caller does not see."""
-    ids = {fold(one["attributes"]["name"]): one["id"] for one in api.workspaces()}
-    if lacking := [name for name in names if fold(name) not in ids]:
-        raise Failure(f"You see no workspace {', '.join(lacking)}. Nothing was changed.", NOT_FOUND)
-    return {"data": [{"type": "workspaces", "id": ids[fold(name)]} for name in names]}
 
 
 def _attached(found: Resource, linked: Sequence[Resource]) -> Resource:

@@ -1,0 +1,32 @@
+"""`project`: made, renamed and deleted; workspaces moved once it is said who gains and loses."""
+
+from tests.support.desk import Desk
+
+
+def test_a_project_is_made_renamed_and_deleted(network: Desk) -> None:
+    assert network.succeed("project", "list").out.split("  ")[0] == "Default Project"
+    network.succeed("project", "create", "Web shop", "--description", "What is sold")
+    assert network.run("project", "create", "WEB SHOP").code == 7
+    network.succeed("project", "rename", "web shop", "Store")
+    names = [one["name"] for one in network.succeed("project", "list", "--json").json]
+    assert names == ["Default Project", "Store"]
+    assert network.run("project", "delete", "Store").code == 2
+    network.succeed("project", "delete", "Store", "--yes")
+    assert network.run("project", "rename", "Store", "Shop").code == 5
+    assert network.run("project", "delete", "Default Project", "--yes").code == 7
+
+
+def test_a_workspace_is_moved_once_it_is_said_what_comes_of_it(network: Desk) -> None:
+    network.succeed("project", "create", "Shop")
+    dry = network.run("project", "move", "Shop", "network", "--dry-run", "--json")
+    assert (dry.code, dry.json["moved"], dry.json["workspaces"]) == (3, 0, 1)
+    said = network.run("project", "move", "Shop", "network", "--dry-run").err
+    assert "Would move 1 workspace." in said
+    assert network.run("project", "move", "Shop", "network").code == 2
+    assert "Moved: 1." in network.succeed("project", "move", "Shop", "network", "--yes").err
+    assert network.run("project", "move", "Shop", "network", "--dry-run").code == 0
+    assert "Moved: 0." in network.succeed("project", "move", "Shop", "network").err
+    counts = [one["workspaces"] for one in network.succeed("project", "list", "--json").json]
+    assert counts[-1] == 1
+    assert network.run("project", "delete", "Shop", "--yes").code == 6
+    assert network.run("project", "move", "Shop", "nowhere", "--yes").code == 5
