@@ -36,7 +36,9 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await visitor.page.get_by_text("No workspace has this in its name").first.wait_for()
 
 
-async def test_the_tags_of_workspaces_are_seen_beside_their_names(site: Site, crowd: Crowd) -> None:
+async def test_the_tags_and_the_project_of_workspaces_are_seen_beside_their_names(
+    site: Site, crowd: Crowd
+) -> None:
     tenant = await site.tenant()
     path = f"/workspaces/{tenant.workspaces['network']}"
     names = [{"type": "tags", "attributes": {"name": f"t{number}"}} for number in range(4)]
@@ -53,6 +55,8 @@ async def test_the_tags_of_workspaces_are_seen_beside_their_names(site: Site, cr
     )
     assert await rows.nth(0).get_by_text("and 1 more").get_attribute("title") == "k1=v"
     await expect(rows.nth(1).locator(".badge")).to_have_count(0)
+    for row in (rows.nth(0), rows.nth(1)):
+        await expect(row.locator(".project")).to_have_text("Default Project")
 
 
 async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: Crowd) -> None:

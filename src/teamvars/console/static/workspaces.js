@@ -12,7 +12,7 @@ const MOST_TAGS = 5;
 export async function workspacesPage({ organization, go, signal }) {
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const list = new PagedList({
-    path: (words) => `${base}/workspaces?include=effective_tag_bindings&search[name]=${encodeURIComponent(words)}`,
+    path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => row(organization, one, included), noun: "workspace", all: "you can see",
     none: "No workspace has this in its name.", nothing: () => nothing(may, add), signal,
   });
@@ -38,11 +38,13 @@ export async function workspacesPage({ organization, go, signal }) {
 
 function row(organization, { attributes, relationships }, included) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
+  const project = included.find((one) => one.id === relationships.project.data.id);
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/workspaces/${attributes.name}` },
       h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included),
         attributes.description && h("span", { class: "description" }, name(attributes.description))),
       attributes.locked && h("span", { class: "badge" }, icon("lock"), "locked"),
+      project && h("span", { class: "aside project" }, name(project.attributes.name)),
       h("span", { class: "aside" }, count(attributes["variables-count"], "variable")),
       h("span", { class: "aside may" }, may)));
 }
