@@ -133,14 +133,18 @@ def test_some_are_named_and_how_many_more_there_are_is_told() -> None:
 
     lost, more = Losses(("ws-1 a", "ws-2 b"), 2), Losses(("ws-1 a",), 2)
     nothing = Losses((), 0)
-    said = loss_findings(usages=lost, entries=more, streams=nothing, data_keys=nothing)
+    said = loss_findings(
+        usages=lost, entries=more, streams=nothing, places=nothing, data_keys=nothing
+    )
     assert [(one.severity, one.subject) for one in said] == [
         (PROBLEM, "variables"),
         (PROBLEM, "audit"),
     ]
     assert "(2): ws-1 a; ws-2 b. Restore" in said[0].text
     assert "(2): ws-1 a; and 1 more. Restore" in said[1].text
-    well = loss_findings(usages=nothing, entries=nothing, streams=nothing, data_keys=nothing)
+    well = loss_findings(
+        usages=nothing, entries=nothing, streams=nothing, places=nothing, data_keys=nothing
+    )
     assert [one.severity for one in well] == [OK]
 
 

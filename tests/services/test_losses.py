@@ -108,6 +108,14 @@ LOSSES = [
     ),
     ("DELETE FROM teams WHERE id = '{crew}'", "streams", "(1): {crew}."),
     ("DELETE FROM streams WHERE id = 'system'", "streams", "(1): system."),
+    (
+        (
+            "UPDATE workspaces SET project_id = (SELECT id FROM projects AS other WHERE "
+            "other.organization_id <> workspaces.organization_id) WHERE id = '{network}'"
+        ),
+        "projects",
+        "(1): {network} in prj-",
+    ),
     ("UPDATE data_keys SET wrapped = substr(wrapped, 1, 20)", "data keys", "does not open"),
     ("DELETE FROM data_keys", "data keys", "Organizations whose values cannot be read (2): the"),
     ("UPDATE data_keys SET version = 2", "data keys", "Organizations whose values cannot be read"),

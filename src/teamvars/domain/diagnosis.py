@@ -268,13 +268,14 @@ def entries_loss(stream_id: str, sequence: int, found: int, newest: int) -> str:
 
 
 def loss_findings(
-    *, usages: Losses, entries: Losses, streams: Losses, data_keys: Losses
+    *, usages: Losses, entries: Losses, streams: Losses, places: Losses, data_keys: Losses
 ) -> list[Finding]:
     """A problem for each kind of loss; where there is none, that all is there."""
     told = (
         ("variables", usages, "Workspaces with other variables than were counted"),
         ("audit", entries, "Streams with other audit entries than were counted"),
         ("streams", streams, "Streams without their subject, or subjects without their stream"),
+        ("projects", places, "Workspaces in a project of another organization"),
         ("data keys", data_keys, "Organizations whose values cannot be read"),
     )
     found = [

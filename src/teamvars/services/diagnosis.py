@@ -73,6 +73,7 @@ class Diagnosis:
                 usages=await diagnosis.lost_usages(tx, MOST_NAMED),
                 entries=await diagnosis.lost_entries(tx, MOST_NAMED),
                 streams=await diagnosis.lost_streams(tx, MOST_NAMED),
+                places=await diagnosis.lost_places(tx, MOST_NAMED),
                 data_keys=await _unopened(tx, sealer),
             )
 

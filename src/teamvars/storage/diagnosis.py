@@ -62,6 +62,15 @@ FULL JOIN (
 WHERE subjects.id IS NULL OR streams.id IS NULL
 ORDER BY 2 LIMIT $1
 """
+# No constraint says it of both: a column that was added refers to one other alone.
+_PLACES = """
+SELECT count(*) OVER (), workspaces.id, workspaces.project_id
+FROM workspaces
+LEFT JOIN projects ON projects.id = workspaces.project_id
+    AND projects.organization_id = workspaces.organization_id
+WHERE workspaces.project_id IS NOT NULL AND projects.id IS NULL
+ORDER BY workspaces.id LIMIT $1
+"""
 
 
 async def census(tx: Transaction) -> Census:
@@ -135,6 +144,11 @@ async def lost_entries(tx: Transaction, most: int) -> Losses:
 async def lost_streams(tx: Transaction, most: int) -> Losses:
     """Streams whose subject is gone, and subjects whose stream is."""
     return await _losses(tx, _STREAMS, most, str)
+
+
+async def lost_places(tx: Transaction, most: int) -> Losses:
+    """Workspaces that are in a project of another organization."""
+    return await _losses(tx, _PLACES, most, lambda *ids: " in ".join(ids))
 
 
 async def _losses(tx: Transaction, sql: str, most: int, described: Callable[..., str]) -> Losses:
