@@ -336,7 +336,7 @@ def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decisio
 
 def _record(found: Found, workspace: Workspace) -> WorkspaceRecord:
     known = found.of(DetailsOf(workspace.id))
-    return WorkspaceRecord(workspace, known.settings, known.locked_by, known.tags)
+    return WorkspaceRecord(workspace, known.settings, known.locked_by, known.tags, known.project_id)
 
 
 def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:
