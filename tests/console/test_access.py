@@ -285,7 +285,7 @@ async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
     await keyboard.press("Tab")
     assert (await page.evaluate(FOCUSED))[0] == "Skip to the content"
     await keyboard.press("Enter")
-    await tab_to(page, "network\n0 variables\nread and write")
+    await tab_to(page, "network\nDefault Project\n0 variables\nread and write")
     await keyboard.press("Enter")
     await page.get_by_role("heading", name="network").wait_for()
 
