@@ -473,5 +473,6 @@ async def test_the_directory_api_can_be_left_out(deployment: Deployment) -> None
     }
     assert "/api/v2/organizations" not in templates
     assert "/.well-known/terraform.json" not in templates
-    assert "/api/v2/workspaces/{workspace_id}/all-vars" not in templates
+    assert "/api/v2/varsets/{varset_id}" not in templates
+    assert "/api/v2/workspaces/{workspace_id}/all-vars" in templates  # what runs ask for
     assert "/api/v2/organizations/{organization}/workspaces/{workspace}" in templates

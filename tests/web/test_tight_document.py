@@ -26,6 +26,7 @@ from tests.support.tenant import build_tenant
 # other. These are refused for one of the three.
 REFUSED = {
     "already_member": "who is invited, or has accepted, already is",
+    "default_project_stays": "the project that is asked about is the one of its organization",
     "hcl_syntax": "code is what its language has",
     "idempotency_key_reused": "the key is that of an earlier request",
     "invalid_parameter filter[tagged][0][value]": "a value needs its key",

@@ -33,11 +33,14 @@ const ABOUT_SOMEBODY = {
   "invitation.revoke": ["revoked the invitation of ", ""], "membership.create": ["added ", " to the organization"],
   "membership.delete": ["removed ", " from the organization"],
 };
-const PLACES = { "grant.put": " for ", "grant.remove": " from ", "project-grant.put": " for ", "project-grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
+const PLACES = {
+  "grant.put": " for ", "grant.remove": " from ", "project-grant.put": " for ", "project-grant.remove": " from ",
+  "member.add": " to ", "member.remove": " from ",
+};
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
-  organization: "the organization", project: "the project", runner: "the runner", team: "the team", token: "a token", trail: "the trail as it was found",
-  varset: "the variable set", workspace: "the workspace",
+  organization: "the organization", project: "the project", runner: "the runner", team: "the team", token: "a token",
+  trail: "the trail as it was found", varset: "the variable set", workspace: "the workspace",
 };
 
 /**
