@@ -28,6 +28,14 @@ def offered(kind: str) -> Callable[[click.Context, click.Parameter, str], list[s
 dry_run_option = flag("--dry-run", "Change nothing; exit with 3 if anything would change.")
 category_option = option("--category", "env or tool.", shell_complete=offered("category"))
 key_argument = argument("key", "The variable.", shell_complete=offered("key"))
+workspaces_argument = argument(
+    "workspaces",
+    "Their names.",
+    nargs=-1,
+    required=True,
+    metavar="WORKSPACE…",
+    shell_complete=offered("workspace"),
+)
 allow_missing_option = flag(
     "--allow-missing", "Leave out sensitive variables without a value here."
 )

@@ -4,14 +4,20 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, connect, told
+from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import linked_workspaces, number
-from teamvars.cli.client.options import connected, dry_run_option, offered, placed, yes_option
-from teamvars.cli.exits import DIFFERENCES, NOT_FOUND, Failure
+from teamvars.cli.client.options import (
+    connected,
+    dry_run_option,
+    placed,
+    workspaces_argument,
+    yes_option,
+)
+from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import Row, note, show
-from teamvars.domain.names import escaped, fold
+from teamvars.domain.names import escaped
 
 _SHOWN = {
     "name": "name",
@@ -87,14 +93,7 @@ def delete(where: Where, name: str, yes: bool) -> None:
 
 @command
 @project_argument
-@argument(
-    "workspaces",
-    "Their names.",
-    nargs=-1,
-    required=True,
-    metavar="WORKSPACE…",
-    shell_complete=offered("workspace"),
-)
+@workspaces_argument
 @dry_run_option
 @yes_option
 @json_option
@@ -161,8 +160,5 @@ def _projects(api: Api) -> list[Resource]:
 
 
 def _project(api: Api, word: str) -> Resource:
-    for one in _projects(api):
-        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
-            return one
-    text = f"You see no project {word}. Those you see: teamvars project list"
-    raise Failure(text, NOT_FOUND)
+    unknown = f"You see no project {word}. Those you see: teamvars project list"
+    return by_name_or_id(word, _projects(api), unknown)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from teamvars.cli import asking, named
-from teamvars.cli.client.api import Api, Resource, accounts, at, told
+from teamvars.cli.client.api import Api, Resource, accounts, at, by_name_or_id, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
 from teamvars.cli.client.options import connected, placed, yes_option
 from teamvars.cli.commands import ADDRESS
-from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import Misuse
 from teamvars.cli.options import (
     Decorator,
     Function,
@@ -22,7 +22,6 @@ from teamvars.cli.options import (
     together,
 )
 from teamvars.cli.output import note, show
-from teamvars.domain.names import fold
 
 _TYPE = "runners"
 _SHOWN = {
@@ -247,14 +246,9 @@ def _path(api: Api) -> str:
 
 def _runner(api: Api, word: str) -> Resource:
     """The runner with that name or id."""
-    for one in api.pages(_path(api)):
-        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
-            found: Resource = one
-            return found
-    raise Failure(
-        f"There is no runner {word}, or you may not see it. Those you see: teamvars runner list",
-        NOT_FOUND,
-    )
+    seen = "Those you see: teamvars runner list"
+    unknown = f"There is no runner {word}, or you may not see it. {seen}"
+    return by_name_or_id(word, api.pages(_path(api)), unknown)
 
 
 def _document(api: Api, said: Mapping[str, Any], more: Mapping[str, Any]) -> Resource:

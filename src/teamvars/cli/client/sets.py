@@ -5,15 +5,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, connect, told
+from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import in_full, linked_workspaces, number
 from teamvars.cli.client.contents import TERRAFORM, category_of
-from teamvars.cli.client.options import category_option, connected, placed, yes_option
+from teamvars.cli.client.options import (
+    category_option,
+    connected,
+    placed,
+    workspaces_argument,
+    yes_option,
+)
 from teamvars.cli.exits import DIFFERENCES, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, show
-from teamvars.domain.names import escaped, fold
+from teamvars.domain.names import escaped
 from teamvars.kernel.variables import Category
 
 _SHOWN = {
@@ -27,9 +33,6 @@ _SHOWN = {
 }
 
 set_argument = argument("name", "A set's name or id.", metavar="SET")
-workspaces_argument = argument(
-    "workspaces", "Their names.", nargs=-1, required=True, metavar="WORKSPACE…"
-)
 description_option = option("--description", "What it is for.")
 
 dry_run_option = flag(
@@ -278,11 +281,8 @@ def _sets(api: Api) -> list[Resource]:
 
 
 def _set(api: Api, word: str) -> Resource:
-    for one in _sets(api):
-        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
-            return one
-    text = f"You see no variable set {word}. Those you see: teamvars set list"
-    raise Failure(text, NOT_FOUND)
+    unknown = f"You see no variable set {word}. Those you see: teamvars set list"
+    return by_name_or_id(word, _sets(api), unknown)
 
 
 def _variables(api: Api, one: Resource) -> list[Resource]:

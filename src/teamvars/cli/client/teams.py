@@ -5,7 +5,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, connect, told
+from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, offered, placed, yes_option
@@ -215,11 +215,8 @@ def _change(
 
 
 def _team(api: Api, word: str) -> Resource:
-    for one in _teams(api):
-        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
-            return one
-    text = f"You see no team {word}. Those you see: teamvars team list"
-    raise Failure(text, NOT_FOUND)
+    unknown = f"You see no team {word}. Those you see: teamvars team list"
+    return by_name_or_id(word, _teams(api), unknown)
 
 
 def _teams(api: Api) -> list[Resource]:

@@ -4,7 +4,7 @@ Whatever is refused raises ApiError, which ends the command unless it is caught.
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -16,6 +16,7 @@ from teamvars.cli.client.api.targets import Target, Where, resolve
 from teamvars.cli.client.api.transport import Connection, Request
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import note
+from teamvars.domain.names import fold
 
 Resource = dict[str, Any]
 """An object of the API's JSON, as it came or as it goes."""
@@ -183,6 +184,16 @@ def told(resource: Any, names: Mapping[str, str]) -> Resource:
     """What commands show of a resource: by each name one of its attributes, or its `id`."""
     known = {"id": resource["id"], **resource["attributes"]}
     return {name: known[attribute] for name, attribute in names.items()}
+
+
+def by_name_or_id(word: str, resources: Iterable[Resource], unknown: str) -> Resource:
+    """The first of the resources that has the word for its id, or is called so in any case. Fails
+    with what is said where that is `unknown`.
+    """
+    for one in resources:
+        if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
+            return one
+    raise Failure(unknown, NOT_FOUND)
 
 
 def _is_document(found: Any) -> bool:
