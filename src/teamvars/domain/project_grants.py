@@ -13,14 +13,15 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
-from teamvars.domain.errors import OTHER_ID, Fault, not_offered, unknown_word
-from teamvars.domain.team_access import GRANT_LEVELS, LOCKS, GrantLevel, only_custom, words
+from teamvars.domain.errors import OTHER_ID, Fault
+from teamvars.domain.team_access import GrantLevel, Terms, words
 
 IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
 VARIABLES, LOCKING = f"{IN_WORKSPACES}/variables", f"{IN_WORKSPACES}/locking"
 _BY_RIGHT = "Who may do this has '{}' in the organization, or is an owner of it."
 _WORKSPACES = _BY_RIGHT.format("manage-workspaces")
 _PROJECTS = _BY_RIGHT.format("manage-projects")
+_NO_SETS = "Variable sets belong to organizations here, not to projects."
 
 
 class ProjectAccessType(StrEnum):
@@ -62,8 +63,8 @@ PERMISSIONS = Settings(
     Setting(
         f"{IN_PROJECT}/variable-sets",
         "none",
-        "What of variable sets; there are none.",
-        words={"none": "", **dict.fromkeys(("read", "write"), "There are no variable sets here.")},
+        "What of variable sets of the project; there are none.",
+        words={"none": "", **dict.fromkeys(("read", "write"), _NO_SETS)},
     ),
     Setting(
         f"{IN_WORKSPACES}/runs",
@@ -108,7 +109,7 @@ PERMISSIONS_OF: Mapping[ProjectAccessType, Values] = {
 }
 """The same of each access type but `custom`, those of them that are no defaults."""
 
-_WORDS = {level.word: level for level in GRANT_LEVELS}
+TERMS = Terms(ProjectAccessType, LEVEL_OF, PERMISSIONS, PERMISSIONS_OF, VARIABLES, LOCKING)
 
 
 class ProjectGrant(msgspec.Struct, frozen=True):
@@ -125,8 +126,7 @@ class ProjectGrant(msgspec.Struct, frozen=True):
     @property
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
-        locking = {LOCKING: self.level is Level.WRITE}
-        return PERMISSIONS_OF.get(self.access) or PERMISSIONS.changed(self.custom, locking)
+        return TERMS.permitted(self)
 
 
 class ProjectGrantDraft(msgspec.Struct, frozen=True):
@@ -142,32 +142,11 @@ class ProjectGrantDraft(msgspec.Struct, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [
-            *self.faults,
-            *unknown_word("access", self.access, ProjectAccessType, "'access'"),
-            *unknown_word(VARIABLES, self.variables, _WORDS, "'variables'"),
-            *PERMISSIONS.faults(self.settings),
-        ]
+        return TERMS.faults(self)
 
     def contradictions(self, former: ProjectGrant) -> list[Fault]:
-        """A fault for each permission that is not that of the access type, or that says of locking
-        what does not follow from the level.
-
-        Those of a draft with faults of its own are not told.
-        """
-        if self.all_faults():
-            return []
-        access = ProjectAccessType(self.access or former.access)
-        if access is ProjectAccessType.CUSTOM:
-            locks = (self.variables or former.level.word) == Level.WRITE.word
-            is_other = self.settings.get(LOCKING, locks) is not locks
-            return [not_offered(LOCKING, LOCKS)] if is_other else []
-        permitted = PERMISSIONS_OF[access]
-        said = self.settings
-        others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
-        if self.variables not in (None, LEVEL_OF[access].word):
-            others.append(VARIABLES)
-        return [only_custom(name, access) for name in sorted(others)]
+        """Those of the permissions with the access type or the level (`Terms`)."""
+        return TERMS.contradictions(self, former)
 
     def conflicts(self, id_: str) -> list[Fault]:
         """A fault when the document is about another grant than the path."""
@@ -175,12 +154,4 @@ class ProjectGrantDraft(msgspec.Struct, frozen=True):
 
     def applied_to(self, grant: ProjectGrant) -> ProjectGrant:
         """The grant as a draft without faults makes it."""
-        access = grant.access if self.access is None else ProjectAccessType(self.access)
-        level = grant.level if self.variables is None else _WORDS[self.variables]
-        custom = PERMISSIONS.changed(grant.permissions, {**self.settings, LOCKING: False})
-        return replace(
-            grant,
-            access=access,
-            level=LEVEL_OF.get(access, level),
-            custom={} if access in PERMISSIONS_OF else custom,
-        )
+        return replace(grant, **TERMS.changes(self, grant))

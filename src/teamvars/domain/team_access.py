@@ -1,12 +1,13 @@
-"""Grants: a team's access to a workspace, in the words of HCP Terraform.
+"""Grants: a team's access to a workspace, in the words of HCP Terraform, and the rules that grants
+on projects share with them.
 
 Of what an access type lets a team do, only the level of the workspace's variables counts here. The
 other permissions are what clients show of it: kept where the access is `custom`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -46,7 +47,7 @@ def words(*offered: str) -> Mapping[str, str]:
     return dict.fromkeys(offered, "")
 
 
-LOCKS = "Whoever writes variables may lock, and nobody else."
+_LOCKS = "Whoever writes variables may lock, and nobody else."
 LOCKING = "workspace-locking"
 
 PERMISSIONS = Settings(
@@ -86,6 +87,93 @@ PERMISSIONS_OF: Mapping[AccessType, Values] = {
 _WORDS = {level.word: level for level in GRANT_LEVELS}
 
 
+class AnyGrant(Protocol):
+    """A team's access to something."""
+
+    @property
+    def access(self) -> StrEnum: ...
+    @property
+    def level(self) -> GrantLevel: ...
+    @property
+    def custom(self) -> Values: ...
+
+
+class AnyDraft(Protocol):
+    """What a request says of one."""
+
+    @property
+    def access(self) -> str | None: ...
+    @property
+    def variables(self) -> str | None: ...
+    @property
+    def settings(self) -> Values: ...
+    @property
+    def faults(self) -> Sequence[Fault]: ...
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What accesses of one kind are called, and what each lets a team do.
+
+    `levels` and `implied` have the level and the permissions of each type but `custom`, which says
+    its own; `variables` and `locking` are the names of the attributes for the level and for that.
+    """
+
+    types: type[StrEnum]
+    levels: Mapping[Any, GrantLevel]
+    permissions: Settings
+    implied: Mapping[Any, Values]
+    variables: str
+    locking: str
+
+    def permitted(self, grant: AnyGrant) -> Values:
+        """What a grant permits: those of the permissions that are no defaults."""
+        locks = {self.locking: grant.level is Level.WRITE}
+        return self.implied.get(grant.access) or self.permissions.changed(grant.custom, locks)
+
+    def faults(self, draft: AnyDraft) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [
+            *draft.faults,
+            *unknown_word("access", draft.access, self.types, "'access'"),
+            *unknown_word(self.variables, draft.variables, _WORDS, "'variables'"),
+            *self.permissions.faults(draft.settings),
+        ]
+
+    def contradictions(self, draft: AnyDraft, former: AnyGrant) -> list[Fault]:
+        """A fault for each permission that is not that of the access type, or that says of locking
+        what does not follow from the level.
+
+        Those of a draft with faults of its own are not told.
+        """
+        if self.faults(draft):
+            return []
+        access, said = self.types(draft.access or former.access), draft.settings
+        if access not in self.implied:
+            locks = (draft.variables or former.level.word) == Level.WRITE.word
+            is_other = said.get(self.locking, locks) is not locks
+            return [not_offered(self.locking, _LOCKS)] if is_other else []
+        permitted = self.implied[access]
+        others = [name for name in said if said[name] != self.permissions.value(permitted, name)]
+        if draft.variables not in (None, self.levels[access].word):
+            others.append(self.variables)
+        return [_only_custom(name, access) for name in sorted(others)]
+
+    def changes(self, draft: AnyDraft, grant: AnyGrant) -> dict[str, Any]:
+        """What a draft without faults makes of a grant, by the names of its fields."""
+        access = grant.access if draft.access is None else self.types(draft.access)
+        level = grant.level if draft.variables is None else _WORDS[draft.variables]
+        said = {**draft.settings, self.locking: False}  # which follows from the level
+        custom = self.permissions.changed(self.permitted(grant), said)
+        return {
+            "access": access,
+            "level": self.levels.get(access, level),
+            "custom": {} if access in self.implied else custom,
+        }
+
+
+TERMS = Terms(AccessType, LEVEL_OF, PERMISSIONS, PERMISSIONS_OF, "variables", LOCKING)
+
+
 class Grant(msgspec.Struct, frozen=True):
     """A team's access to a workspace of the same organization. Its level is that of the access
     type, where that has one. `custom` are those of `PERMISSIONS` that are no defaults; empty where
@@ -103,8 +191,7 @@ class Grant(msgspec.Struct, frozen=True):
     @property
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
-        locking = {LOCKING: self.level is Level.WRITE}
-        return PERMISSIONS_OF.get(self.access) or PERMISSIONS.changed(self.custom, locking)
+        return TERMS.permitted(self)
 
 
 class NamedGrant(msgspec.Struct, frozen=True):
@@ -133,32 +220,11 @@ class GrantDraft(msgspec.Struct, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [
-            *self.faults,
-            *unknown_word("access", self.access, AccessType, "'access'"),
-            *unknown_word("variables", self.variables, _WORDS, "'variables'"),
-            *PERMISSIONS.faults(self.settings),
-        ]
+        return TERMS.faults(self)
 
     def contradictions(self, former: Grant) -> list[Fault]:
-        """A fault for each permission that is not that of the access type, or that says of locking
-        what does not follow from the level.
-
-        Those of a draft with faults of its own are not told.
-        """
-        if self.all_faults():
-            return []
-        access = AccessType(self.access or former.access)
-        if access is AccessType.CUSTOM:
-            locks = (self.variables or former.level.word) == Level.WRITE.word
-            is_other = self.settings.get(LOCKING, locks) is not locks
-            return [not_offered(LOCKING, LOCKS)] if is_other else []
-        said, level = dict(self.settings), LEVEL_OF[access]
-        permitted = PERMISSIONS_OF[access]
-        others = [name for name in said if said[name] != PERMISSIONS.value(permitted, name)]
-        if self.variables not in (None, level.word):
-            others.append("variables")
-        return [only_custom(name, access) for name in sorted(others)]
+        """Those of the permissions with the access type or the level (`Terms`)."""
+        return TERMS.contradictions(self, former)
 
     def conflicts(self, id_: str) -> list[Fault]:
         """A fault when the document is about another grant than the path."""
@@ -168,18 +234,10 @@ class GrantDraft(msgspec.Struct, frozen=True):
 
     def applied_to(self, grant: Grant) -> Grant:
         """The grant as a draft without faults makes it."""
-        access = grant.access if self.access is None else AccessType(self.access)
-        level = grant.level if self.variables is None else _WORDS[self.variables]
-        custom = PERMISSIONS.changed(grant.permissions, {**self.settings, LOCKING: False})
-        return replace(
-            grant,
-            access=access,
-            level=LEVEL_OF.get(access, level),
-            custom={} if access in PERMISSIONS_OF else custom,
-        )
+        return replace(grant, **TERMS.changes(self, grant))
 
 
-def only_custom(name: str, access: str) -> Fault:
+def _only_custom(name: str, access: str) -> Fault:
     """A permission is given that the access type says itself."""
     called = name.rpartition("/")[2].replace("-", " ").capitalize()
     return ONLY_CUSTOM.filled(called=called, access=access).at(f"/data/attributes/{name}")

@@ -1,11 +1,8 @@
 """Grants on projects: teams' access to all workspaces of one, `team-projects` on the wire."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta
-
-from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Value
 from teamvars.domain.project_grants import (
     IN_PROJECT,
@@ -15,11 +12,10 @@ from teamvars.domain.project_grants import (
     ProjectGrant,
     ProjectGrantDraft,
 )
-from teamvars.domain.team_access import GRANT_LEVELS
 from teamvars.services.project_grants import ProjectGrants
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, one_of
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
@@ -27,15 +23,13 @@ from teamvars.web.http.resource_objects import self_link, to_one
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.projects import project_linkage
+from teamvars.web.team_access import VARIABLES
 
 _ALL, _ONE = "/api/v2/team-projects", "/api/v2/team-projects/{team_project_id}"
 _FILTERS = (
     Parameter("filter[project][id]", "Accesses to that project alone."),
     Parameter("filter[team][id]", "Those of that team alone."),
 )
-_WORDS = tuple(level.word for level in GRANT_LEVELS)
-_SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
-_VARIABLES = Meta(description="Where the access is not 'custom', only what it says itself.")
 
 
 def _path(one: ProjectGrant) -> str:
@@ -68,13 +62,7 @@ _IN_WORKSPACES = Group[ProjectGrant](
     "WorkspacePermissionsOfTeam",
     "What a team may do with the workspaces of a project. Only `variables` has an effect, and "
     "whoever writes them may lock.",
-    Attribute(
-        "variables",
-        Annotated[str, _SHOWN_WORDS],
-        lambda one: one.level.word,
-        given=one_of(_WORDS, _VARIABLES),
-        new=Level.NONE.word,
-    ),
+    VARIABLES,
     *_permissions(IN_WORKSPACES),
     given="What a team is to do with the workspaces of a project, where the access is 'custom'.",
 )

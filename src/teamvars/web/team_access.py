@@ -41,6 +41,14 @@ _FILTERS = (
 _WORDS = tuple(level.word for level in GRANT_LEVELS)
 _SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
 _VARIABLES = Meta(description="Where the access is not 'custom', only what it says itself.")
+VARIABLES: Attribute[Any] = Attribute(
+    "variables",
+    Annotated[str, _SHOWN_WORDS],
+    lambda one: one.level.word,
+    given=one_of(_WORDS, _VARIABLES),
+    new=Level.NONE.word,
+)
+"""The level of an access to whatever it is."""
 
 
 def _permission(one: Grant, name: str) -> Value:
@@ -84,13 +92,7 @@ TEAM_WORKSPACE = Resource[Grant](
     one_includes=False,
     attributes=(
         Attribute("access", AccessType, lambda one: one.access, given=AccessType, new=REQUIRED),
-        Attribute(
-            "variables",
-            Annotated[str, _SHOWN_WORDS],
-            lambda one: one.level.word,
-            given=one_of(_WORDS, _VARIABLES),
-            new=Level.NONE.word,
-        ),
+        VARIABLES,
         *(setting_attribute(one, _permission) for one in PERMISSIONS.by_name.values()),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
