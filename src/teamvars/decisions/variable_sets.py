@@ -223,8 +223,7 @@ def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Eff
     else:
         changed_set, is_attached, will_be = _planned(found, before, draft.change, rules)
         after = Standing(changed_set, will_be)
-    contested = found.of(Contested(set_id, organization_id))
-    names, own, rivals = contested
+    names, own, rivals = found.of(Contested(set_id, organization_id))
     comparison = Comparison(names, Standing(before, is_attached), after, own, rivals)
     workspaces = [workspace for workspace, _ in found.of(WorkspacesOf(organization_id))]
     workspaces.sort(key=lambda workspace: workspace.name)

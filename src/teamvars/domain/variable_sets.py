@@ -86,12 +86,9 @@ class Attaching(StrEnum):
 
     ADD = "add"
     REMOVE = "remove"
-    REPLACE = "replace"
 
     def applied_to(self, before: Collection[str], named: Collection[str]) -> frozenset[str]:
         """The workspaces that it is attached to then."""
-        if self is Attaching.REPLACE:
-            return frozenset(named)
         is_added = self is Attaching.ADD
         return frozenset(before) | set(named) if is_added else frozenset(before) - set(named)
 
