@@ -272,10 +272,10 @@ def loss_findings(
 ) -> list[Finding]:
     """A problem for each kind of loss; where there is none, that all is there."""
     told = (
-        ("variables", usages, "Workspaces with other variables than were counted"),
+        ("variables", usages, "Workspaces or sets with other variables than were counted"),
         ("audit", entries, "Streams with other audit entries than were counted"),
         ("streams", streams, "Streams without their subject, or subjects without their stream"),
-        ("projects", places, "Workspaces in a project of another organization"),
+        ("projects", places, "Workspaces in a project that their organization does not have"),
         ("data keys", data_keys, "Organizations whose values cannot be read"),
     )
     found = [
