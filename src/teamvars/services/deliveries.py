@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -370,10 +370,11 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
         damaged.add(id_)
         return ""
 
+    opener_of = cache(partial(key.opener, damaged=note))
     found = []
     for stored in bundle.variables:
         variable = stored.variable
-        opened = key.opener(variable.owner_id, variable.sensitive, note)
+        opened = opener_of(variable.owner_id, variable.sensitive)
         found.append(_delivered(variable, opened(stored.sealed or b"", variable.id)))
     variables = [each.variable for each in bundle.variables]
     refuse_all(damaged_value(one) for one in variables if one.id in damaged)
