@@ -1,4 +1,4 @@
-"""Settings of a noun as attributes, made of its table in the domain."""
+"""Settings of a noun as attributes, made of its table in the domain; and the level of an access."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -6,12 +6,26 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
+from teamvars.domain.access import Level
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, URL, Setting, Value, Values
+from teamvars.domain.team_access import GRANT_LEVELS
 from teamvars.web.http.attributes import Attribute, one_of
 
 _Line = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 
 T = TypeVar("T")
+
+_LEVELS = tuple(level.word for level in GRANT_LEVELS)
+_LEVEL_SHOWN = Meta(extra_json_schema={"enum": list(_LEVELS)})
+_LEVEL_GIVEN = Meta(description="Where the access is not 'custom', only what it says itself.")
+ACCESS_LEVEL: Attribute[Any] = Attribute(
+    "variables",
+    Annotated[str, _LEVEL_SHOWN],
+    lambda one: one.level.word,
+    given=one_of(_LEVELS, _LEVEL_GIVEN),
+    new=Level.NONE.word,
+)
+"""The level that a team's access gives, to whatever it is."""
 
 
 def read_values(said: dict[str, Any] | None) -> Values:

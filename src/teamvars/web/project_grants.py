@@ -13,7 +13,7 @@ from teamvars.domain.project_grants import (
     ProjectGrantDraft,
 )
 from teamvars.services.project_grants import ProjectGrants
-from teamvars.web.client_settings import setting_attribute
+from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
@@ -23,7 +23,6 @@ from teamvars.web.http.resource_objects import self_link, to_one
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.projects import project_linkage
-from teamvars.web.team_access import VARIABLES
 
 _ALL, _ONE = "/api/v2/team-projects", "/api/v2/team-projects/{team_project_id}"
 _FILTERS = (
@@ -62,7 +61,7 @@ _IN_WORKSPACES = Group[ProjectGrant](
     "WorkspacePermissionsOfTeam",
     "What a team may do with the workspaces of a project. Only `variables` has an effect, and "
     "whoever writes them may lock.",
-    VARIABLES,
+    ACCESS_LEVEL,
     *_permissions(IN_WORKSPACES),
     given="What a team is to do with the workspaces of a project, where the access is 'custom'.",
 )

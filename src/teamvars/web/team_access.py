@@ -1,16 +1,14 @@
 """Grants: teams' access to workspaces, `team-workspaces` on the wire."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
-from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Value
 from teamvars.domain.pages import Paged
 from teamvars.domain.team_access import (
-    GRANT_LEVELS,
     PERMISSIONS,
     AccessType,
     Grant,
@@ -18,10 +16,10 @@ from teamvars.domain.team_access import (
     NamedGrant,
 )
 from teamvars.services.team_access import Grants
-from teamvars.web.client_settings import setting_attribute
+from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, one_of
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
@@ -38,17 +36,6 @@ _FILTERS = (
     Parameter("filter[workspace][id]", "Accesses to that workspace alone."),
     Parameter("filter[team][id]", "Those of that team alone."),
 )
-_WORDS = tuple(level.word for level in GRANT_LEVELS)
-_SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
-_VARIABLES = Meta(description="Where the access is not 'custom', only what it says itself.")
-VARIABLES: Attribute[Any] = Attribute(
-    "variables",
-    Annotated[str, _SHOWN_WORDS],
-    lambda one: one.level.word,
-    given=one_of(_WORDS, _VARIABLES),
-    new=Level.NONE.word,
-)
-"""The level of an access to whatever it is."""
 
 
 def _permission(one: Grant, name: str) -> Value:
@@ -92,7 +79,7 @@ TEAM_WORKSPACE = Resource[Grant](
     one_includes=False,
     attributes=(
         Attribute("access", AccessType, lambda one: one.access, given=AccessType, new=REQUIRED),
-        VARIABLES,
+        ACCESS_LEVEL,
         *(setting_attribute(one, _permission) for one in PERMISSIONS.by_name.values()),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
