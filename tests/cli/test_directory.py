@@ -41,6 +41,7 @@ def test_json_names_the_ids_of_everything_in_the_file(served_host: ServedHost) -
         "teams": ("team-", ["owners", "platform"]),
         "memberships": ("ou-", ["alice", "bob", "carol"]),
         "runners": ("run-", []),
+        "projects": ("prj-", []),
     }
     assert set(acme) == {"id", *prefixes}
     assert acme["id"].startswith("org-")
@@ -440,6 +441,55 @@ def test_tags_are_applied_and_exported_as_they_are_written(served_host: ServedHo
     assert apply(served_host, without).out == "change the tags of workspace acme/network\n"
     assert apply(served_host, DIRECTORY, "--dry-run").code == 0
     assert served_host.host.succeed("directory", "export").out != exported
+
+
+def test_projects_are_applied_and_exported_as_they_are_written(served_host: ServedHost) -> None:
+    placed = "[{name: network, project: on sale}, payments]"
+    projects = (
+        "projects: [{name: on sale, tag-bindings: {region: eu}}, idle, "
+        "{name: Main, former-name: Default Project}]"
+    )
+    spaces = "workspaces: [network, payments]"
+    text = DIRECTORY.replace(spaces, f"{projects}\n    workspaces: {placed}", 1)
+    text = text.replace("{name: platform,", "{name: platform, projects: {on sale: write},")
+    assert apply(served_host, text).out.splitlines() == [
+        "rename project acme/Default Project to Main",
+        "create project acme/on sale",
+        "create project acme/idle",
+        "move workspace acme/network to project on sale",
+        "grant acme/platform write on project on sale",
+    ]
+    exported = served_host.host.succeed("directory", "export").out
+    (acme,) = yaml.safe_load(exported)["organizations"]
+    assert acme["projects"] == [
+        "idle",
+        {"name": "Main", "former-name": "Default Project"},
+        {"name": "on sale", "tag-bindings": {"region": "eu"}},
+    ]
+    assert acme["workspaces"] == [{"name": "network", "project": "on sale"}, "payments"]
+    assert [team.get("projects") for team in acme["teams"]] == [None, {"on sale": "write"}]
+    for again in (exported, text):
+        assert apply(served_host, again, "--dry-run").code == 0
+    back = exported.replace("project: on sale", "project: MAIN").replace("on sale: write", "")
+    assert "move workspace acme/network to project Main\n" in apply(served_host, back).out
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("projects: shop", "this must be a list"),
+        ("projects: [shop, SHOP]", "SHOP is given twice"),
+        ("projects: ['a.b']", "the name of a project has 1 to 90 letters"),
+        ("projects: [{name: a, tag-names: [b]}]", "unknown key 'tag-names'"),
+        ("projects: [{name: a, former-name: b, new: true}]", "something with a 'former-name'"),
+        ("workspaces: [{name: w, project: ' a'}]", "the name of a project has 1 to 90 letters"),
+        ("teams: [{name: t, projects: {a: admin}}]", "this must be read or write"),
+        ("teams: [{name: owners, projects: {}}]", "owners may do everything"),
+    ],
+)
+def test_what_no_project_may_be_is_a_fault(tmp_path: Path, said: str, fault: str) -> None:
+    (told,) = faults_of(tmp_path, f"organizations:\n  - name: a\n    {said}\n")
+    assert told.startswith(f"3: {fault}")
 
 
 def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(

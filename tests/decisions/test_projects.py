@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Needs, projects
 from teamvars.decisions.needs import WorkspacesIn, WorkspacesWithIds
-from teamvars.decisions.projects import KeepDefault
+from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import Project, ProjectDraft
@@ -157,12 +157,12 @@ def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
     known = found(to_project(SHOP), in_acme(RECORD), locked=locked)
     decision = projects.move(known, SHOP.id, NAMED)
     inside = replace(RECORD, project_id=SHOP.id)
-    assert decision.writes == (Update(RECORD, inside),)
+    assert decision.writes == (PutInto(SHOP, ("ws-1",)),)
     assert actions(decision) == [("ws-1", "workspace.move")]
     known = found(to_project(SHOP), in_acme(inside), locked=locked)
     again = projects.move(known, SHOP.id, NAMED)
     assert (again.writes, again.notes) == ((), ())
     known = found(to_project(DEFAULT), in_acme(inside), locked=locked)
-    assert projects.move(known, DEFAULT.id, NAMED).writes == (Update(inside, RECORD),)
+    assert projects.move(known, DEFAULT.id, NAMED).writes == (PutInto(DEFAULT, ("ws-1",)),)
     nowhere = found(to_project(SHOP), in_acme())
     assert refused(projects.move, nowhere, SHOP.id, NAMED) == ["not_found"]

@@ -12,6 +12,7 @@ from teamvars.decisions.needs import (
     TeamsWithIds,
 )
 from teamvars.decisions.organizations import OrganizationView
+from teamvars.decisions.projects import PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.workspaces import (
     ask_for_state,
@@ -114,7 +115,7 @@ def test_a_workspace_that_is_named_another_project_is_moved_and_changed() -> Non
     decision = update(known, "ws-1", WorkspaceDraft(name="net", project_id=SHOP.id))
     moved = replace(RECORD, project_id=SHOP.id)
     renamed = replace(moved, workspace=replace(NETWORK, name="net"))
-    assert decision.writes == (Update(RECORD, moved), Update(moved, renamed))
+    assert decision.writes == (PutInto(SHOP, ("ws-1",)), Update(moved, renamed))
     expected = [
         ("ws-1", "workspace.move"),
         ("ws-1", "workspace.update"),

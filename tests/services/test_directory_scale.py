@@ -16,11 +16,13 @@ from msgspec.structs import replace
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
+    ProjectEntry,
     TagsEntry,
     TeamEntry,
     UserEntry,
 )
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring
@@ -37,15 +39,18 @@ from tests.support.tenant import build_tenant
 
 
 def large(people: int, organization: str = "") -> Directory:
-    """A file of one organization with that many users, and a tenth as many teams and workspaces,
-    which have tags.
+    """A file of one organization with that many users, and a tenth as many teams, workspaces and
+    projects, which have tags; each workspace is in one of these.
     """
     mark = uuid4().hex
     names = [f"u{n}-{mark}" for n in range(people)]
     spaces = tuple(f"w{n}" for n in range(people // 10))
     teams = [
         TeamEntry(
-            f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: AccessType.WRITE}
+            f"t{n}",
+            members=tuple(names[n * 10 : n * 10 + 10]),
+            workspaces={w: AccessType.WRITE},
+            projects={f"p{n}": AccessType.READ},
         )
         for n, w in enumerate(spaces)
     ]
@@ -57,6 +62,8 @@ def large(people: int, organization: str = "") -> Directory:
         spaces,
         tuple(teams),
         tags={name: TagsEntry(("eu",), {"region": "eu"}) for name in spaces},
+        projects=tuple(ProjectEntry(f"p{n}", {"region": "eu"}) for n in range(len(spaces))),
+        placed={name: f"p{n}" for n, name in enumerate(spaces)},
     )
     return Directory(tuple(UserEntry(name, f"{name}@example.com") for name in names), (entry,))
 
@@ -84,10 +91,11 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
         assert again.changes == ()
         (entry,) = directory.organizations
         tags = dict.fromkeys(entry.tags, TagsEntry(("us",)))
-        retagged = replace(directory, organizations=(replace(entry, tags=tags),))
+        placed = dict.fromkeys(entry.placed, DEFAULT_NAME)
+        retagged = replace(directory, organizations=(replace(entry, tags=tags, placed=placed),))
         told = await calls.services.directory.apply(operator(), retagged, AS_WRITTEN)
-        assert len(told.changes) == number // 10
-    assert counted[10] == counted[300] < 80
+        assert len(told.changes) == number // 10 * 2
+    assert counted[10] == counted[300] < 95
     assert await calls.tenant.deployment.audit_holds()
 
 

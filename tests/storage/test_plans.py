@@ -14,8 +14,10 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.protocol import encoded
 from teamvars.services import audit_pages
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import access_by_name, access_statements, effective, runners, streams
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
@@ -24,7 +26,7 @@ from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.support.deployment import BASE, Deployment, open_deployment
+from tests.support.deployment import BASE, Deployment, open_deployment, operator
 from tests.support.exchanging import job_in
 from tests.support.jobs import ISSUERS, SERVICE
 from tests.support.observed_transaction import ObservedTransaction
@@ -761,14 +763,14 @@ FROM numbers
 """
 
 
-async def _add_renames(tx: Transaction, workspace_id: str) -> None:
+async def _add_renames(tx: Transaction, workspace_id: str, first: int = 1) -> None:
     found = await tx.fetch_one("SELECT organization_id FROM workspaces WHERE id = $1", workspace_id)
     assert found is not None
     kinds = (
         ("organization.update", "organizations", found[0]),
         ("workspace.rename", "workspaces", workspace_id),
     )
-    for number, kind in enumerate(kinds, start=1):
+    for number, kind in enumerate(kinds, start=first):
         await tx.execute(_RENAMED, RENAMES, found[0], *kind, number, b"x")
 
 
@@ -817,6 +819,22 @@ async def test_what_was_renamed_is_a_bounded_range_of_an_index_and_the_same_whoe
             if "audit_entries" in statement.sql:
                 assert "audit_entries_renamed" in await _plan(large, statement)
                 assert is_sqlite or await _most_rows(large, statement) <= 200
+
+
+async def test_a_file_finds_what_was_renamed_by_an_index(large: Large) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    services, network = tenant.deployment.services, tenant.workspaces["network"]
+    await services.database.write(lambda tx: _add_renames(tx, network, first=3))
+    if not tenant.deployment.config.url.startswith("sqlite"):
+        await services.database.write(lambda tx: tx.script("ANALYZE"))
+    file = Directory(organizations=(OrganizationEntry(tenant.organization),))
+    seen.clear()
+    await services.directory.apply(operator(), file, Options(dry_run=True))
+    asked = [one for one in dict(seen).values() if "audit_entries" in one.sql]
+    plans = [await _plan(large, statement) for statement in asked]
+    indexes = "audit_entries_renamed", "audit_entries_renamed", "audit_entries_of_projects"
+    assert len(plans) == len(indexes)
+    assert all(index in plan for index, plan in zip(indexes, plans, strict=True))
 
 
 async def _plan(large: Large, statement: Statement) -> str:

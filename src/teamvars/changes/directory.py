@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
-from teamvars.decisions.projects import KeepDefault
+from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.token_limits import Shorten
 from teamvars.domain.access import WorkspaceAccess
@@ -183,6 +183,7 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Update: lambda _, __, write: tables.updating(write.before, write.after),
     Delete: lambda _, __, write: tables.deleting(write.kind, write.keys),
     KeepDefault: lambda _, __, write: projects.keeping_default(write.organization_id),
+    PutInto: lambda _, __, write: projects.putting(write.project, write.workspace_ids),
     Invite: _inviting,
     Shorten: lambda _, __, write: tokens.shortening(
         write.organization_id, write.kind, write.lifetime

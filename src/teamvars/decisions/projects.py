@@ -49,6 +49,13 @@ class KeepDefault(Write, frozen=True):
     organization_id: str
 
 
+class PutInto(Write, frozen=True):
+    """Workspaces of the project's organization are in it."""
+
+    project: Project
+    workspace_ids: tuple[str, ...]
+
+
 def read(found: Found, project_id: str) -> ProjectAccess:
     """One project."""
     return to_project(found, project_id)
@@ -76,7 +83,7 @@ def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[Proje
     refuse_all([*draft.all_faults(), *draft.conflicts(before.project)])
     bindings = _retagged(before.bindings, draft.tags, TagChange.REPLACE)
     after = replace(before, project=draft.applied_to(before.project), bindings=bindings)
-    return together(after, *([] if after == before else [changed(found, before, after)]))
+    return _changed(found, before, after)
 
 
 def retag(
@@ -88,8 +95,7 @@ def retag(
     """
     before = _managed(found, project_id)
     refuse_all(draft.all_faults())
-    after = replace(before, bindings=_retagged(before.bindings, draft, how))
-    return together(after, *([] if after == before else [changed(found, before, after)]))
+    return _changed(found, before, replace(before, bindings=_retagged(before.bindings, draft, how)))
 
 
 def delete(found: Found, project_id: str) -> Decision[None]:
@@ -160,17 +166,27 @@ def created(found: Found, project: Project, bindings: Mapping[str, str]) -> Deci
     return Decision(None, (kept(project), Insert(project), *tags), (note,), taken=_TAKEN)
 
 
-def changed(found: Found, before: ProjectAccess, after: ProjectAccess) -> Decision[None]:
-    """A project becomes another, or has other tags."""
-    was, now = before.project, after.project
+def changed(found: Found, was: Project, now: Project) -> Decision[None]:
+    """A project becomes another."""
+    return retagged(found, was, now, {}, {})
+
+
+def retagged(
+    found: Found,
+    was: Project,
+    now: Project,
+    former: Mapping[str, str],
+    bindings: Mapping[str, str],
+) -> Decision[None]:
+    """A project becomes another, and has other bindings than the former."""
     changes = ["name"] if was.name != now.name else []
     changes += SETTINGS.differing(was.settings, now.settings)
-    changes += ["tag-bindings"] if before.bindings != after.bindings else []
+    changes += ["tag-bindings"] if former != bindings else []
     renamed = {"from": was.name} if was.name != now.name else {}
     details = {"name": now.name, "changed": changes, **renamed}
     note = found.note(now.organization_id, "project.update", now.id, details)
     own: list[Write] = [] if was == now else [Update(was, now)]
-    tags = _tagged(now.id, before.bindings, after.bindings)
+    tags = _tagged(now.id, former, bindings)
     return Decision(None, (kept(now), *own, *tags), (note,), taken=_TAKEN)
 
 
@@ -183,7 +199,7 @@ def deleted(found: Found, project: Project) -> Decision[None]:
 def moved(found: Found, project: Project, records: Sequence[WorkspaceRecord]) -> Decision[None]:
     """Those of the workspaces come into a project that are in another; each is recorded."""
     coming = [one for one in records if one.in_project != project.id]
-    writes: list[Write] = [Update(one, one.put_into(project)) for one in coming]
+    put = PutInto(project, tuple(one.workspace.id for one in coming))
     notes = [
         found.note(
             one.workspace.id,
@@ -197,10 +213,17 @@ def moved(found: Found, project: Project, records: Sequence[WorkspaceRecord]) ->
         )
         for one in coming
     ]
-    return Decision(None, tuple(writes), tuple(notes))
+    return Decision(None, (put,) if coming else (), tuple(notes))
 
 
 _TAKEN = NAME_TAKEN.filled(what="a project")
+
+
+def _changed(found: Found, before: ProjectAccess, after: ProjectAccess) -> Decision[ProjectAccess]:
+    if after == before:
+        return Decision(after)
+    tags = before.bindings, after.bindings
+    return together(after, retagged(found, before.project, after.project, *tags))
 
 
 def _retagged(before: Mapping[str, str], draft: TagsDraft, how: TagChange) -> Mapping[str, str]:

@@ -1,8 +1,8 @@
 """The directory as an operator writes it: users, organizations, and who is in what (contract §7).
 
 None in a field means that the file does not speak of it, and what is there stays. `at` is the file
-and line where an entry stands, for messages about it; `member_at` and `workspace_at` say it of the
-names in it.
+and line where an entry stands, for messages about it; `member_at`, `workspace_at` and `project_at`
+say it of the names in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,19 @@ class UserEntry(msgspec.Struct, frozen=True):
     at: str = ""
 
 
+class ProjectEntry(msgspec.Struct, frozen=True):
+    """A project the file names. `tag_bindings` are exact when they are present."""
+
+    name: str
+    tag_bindings: Mapping[str, str] | None = None
+    at: str = ""
+    origin: Origin = Origin()
+
+
 class TeamEntry(msgspec.Struct, frozen=True):
-    """A team the file names. `members` and `workspaces` are exact when they are present."""
+    """A team the file names. `members`, `workspaces` and `projects` are exact when they are
+    present.
+    """
 
     name: str
     visibility: Visibility | None = None
@@ -51,6 +62,8 @@ class TeamEntry(msgspec.Struct, frozen=True):
     manage_teams: bool | None = None
     manage_organization_access: bool | None = None
     access_secret_teams: bool | None = None
+    projects: Mapping[str, FileAccess] | None = None
+    project_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def rights_after(self, rights: Rights) -> Rights:
         """The rights of a team that has these, once the file is applied."""
@@ -101,7 +114,8 @@ class TagsEntry(msgspec.Struct, frozen=True):
 class OrganizationEntry(msgspec.Struct, frozen=True):
     """An organization the file names; `members` adds and changes status, and removes nobody.
 
-    `origins` and `tags` are of those of its workspaces of which the file says more than the name.
+    `origins`, `tags` and `placed` are of those of its workspaces of which the file says more than
+    the name; the last says in which project.
     """
 
     name: str
@@ -115,6 +129,8 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     origin: Origin = Origin()
     origins: Mapping[str, Origin] = msgspec.field(default_factory=dict)
     tags: Mapping[str, TagsEntry] = msgspec.field(default_factory=dict)
+    projects: tuple[ProjectEntry, ...] = ()
+    placed: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Directory(msgspec.Struct, frozen=True):
@@ -132,6 +148,7 @@ class OrganizationIds(msgspec.Struct, frozen=True):
     teams: Mapping[str, str]
     memberships: Mapping[str, str]
     runners: Mapping[str, str]
+    projects: Mapping[str, str]
 
 
 class Exported(msgspec.Struct, frozen=True):

@@ -188,6 +188,11 @@ class FormerNames:
         id_ = self.id_of(name)
         return None if id_ is None else self._present[id_]
 
+    def hint(self, name: str) -> str:
+        """What to add where nothing has the name; empty where nothing there had it."""
+        now = self.present(name)
+        return f" It is called {now} now." if now else ""
+
     def id_of(self, name: str) -> str | None:
         """Whose name it was last; None: nothing there had it."""
         ids = self._ids.get(fold(name))

@@ -14,6 +14,7 @@ from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 
 ORGANIZATIONS, TEAMS, WORKSPACES = "organizations", "teams", "workspaces"
+PROJECTS = "projects"
 
 
 def _is_rename(entries: str) -> str:
@@ -28,6 +29,10 @@ _RENAMES = {
     table: f"FROM audit_entries AS entries JOIN {table} ON {table}.id = entries.subject_id "
     f"WHERE ({_is_rename('entries')}) AND entries.subject_type = '{table}'"
     for table in (ORGANIZATIONS, TEAMS, WORKSPACES)
+} | {
+    # Of an index of their own.
+    PROJECTS: "FROM audit_entries AS entries JOIN projects ON projects.id = entries.subject_id "
+    "WHERE entries.action = 'project.update'"
 }
 MOST_ORGANIZATIONS = 100
 """Of a caller that are looked at for a hint, with this many changes of each."""
@@ -49,7 +54,7 @@ async def every(tx: Transaction) -> FormerNames:
 async def inside(
     tx: Transaction, table: str, organization_ids: Collection[str]
 ) -> dict[str, FormerNames]:
-    """All former names of teams or workspaces by organization."""
+    """All former names of teams, workspaces or projects by organization."""
     found = {id_: FormerNames() for id_ in organization_ids}
     rows = await _fetch(
         tx,

@@ -64,6 +64,12 @@ def keeping_default(organization_id: str) -> Statement:
     return Statement(sql, (organization_id,))
 
 
+def putting(project: Project, workspace_ids: Iterable[str]) -> Statement:
+    """The statement that puts workspaces into a project."""
+    sql = "UPDATE workspaces SET project_id = $1 WHERE id IN {each $2}"
+    return Statement(sql, (None if project.is_default else project.id, each(workspace_ids)))
+
+
 async def get(tx: Transaction, project_id: str) -> Project:
     """A project by id. Refuses: not found."""
     found = await _STORED.one(tx, "WHERE id = $1", project_id)
@@ -104,6 +110,18 @@ async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> 
     """All projects of organizations, by id."""
     rest = "WHERE organization_id IN {each $1} ORDER BY id"
     return await _PROJECTS.every(tx, rest, each(organization_ids))
+
+
+async def placed(tx: Transaction, organization_ids: Iterable[str]) -> Mapping[str, str]:
+    """The projects of those workspaces of organizations that are not in the default one, by the
+    workspaces' ids.
+    """
+    rows = await tx.fetch(
+        "SELECT id, project_id FROM workspaces "
+        "WHERE organization_id IN {each $1} AND project_id IS NOT NULL",
+        each(organization_ids),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def count_workspaces(tx: Transaction, project_id: str) -> int:

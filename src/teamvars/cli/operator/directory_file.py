@@ -17,6 +17,7 @@ from teamvars.domain.directory import (
     FILE_ACCESS,
     Directory,
     OrganizationEntry,
+    ProjectEntry,
     RunnerEntry,
     TagsEntry,
     TeamEntry,
@@ -26,12 +27,14 @@ from teamvars.domain.memberships import Status
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
+    PROJECT_NAME_RULE,
     TEAM_NAME_RULE,
     USERNAME_RULE,
     Origin,
     fold,
     is_email,
     is_name,
+    is_project_name,
     is_safe,
     is_team_name,
     is_username,
@@ -46,6 +49,7 @@ _TEAM_KEYS = (
     "members-manage-token",
     "members",
     "workspaces",
+    "projects",
 )
 _TAG_KEYS = "tag-names", "tag-bindings"
 _MOST_DIGITS = 9
@@ -73,7 +77,8 @@ def document(directory: Directory) -> dict[str, Any]:
         "organizations": [
             {
                 **_said(entry, "name", "members"),
-                "workspaces": [_workspace(name, entry.tags.get(name)) for name in entry.workspaces],
+                **({"projects": [*map(_project, entry.projects)]} if entry.projects else {}),
+                "workspaces": [_workspace(name, entry) for name in entry.workspaces],
                 "teams": [_said(team, *_TEAM_KEYS) for team in entry.teams],
                 **({"runners": [*map(_runner, entry.runners)]} if entry.runners else {}),
             }
@@ -82,9 +87,17 @@ def document(directory: Directory) -> dict[str, Any]:
     }
 
 
-def _workspace(name: str, tags: TagsEntry | None) -> str | dict[str, Any]:
+def _project(entry: ProjectEntry) -> str | dict[str, Any]:
     """Its name alone, unless more is to be said."""
-    return name if tags is None else {"name": name, **_said(tags, *_TAG_KEYS)}
+    more = _said(entry.origin, "former-name") | _said(entry, "tag-bindings")
+    return {"name": entry.name, **more} if more else entry.name
+
+
+def _workspace(name: str, entry: OrganizationEntry) -> str | dict[str, Any]:
+    """Its name alone, unless more is to be said."""
+    project = {"project": entry.placed[name]} if name in entry.placed else {}
+    more = project | _said(entry.tags.get(name, TagsEntry()), *_TAG_KEYS)
+    return {"name": name, **more} if more else name
 
 
 def _runner(entry: RunnerEntry) -> dict[str, Any]:
@@ -145,11 +158,14 @@ Read = Callable[[Node], Any]
 
 
 class _Workspace(NamedTuple):
-    """A workspace that the file names, how it came by its name, its tags, and where it stands."""
+    """A workspace that the file names, how it came by its name, its tags, in which project it is,
+    and where it stands.
+    """
 
     name: str
     origin: Origin
     tags: TagsEntry
+    project: str | None
     at: str
 
 
@@ -163,6 +179,8 @@ class _Reader:
         self._username = self._text(is_username, f"a user name has {USERNAME_RULE}")
         rule = f"the name of a team has {TEAM_NAME_RULE}"
         self._team_name = self._text(is_team_name, rule)
+        rule = f"the name of a project has {PROJECT_NAME_RULE}"
+        self._project_name = self._text(is_project_name, rule)
         self._boolean = self._one_of({"true": True, "false": False})
         status = self._one_of({one.value: one for one in Status})
         access = self._one_of({one.value: one for one in FILE_ACCESS})
@@ -177,15 +195,18 @@ class _Reader:
         }
         self._of_organization = {
             "members": self._pairs(self._username, status),
+            "projects": self._each(self._project, name, once=True),
             "workspaces": self._each(self._workspace, name, once=True),
             "teams": self._each(self._team, name, once=True),
             "runners": self._each(self._runner, name, once=True),
         }
         tag_key = self._text(tags.KEY.fullmatch, tags.KEY_RULE)
         tag_value = self._text(tags.VALUE.fullmatch, tags.VALUE_RULE)
+        self._of_project = {"tag-bindings": self._pairs(tag_key, tag_value, same=str)}
         self._of_workspace = {
+            "project": self._project_name,
             "tag-names": self._each(self._text(tags.NAME.fullmatch, tags.NAME_RULE)),
-            "tag-bindings": self._pairs(tag_key, tag_value, same=str),
+            **self._of_project,
         }
         self._of_team = {
             "visibility": self._one_of({one.value: one for one in Visibility}),
@@ -193,6 +214,7 @@ class _Reader:
             "members-manage-token": self._boolean,
             "members": self._each(self._username),
             "workspaces": self._pairs(self._name, access),
+            "projects": self._pairs(self._project_name, access),
         }
         text = self._text(is_safe, "this must be a text on one line")
         self._of_runner = {
@@ -236,22 +258,38 @@ class _Reader:
             origin=origin,
             origins={one.name: one.origin for one in workspaces},
             tags={one.name: one.tags for one in workspaces if one.tags != TagsEntry()},
+            placed={one.name: one.project for one in workspaces if one.project is not None},
+        )
+
+    def _project(self, node: Node) -> ProjectEntry | None:
+        """A name, or a mapping that says where it comes from, and its tags."""
+        said: dict[str, Any] = {}
+        if isinstance(node, ScalarNode):
+            name, origin = self._project_name(node), Origin()
+        else:
+            members, name, origin = self._named(node, self._project_name, self._of_project)
+            said = self._values(members, self._of_project)
+        return (
+            None if name is None else ProjectEntry(name, **said, at=self._at(node), origin=origin)
         )
 
     def _workspace(self, node: Node) -> _Workspace | None:
-        """A name, or a mapping that says where it comes from, and its tags."""
+        """A name, or a mapping that says where it comes from, its tags and its project."""
+        said: dict[str, Any] = {}
         if isinstance(node, ScalarNode):
-            name, origin, tagged = self._name(node), Origin(), TagsEntry()
+            name, origin = self._name(node), Origin()
         else:
             members, name, origin = self._named(node, self._name, self._of_workspace)
-            tagged = TagsEntry(**self._values(members, self._of_workspace))
-        return None if name is None else _Workspace(name, origin, tagged, self._at(node))
+            said = self._values(members, self._of_workspace)
+        project, at = said.pop("project", None), self._at(node)
+        return None if name is None else _Workspace(name, origin, TagsEntry(**said), project, at)
 
     def _team(self, node: Node) -> TeamEntry | None:
         members, name, origin = self._named(node, self._team_name, self._of_team)
         folded = fold(name or "")
-        if folded == OWNERS and "workspaces" in members:
-            self._fault(members["workspaces"], "owners may do everything; they take no grants")
+        for key in ("workspaces", "projects"):
+            if folded == OWNERS and key in members:
+                self._fault(members[key], "owners may do everything; they take no grants")
         if origin.former_name is not None and OWNERS in (folded, fold(origin.former_name)):
             self._fault(members["former-name"], "owners keeps its name, and nothing else gets it")
         said = self._values(members, self._of_team)
@@ -263,6 +301,7 @@ class _Reader:
             at=self._at(node),
             member_at=self._places(members.get("members")),
             workspace_at=self._places(members.get("workspaces")),
+            project_at=self._places(members.get("projects")),
             origin=origin,
         )
 

@@ -1,6 +1,6 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,8 @@ from teamvars.domain.directory import Directory
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.project_grants import ProjectGrant
+from teamvars.domain.projects import Project
 from teamvars.domain.runners import Runner
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
@@ -22,6 +24,8 @@ from teamvars.storage import (
     former_names,
     memberships,
     organizations,
+    project_grants,
+    projects,
     runners,
     tags,
     team_access,
@@ -38,15 +42,17 @@ Changing = Callable[[Workspace], bool]
 class OrganizationState(msgspec.Struct):
     """One organization as read, then as the entries so far have changed it.
 
-    `former_teams` and `former_workspaces` are names that what it has had before.
+    `former_teams`, `former_workspaces` and `former_projects` are names that what it has had before.
 
-    Keyed by folded name, or by id: `variables`, `tags` and `grants` by workspace, `in_team` and
-    `grants` by team. `variables` counts them; `in_team` has ids of memberships.
+    Keyed by folded name, or by id: `variables`, `tags`, `placed` and `grants` by workspace,
+    `bindings` by project, `in_team`, `grants` and `project_grants` by team. `variables` counts
+    them; `in_team` has ids of memberships; `placed` has those of projects, and not the default one.
     """
 
     organization: Organization
     former_teams: FormerNames = msgspec.field(default_factory=FormerNames)
     former_workspaces: FormerNames = msgspec.field(default_factory=FormerNames)
+    former_projects: FormerNames = msgspec.field(default_factory=FormerNames)
     members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
@@ -55,6 +61,10 @@ class OrganizationState(msgspec.Struct):
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
     grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
     runners: dict[str, Runner] = msgspec.field(default_factory=dict)
+    projects: dict[str, Project] = msgspec.field(default_factory=dict)
+    bindings: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    placed: dict[str, str] = msgspec.field(default_factory=dict)
+    project_grants: dict[str, dict[str, ProjectGrant]] = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -93,18 +103,20 @@ async def find(
     ids = [state.id for state in loaded.values()]
     of_teams = await former_names.inside(tx, former_names.TEAMS, ids)
     of_workspaces = await former_names.inside(tx, former_names.WORKSPACES, ids)
+    of_projects = await former_names.inside(tx, former_names.PROJECTS, ids)
     for state in loaded.values():
         state.former_teams = of_teams[state.id]
         state.former_workspaces = of_workspaces[state.id]
+        state.former_projects = of_projects[state.id]
     return people, loaded
 
 
 def _changing(directory: Directory, *, prune: bool) -> Changing | None:
-    """Which workspaces change: those that may be pruned, renamed or given other tags."""
+    """Which workspaces change: those that may be pruned, renamed, moved or given other tags."""
     entries = directory.organizations
     origins = (one for entry in entries for one in entry.origins.values())
     named = {fold(one.former_name) for one in origins if one.former_name is not None}
-    named |= {fold(name) for entry in entries for name in entry.tags}
+    named |= {fold(name) for entry in entries for name in (*entry.tags, *entry.placed)}
     if not (prune or named):
         return None
     return lambda space: prune or fold(space.name) in named
@@ -160,6 +172,7 @@ async def load(
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables
         loaded[space.organization_id].tags[space.id] = tagged.get(space.id, Tags())
+    await _load_projects(tx, loaded, team_ids)
     for member in await memberships.of_organizations(tx, loaded):
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
@@ -172,6 +185,24 @@ async def load(
     for grant in granted:
         loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
     return {fold(organization.name): organization for organization in loaded.values()}
+
+
+async def _load_projects(
+    tx: Transaction, loaded: Mapping[str, OrganizationState], team_ids: Sequence[str]
+) -> None:
+    """Puts projects into their organizations, with their tags, workspaces and grants."""
+    found = await projects.of_organizations(tx, loaded)
+    tagged = await projects.bindings(tx, [one.id for one in found])
+    for one in found:
+        loaded[one.organization_id].projects[fold(one.name)] = one
+        loaded[one.organization_id].bindings[one.id] = tagged.get(one.id, {})
+    placed = await projects.placed(tx, loaded)
+    for state in loaded.values():
+        ids = (space.id for space in state.workspaces.values() if space.id in placed)
+        state.placed = {id_: placed[id_] for id_ in ids}
+    for grant in await project_grants.of_teams(tx, team_ids):
+        of_team = loaded[grant.organization_id].project_grants.setdefault(grant.team_id, {})
+        of_team[grant.project_id] = grant
 
 
 def _place(found: Iterable[Runner], loaded: Mapping[str, OrganizationState]) -> None:

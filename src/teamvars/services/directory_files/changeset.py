@@ -1,6 +1,6 @@
 """What applying a directory file changes, gathered before any of it is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import Concatenate, ParamSpec
@@ -8,10 +8,11 @@ from typing import Concatenate, ParamSpec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Write, memberships
+from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
-from teamvars.domain.tags import TagRow
+from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.users import User
 
 P = ParamSpec("P")
@@ -23,6 +24,9 @@ Step = IntEnum(
         "RENAME_WORKSPACE",
         "TAG_WORKSPACE",
         "CREATE_ORGANIZATION",
+        "RENAME_PROJECT",
+        "CREATE_PROJECT",
+        "TAG_PROJECT",
         "LEAVE_TEAM",
         "END_INVITATION",
         "CHANGE_USER",
@@ -30,6 +34,7 @@ Step = IntEnum(
         "CREATE_MEMBER",
         "CHANGE_MEMBERS",
         "CREATE_WORKSPACE",
+        "MOVE_WORKSPACE",
         "CREATE_TEAM",
         "CREATE_RUNNER",
         "CHANGE_RUNNER",
@@ -39,7 +44,11 @@ Step = IntEnum(
         "CREATE_GRANT",
         "CHANGE_GRANT",
         "DELETE_GRANTS",
+        "CREATE_PROJECT_GRANT",
+        "CHANGE_PROJECT_GRANT",
+        "DELETE_PROJECT_GRANTS",
         "DELETE_WORKSPACE",
+        "DELETE_PROJECT",
         "DELETE_TEAM",
         "DELETE_MEMBER",
     ],
@@ -95,20 +104,30 @@ class Changeset:
         self.faults.append(Fault(code, f"{at}: {detail}" if at else detail))
 
     def decided(self, found: Found) -> Decision[None]:
-        """All of it, step by step. The rows of tags come last, those alike together: so they take a
-        few statements, and not some for each workspace.
+        """All of it, step by step. The rows of tags come last, those alike together, and a default
+        project is kept once: so these take a few statements, and not some for each workspace.
         """
         in_order = sorted(self._changes, key=itemgetter(0))
         whole = together(None, *(decide(found) for _, decide in in_order))
-        return replace(whole, writes=tuple(sorted(whole.writes, key=_place)))
+        return replace(whole, writes=tuple(sorted(_once(whole.writes), key=_place)))
+
+
+def _once(writes: Iterable[Write]) -> Iterator[Write]:
+    kept = set()
+    for write in writes:
+        if isinstance(write, KeepDefault):
+            if write in kept:
+                continue
+            kept.add(write)
+        yield write
 
 
 def _place(write: Write) -> int:
     match write:
-        case Delete(kind=kind) if kind is TagRow:
+        case Delete(kind=kind) if kind in (TagRow, ProjectTagRow):
             return 1
-        case Insert(row=TagRow()):
+        case Insert(row=TagRow() | ProjectTagRow()):
             return 2
-        case Update(after=TagRow()):
+        case Update(after=TagRow() | ProjectTagRow()):
             return 3
     return 0

@@ -1,9 +1,8 @@
 """What a directory file makes of organizations: determined in memory, written later."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import (
@@ -11,29 +10,28 @@ from teamvars.decisions import (
     Found,
     memberships,
     organizations,
-    team_access,
     teams,
     workspaces,
 )
-from teamvars.decisions.needs import DetailsOf
 from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TagsEntry, TeamEntry
 from teamvars.domain.errors import Code
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
-from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objection, to_rename
-from teamvars.domain.organizations import Organization
+from teamvars.domain.names import FormerNames, Origin, fold
+from teamvars.domain.projects import Project
 from teamvars.domain.tags import Tags, surplus
-from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.services.directory_files.grants import Grants
+from teamvars.services.directory_files.naming import Names
 from teamvars.services.directory_files.people import People
+from teamvars.services.directory_files.projects import Projects, record_of
 
 _NO_ORIGIN = Origin()
 
 T = TypeVar("T")
-Named = TypeVar("Named", Organization, Team, Workspace)
 
 
 class Contents:
@@ -50,18 +48,20 @@ class Contents:
         self._state = state
         self._people = people
         self._changeset = changeset
+        self._projects = Projects(entry, state, changeset)
         self._had_owner = state.has_owner()
 
     def apply(self) -> None:
         """Adds, changes and renames what the file names."""
         self._rename()
+        self._projects.apply()
         self._apply_members()
         self._apply_workspaces()
         for team in sorted(self._entry.teams, key=lambda team: fold(team.name) != OWNERS):
             self._apply_team(team)
 
     def prune(self, *, delete_variables: bool) -> None:
-        """Removes the teams, workspaces and members that the file does not name."""
+        """Removes the teams, workspaces, projects and members that the file does not name."""
         state, changeset = self._state, self._changeset
         for team in _unnamed(state.teams, (team.name for team in self._entry.teams)):
             if not team.is_owners:
@@ -79,6 +79,7 @@ class Contents:
             told = f"delete workspace {path}"
             changeset.add(Step.DELETE_WORKSPACE, [told], workspaces.deleted, workspace)
             del state.workspaces[fold(workspace.name)]
+        self._projects.prune()
         for member in _unnamed(state.members, self._entry.members):
             told = f"remove member {member.user.username} of {state.name}"
             changeset.add(Step.DELETE_MEMBER, [told], memberships.deleted, member)
@@ -101,6 +102,7 @@ class Contents:
             {team.name: state.teams[fold(team.name)].id for team in entry.teams},
             {name: state.members[fold(name)].id for name in entry.members},
             {one.name: state.runners[fold(one.name)].id for one in entry.runners},
+            {one.name: state.projects[fold(one.name)].id for one in entry.projects},
         )
 
     def _rename(self) -> None:
@@ -109,7 +111,7 @@ class Contents:
         Refuses to make what is called otherwise by now.
         """
         entry, state, changeset = self._entry, self._state, self._changeset
-        spaces = _Names(
+        spaces = Names(
             "workspace",
             f"{state.name}/",
             [
@@ -120,7 +122,7 @@ class Contents:
             state.former_workspaces,
         )
         named = [(team.name, team.origin, team.at) for team in entry.teams]
-        of_teams = _Names("team", f"{state.name}/", named, state.teams, state.former_teams, OWNERS)
+        of_teams = Names("team", f"{state.name}/", named, state.teams, state.former_teams, OWNERS)
         of_teams.rename(changeset, Step.RENAME_TEAM, teams.changed)
         for before, _ in spaces.rename(changeset, Step.RENAME_WORKSPACE, _workspace_renamed):
             changeset.changed_workspaces.add(before.id)
@@ -160,15 +162,25 @@ class Contents:
             for fault in surplus(former, tags):
                 at = self._entry.workspace_at.get(name, self._entry.at)
                 changeset.refuse(f"Workspace {state.name}/{name}: {fault.detail}", at, fault.code)
+            project = self._projects.meant(name)
             if before is None:
-                state.workspaces[fold(name)] = workspace
-                told = [f"create workspace {state.name}/{name}"]
-                made = WorkspaceRecord(workspace, tags=tags)
-                changeset.add(Step.CREATE_WORKSPACE, told, workspaces.created, made)
-            elif tags != former:
+                self._create_workspace(workspace, tags, project)
+                continue
+            if tags != former:
                 told = [f"change the tags of workspace {state.name}/{workspace.name}"]
                 changeset.add(Step.TAG_WORKSPACE, told, _workspace_tagged, workspace, tags)
                 changeset.changed_workspaces.add(workspace.id)
+            if project is not None:
+                self._projects.put(workspace, project)
+
+    def _create_workspace(self, workspace: Workspace, tags: Tags, project: Project | None) -> None:
+        made = WorkspaceRecord(workspace, tags=tags)
+        if project is not None:
+            made = made.put_into(project)
+            self._state.placed[workspace.id] = project.id
+        self._state.workspaces[fold(workspace.name)] = workspace
+        told = [f"create workspace {self._state.name}/{workspace.name}"]
+        self._changeset.add(Step.CREATE_WORKSPACE, told, workspaces.created, made)
 
     def _apply_team(self, entry: TeamEntry) -> None:
         state, changeset = self._state, self._changeset
@@ -195,8 +207,7 @@ class Contents:
         state.teams[fold(entry.name)] = team
         if entry.members is not None:
             self._apply_team_members(entry, entry.members, team)
-        if entry.workspaces is not None:
-            self._apply_grants(entry, team)
+        Grants(entry, team, state, changeset).apply()
 
     def _apply_team_members(self, entry: TeamEntry, usernames: tuple[str, ...], team: Team) -> None:
         state, changeset = self._state, self._changeset
@@ -219,35 +230,6 @@ class Contents:
             changeset.add(Step.LEAVE_TEAM, told, memberships.left, team, removed)
         state.in_team[team.id] = set(wanted)
 
-    def _apply_grants(self, entry: TeamEntry, team: Team) -> None:
-        state, changeset = self._state, self._changeset
-        path = f"{state.name}/{team.name}"
-        names = {space.id: space.name for space in state.workspaces.values()}
-        present = state.grants.get(team.id, {})
-        wanted = set()
-        for name, access in (entry.workspaces or {}).items():
-            workspace = state.workspaces.get(fold(name))
-            if workspace is None:
-                now = state.former_workspaces.present(name)
-                hint = f" It is called {now} now." if now else ""
-                detail = f"Team {path}: there is no workspace {state.name}/{name}.{hint}"
-                changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
-                continue
-            wanted.add(workspace.id)
-            former = present.get(workspace.id)
-            told = [f"grant {path} {access.value} on {workspace.name}"]
-            if former is None:
-                place = state.id, team.id, workspace.id
-                grant = Grant(new_id("tws"), *place, access, LEVEL_OF[access])
-                changeset.add(Step.CREATE_GRANT, told, team_access.created, grant)
-            elif former.access is not access:
-                changed = replace(former, access=access, level=LEVEL_OF[access], custom={})
-                changeset.add(Step.CHANGE_GRANT, told, team_access.changed, former, changed)
-        if removed := sorted(present.keys() - wanted):
-            told = [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]
-            gone = [present[id_] for id_ in removed]
-            changeset.add(Step.DELETE_GRANTS, told, team_access.deleted, team.id, gone)
-
 
 def rename_organizations(
     entries: Iterable[OrganizationEntry],
@@ -260,7 +242,7 @@ def rename_organizations(
     """
     live = {name: state.organization for name, state in existing.items()}
     named = [(entry.name, entry.origin, entry.at) for entry in entries]
-    names = _Names("organization", "", named, live, former)
+    names = Names("organization", "", named, live, former)
     renamed = names.rename(changeset, Step.RENAME_ORGANIZATION, organizations.changed)
     for before, after in renamed:
         state = existing.pop(fold(before.name))
@@ -269,74 +251,14 @@ def rename_organizations(
     names.object_to(changeset)
 
 
-class _Names(msgspec.Struct, Generic[Named], frozen=True):
-    """What a file says of the names of one kind of things: each with its origin, and where it
-    stands.
-
-    `place` is said before the names. `live` has what there is by folded name, and what is called
-    `fixed` stays so.
-    """
-
-    kind: str
-    place: str
-    said: Sequence[tuple[str, Origin, str]]
-    live: dict[str, Named]
-    former: FormerNames
-    fixed: str | None = None
-
-    def rename(
-        self,
-        changeset: Changeset,
-        step: Step,
-        decide: Callable[[Found, Named, Named], Decision[None]],
-    ) -> Sequence[tuple[Named, Named]]:
-        """Renames in `live` what the names say; returns what each was, and what it is.
-
-        In an order in which each name is free, if there is one.
-        """
-        live = self.live
-        pairs: list[tuple[Named, Named]] = []
-        left = [
-            (name, origin)
-            for name, origin, _ in self.said
-            if self.fixed not in (fold(name), fold(origin.former_name or ""))
-        ]
-        while True:
-            ready = ((one, there) for one in left if (there := to_rename(*one, live)) is not None)
-            found = next(ready, None)
-            if found is None:
-                return pairs
-            wish, before = found
-            left.remove(wish)
-            after = replace(before, name=wish[0])
-            del live[fold(before.name)]
-            live[fold(after.name)] = after
-            self.former.add(FormerName(before.id, before.name, after.name))
-            told = f"rename {self.kind} {self.place}{before.name} to {after.name}"
-            changeset.add(step, [told], decide, before, after)
-            pairs.append((before, after))
-
-    def object_to(self, changeset: Changeset) -> None:
-        """Refuses the names of what would be made, and is called otherwise by now."""
-        for name, origin, at in self.said:
-            doubt = objection(name, origin, self.live, self.former)
-            if doubt is not None:
-                changeset.refuse(f"{self.kind.capitalize()} {self.place}{name} {doubt}.", at)
-
-
 def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
-    record = _record(found, before)
+    record = record_of(found, before)
     return workspaces.changed(found, record, replace(record, workspace=after))
 
 
 def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decision[None]:
-    record = _record(found, workspace)
+    record = record_of(found, workspace)
     return workspaces.changed(found, record, replace(record, tags=tags))
-
-
-def _record(found: Found, workspace: Workspace) -> WorkspaceRecord:
-    known = found.of(DetailsOf(workspace.id))
-    return WorkspaceRecord(workspace, known.settings, known.locked_by, known.tags, known.project_id)
 
 
 def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

@@ -1,6 +1,6 @@
 """The directory as a file: the one whose application changes nothing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -10,15 +10,20 @@ from teamvars.domain.directory import (
     Exported,
     FileAccess,
     OrganizationEntry,
+    ProjectEntry,
     RunnerEntry,
     TagsEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.names import fold, is_email
+from teamvars.domain.names import Origin, fold, is_email
+from teamvars.domain.project_grants import ProjectGrant
+from teamvars.domain.projects import DEFAULT_NAME, Project
 from teamvars.domain.runners import UNREADABLE, Runner
+from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
 from teamvars.domain.users import User
+from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.changeset import Changeset
 from teamvars.services.directory_files.people import People
@@ -84,9 +89,33 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
         for space in state.workspaces.values()
         if (held := state.tags[space.id]).count
     }
+    names = {one.id: one.name for one in state.projects.values()}
     return OrganizationEntry(
-        state.name, members, tuple(spaces), tuple(teams), tuple(runners), tags=tags
+        state.name,
+        members,
+        tuple(spaces),
+        tuple(teams),
+        tuple(runners),
+        tags=tags,
+        projects=tuple(_projects(state)),
+        placed={
+            space.name: project
+            for space in state.workspaces.values()
+            if (project := names.get(state.placed.get(space.id, "")))  # none in what is broken
+        },
     )
+
+
+def _projects(state: actual.OrganizationState) -> Iterator[ProjectEntry]:
+    """All projects, but not the default one as it is at first."""
+    for _, one in sorted(state.projects.items()):
+        bindings = state.bindings[one.id] or None
+        if not one.is_default:
+            yield ProjectEntry(one.name, bindings)
+        elif one.name != DEFAULT_NAME:
+            yield ProjectEntry(one.name, bindings, origin=Origin(DEFAULT_NAME))
+        elif bindings:
+            yield ProjectEntry(one.name, bindings)
 
 
 def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:
@@ -115,23 +144,33 @@ def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> Tea
         Right.MANAGE_MEMBERSHIP in team.rights,
         team.members_manage_token,
         members,
-        None if team.is_owners else _grants(state, team, unsaid),
     )
-    return replace(entry, **{right.replace("-", "_"): True for right in team.rights})
+    rights = {right.replace("-", "_"): True for right in team.rights}
+    if team.is_owners:
+        return replace(entry, **rights)
+    path = f"{state.name}/{team.name}"
+    spaces = _granted(state.workspaces, state.grants[team.id], path, "workspaces", unsaid)
+    on_projects = state.project_grants.get(team.id, {})
+    projects = _granted(state.projects, on_projects, path, "projects", unsaid)
+    return replace(entry, **rights, workspaces=spaces, projects=projects)
 
 
-def _grants(
-    state: actual.OrganizationState, team: Team, unsaid: list[str]
+def _granted(
+    places: Mapping[str, Workspace] | Mapping[str, Project],
+    grants: Mapping[str, Grant] | Mapping[str, ProjectGrant],
+    team: str,
+    key: str,
+    unsaid: list[str],
 ) -> Mapping[str, FileAccess] | None:
-    """Access types by workspace; None, and a line about them, if a file has no word for one."""
-    names = {space.id: space.name for space in state.workspaces.values()}
-    granted = state.grants[team.id].items()
+    """Access types by name; None, and a line about them, if a file has no word for one."""
+    names = {one.id: one.name for one in places.values()}
+    granted = grants.items()
     found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)
     other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _WORDS)
     if not other:
         return {name: _WORDS[word] for _, name, word in found}
     unsaid.append(
-        f"Team {state.name}/{team.name} has grants that a file has no word for ({other}): "
-        "its workspaces are left out, and applying leaves them as they are."
+        f"Team {team} has grants that a file has no word for ({other}): "
+        f"its {key} are left out, and applying leaves them as they are."
     )
     return None

@@ -1,8 +1,8 @@
-"""`directory apply` reconciles users, organizations, workspaces, teams and runners with a file.
+"""`directory apply` reconciles users, organizations and what is in these with a file.
 
 One transaction in three steps: the actual state is locked and read (`actual`), the difference is
-determined in memory (`people`, `contents`, `runners`), and the change set is written with a few
-statements for each kind of change (`changeset`).
+determined in memory (`people`, `contents` with `projects` and `grants`, `runners`), and the change
+set is written with a few statements for each kind of change (`changeset`).
 """
 
 import time
@@ -23,6 +23,7 @@ from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.projects import default_project
 from teamvars.domain.teams import OWNERS, owners_of
 from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Lock, OrganizationState
@@ -146,7 +147,10 @@ class DirectoryFiles(UseCases):
         told, made = [f"create organization {entry.name}"], (organization, key)
         changeset.add(Step.CREATE_ORGANIZATION, told, organizations.created, *made)
         changeset.add(Step.CREATE_TEAM, (), teams.created, owners)
-        return OrganizationState(organization, teams={OWNERS: owners})
+        project = default_project(organization.id, changeset.now)
+        return OrganizationState(
+            organization, teams={OWNERS: owners}, projects={fold(project.name): project}
+        )
 
     async def _store(self, tx: Transaction, found: Found, changeset: Changeset) -> None:
         """Stores all that is planned. Raises Overtaken."""

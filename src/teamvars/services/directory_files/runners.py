@@ -103,8 +103,7 @@ class Proposals:
             if workspace is not None:
                 yield workspace.id
                 continue
-            now = state.former_workspaces.present(name)
-            hint = f" It is called {now} now." if now else ""
+            hint = state.former_workspaces.hint(name)
             detail = f"Runner {state.name}/{entry.name}: there is no workspace {name}.{hint}"
             self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
 

@@ -1,0 +1,113 @@
+"""What a directory file makes of an organization's projects, and which workspaces it puts there."""
+
+from collections import Counter
+
+from teamvars.decisions import Decision, Found, projects
+from teamvars.decisions.needs import DetailsOf
+from teamvars.domain.directory import OrganizationEntry, ProjectEntry
+from teamvars.domain.ids import new_id
+from teamvars.domain.names import fold
+from teamvars.domain.projects import Project, default_project_of
+from teamvars.domain.tags import Tags, surplus
+from teamvars.domain.workspaces import Workspace, WorkspaceRecord
+from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.services.directory_files.naming import Names
+
+
+class Projects:
+    """Compares the projects of one organization's entry with its `state`."""
+
+    def __init__(
+        self, entry: OrganizationEntry, state: OrganizationState, changeset: Changeset
+    ) -> None:
+        self._entry = entry
+        self._state = state
+        self._changeset = changeset
+
+    def apply(self) -> None:
+        """Renames, adds and tags what the file names."""
+        state, changeset = self._state, self._changeset
+        named = [(one.name, one.origin, one.at) for one in self._entry.projects]
+        place = "project", f"{state.name}/"
+        names = Names(*place, named, state.projects, state.former_projects)
+        names.rename(changeset, Step.RENAME_PROJECT, projects.changed)
+        names.object_to(changeset)
+        for entry in self._entry.projects:
+            self._apply(entry)
+
+    def meant(self, workspace: str) -> Project | None:
+        """The project that the file puts a workspace into; None: it does not say. Refuses one that
+        is not there.
+        """
+        name = self._entry.placed.get(workspace)
+        if name is None:
+            return None
+        found = self._state.projects.get(fold(name))
+        if found is None:
+            hint = self._state.former_projects.hint(name)
+            path = f"{self._state.name}/{workspace}"
+            at = self._entry.workspace_at.get(workspace, self._entry.at)
+            self._changeset.refuse(f"Workspace {path}: there is no project {name}.{hint}", at)
+        return found
+
+    def put(self, workspace: Workspace, project: Project) -> None:
+        """A workspace comes into a project, unless it is there."""
+        state, changeset = self._state, self._changeset
+        if self._place_of(workspace) != project.id:
+            state.placed[workspace.id] = project.id
+            told = [f"move workspace {state.name}/{workspace.name} to project {project.name}"]
+            changeset.add(Step.MOVE_WORKSPACE, told, _moved, workspace, project)
+            changeset.changed_workspaces.add(workspace.id)
+
+    def prune(self) -> None:
+        """Removes the projects that the file does not name, once the same is done to workspaces.
+        Refuses those that some are in.
+        """
+        state, changeset = self._state, self._changeset
+        named = {fold(one.name) for one in self._entry.projects}
+        inside = Counter(map(self._place_of, state.workspaces.values()))
+        for name, project in sorted(state.projects.items()):
+            if name in named or project.is_default:
+                continue
+            path = f"{state.name}/{project.name}"
+            if left := inside[project.id]:
+                detail = (
+                    f"Project {path} is not in the file. Workspaces that are in it: {left}. Name "
+                    "it, or say of each of them which project it is in."
+                )
+                changeset.refuse(detail, self._entry.at)
+            changeset.add(
+                Step.DELETE_PROJECT, [f"delete project {path}"], projects.deleted, project
+            )
+            del state.projects[name]
+
+    def _apply(self, entry: ProjectEntry) -> None:
+        state, changeset = self._state, self._changeset
+        before = state.projects.get(fold(entry.name))
+        project = before or Project(new_id("prj"), state.id, entry.name, changeset.now)
+        former = state.bindings.get(project.id, {})
+        wanted = former if entry.tag_bindings is None else entry.tag_bindings
+        path = f"project {state.name}/{project.name}"
+        for fault in surplus(Tags(bindings=former), Tags(bindings=wanted)):
+            changeset.refuse(f"{path.capitalize()}: {fault.detail}", entry.at, fault.code)
+        if before is None:
+            state.projects[fold(project.name)] = project
+            told = [f"create {path}"]
+            changeset.add(Step.CREATE_PROJECT, told, projects.created, project, wanted)
+        elif wanted != former:
+            told, tagged = [f"change the tags of {path}"], (project, project, former, wanted)
+            changeset.add(Step.TAG_PROJECT, told, projects.retagged, *tagged)
+
+    def _place_of(self, workspace: Workspace) -> str:
+        return self._state.placed.get(workspace.id, default_project_of(self._state.id))
+
+
+def _moved(found: Found, workspace: Workspace, project: Project) -> Decision[None]:
+    return projects.moved(found, project, [record_of(found, workspace)])
+
+
+def record_of(found: Found, workspace: Workspace) -> WorkspaceRecord:
+    """All that is stored of a workspace that changes, which the file may have renamed."""
+    known = found.of(DetailsOf(workspace.id))
+    return WorkspaceRecord(workspace, known.settings, known.locked_by, known.tags, known.project_id)
