@@ -99,6 +99,7 @@ from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
 from teamvars.web.variables.effective import EffectiveRoutes
 from teamvars.web.variables.routes import (
+    inherited_variable_routes,
     named_variable_routes,
     set_variable_routes,
     variable_routes,
@@ -281,6 +282,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *workspaces.directory_routes(all_services.workspaces),
         *named_variable_routes(all_services.variables, all_services.workspaces, dialect),
         *set_variable_routes(all_services.variables, dialect),
+        *inherited_variable_routes(all_services.variables, dialect),
         *variable_sets.routes(all_services.variable_sets),
         *users.routes(all_services.users),
         *teams.routes(all_services.teams, dialect),

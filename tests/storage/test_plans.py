@@ -453,6 +453,8 @@ async def test_no_statement_about_sets_goes_through_a_table(large: Large) -> Non
         ("GET", f"{path}?q=s", None),
         ("GET", its, None),
         ("GET", f"/workspaces/{workspace}/varsets", None),
+        ("GET", f"/workspaces/{workspace}/applicable-varsets", None),
+        ("GET", f"/workspaces/{workspace}{its}", None),
         ("GET", f"/workspaces/{workspace}/all-vars", None),
         ("GET", f"/workspaces/{workspace}/effective-vars", None),
         ("PATCH", one, {"data": data}),

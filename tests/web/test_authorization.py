@@ -126,6 +126,7 @@ VARSETS = ORGANIZATION + "/varsets"
 VARSET = "/api/v2/varsets/{varset_id}"
 SET_VARS = VARSET + "/relationships/vars"
 SET_VARIABLE = SET_VARS + "/{set_variable_id}"
+INHERITED = WORKSPACE + "/varsets/{varset_id}/relationships/vars"
 SET_WORKSPACES = VARSET + "/relationships/workspaces"
 PROJECTS = ORGANIZATION + "/projects"
 PROJECT = "/api/v2/projects/{project_id}"
@@ -183,11 +184,15 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", WORKSPACE + "/all-vars"): READ_VARIABLES,
     ("GET", WORKSPACE + "/effective-vars"): READ_VARIABLES,
     ("GET", WORKSPACE + "/varsets"): READ_VARIABLES,
+    ("GET", WORKSPACE + "/applicable-varsets"): READ_VARIABLES,
+    ("GET", INHERITED): READ_VARIABLES,
+    ("GET", INHERITED + "/{set_variable_id}"): READ_VARIABLES,
     ("GET", VARSETS): SEE_MEMBERS,
     ("POST", VARSETS): OWN_ORGANIZATION,
     ("GET", VARSET): READ_VARIABLES,
     ("PATCH", VARSET): MANAGE_WORKSPACE,
     ("PUT", VARSET): MANAGE_WORKSPACE,
+    ("POST", VARSET): MANAGE_WORKSPACE,
     ("POST", VARSET + "/actions/preview"): MANAGE_WORKSPACE,
     ("DELETE", VARSET): MANAGE_WORKSPACE,
     ("GET", SET_VARS): READ_VARIABLES,
@@ -342,7 +347,7 @@ async def shared(deployment: Deployment) -> Tenant:
 
 async def own(tenant: Tenant, template: str = VARIABLE) -> Ids:
     """What a path stands for in the tenant's own organization."""
-    has_more = template in (VARIABLE, ACCESS, PROJECT_ACCESS) or template.startswith(VARSET)
+    has_more = template in (VARIABLE, ACCESS, PROJECT_ACCESS) or "{varset_id}" in template
     ids = await ids_of(tenant) if has_more else ids_at_hand(tenant)
     if "copy" in template:
         ids["source_id"] = await source_of_writers(tenant)
@@ -414,7 +419,7 @@ async def elsewhere(tenant: Tenant, template: str = VARIABLE) -> Ids:
         ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
     if template == TEAM_TOKENS:
         ids["token_id"] = await token_of(tenant, "outsider", ids["team_id"])
-    if template.startswith(VARSET):
+    if "{varset_id}" in template:
         ids |= await set_of(tenant, "outsider", ids["organization"], ids["workspace_id"])
     if template.startswith((TAG, TAGS)):
         ids["tag_id"] = await tag_of(tenant, "outsider", ids["workspace_id"])

@@ -357,3 +357,50 @@ async def test_workspaces_are_included_by_name_as_far_as_they_are_seen(tenant: T
         assert "included" not in (await tenant.call("owner", "GET", path)).json()
     refused = await tenant.call("owner", "GET", f"{listed}?include=projects")
     assert refused.status_code == 400
+
+
+async def test_sets_that_do_not_reach_a_workspace_are_applicable_where_the_caller_sees_them(
+    tenant: Tenant,
+) -> None:
+    await make_set(tenant, "there", "network")
+    await make_set(tenant, "elsewhere", "payments")
+    await make_set(tenant, "everywhere", **as_global())
+    await make_set(tenant, "nowhere")
+    path = f"/workspaces/{tenant.workspaces['network']}/applicable-varsets"
+    assert await names(tenant, path) == ["elsewhere", "nowhere"]
+    assert await names(tenant, f"{path}?q=now") == ["nowhere"]
+    assert await names(tenant, path, "reader") == []
+    await make_set(tenant, "both", "network", "payments")
+    path = f"/workspaces/{tenant.workspaces['payments']}/applicable-varsets"
+    assert await names(tenant, path) == ["nowhere", "there"]
+
+
+async def test_variables_of_a_set_are_read_at_a_workspace_that_it_reaches_and_at_no_other(
+    tenant: Tenant,
+) -> None:
+    made = await make_set(tenant, "there", "network")
+    variable = await put(tenant, made, "region")
+    of_network = f"/workspaces/{tenant.workspaces['network']}{vars_of(made)}"
+    for who in ("owner", "reader"):
+        answer = await tenant.call(who, "GET", of_network)
+        assert answer.json()["data"] == [variable], answer.text
+        assert "etag" in answer.headers
+        answer = await tenant.call(who, "GET", f"{of_network}/{variable['id']}")
+        assert answer.json()["data"] == variable
+    for where in (tenant.workspaces["payments"], tenant.other_workspace):
+        path = f"/workspaces/{where}{vars_of(made)}"
+        for each in (path, f"{path}/{variable['id']}"):
+            assert (await tenant.call("owner", "GET", each)).status_code == 404
+    assert (await tenant.call("outsider", "GET", of_network)).status_code == 404
+
+
+async def test_an_update_may_be_posted(tenant: Tenant) -> None:
+    made = await make_set(tenant, "old", "network")
+    document = {"data": {"type": "varsets", "id": made, "attributes": {"name": "new"}}}
+    answer = await tenant.call("owner", "POST", f"/varsets/{made}", document)
+    assert answer.status_code == 200, answer.text
+    data = answer.json()["data"]
+    assert (data["attributes"]["name"], data["attributes"]["workspace-count"]) == ("new", 1)
+    document["data"]["id"] = "varset-other"
+    answer = await tenant.call("owner", "POST", f"/varsets/{made}", document)
+    assert [one[0] for one in faults(answer)] == ["409"]

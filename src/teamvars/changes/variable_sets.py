@@ -7,6 +7,7 @@ from teamvars.decisions.variable_sets import (
     DetailsOfSets,
     HasSensitive,
     Rivals,
+    SetsApplicable,
     SetsAt,
     SetsOf,
     SetsReaching,
@@ -17,6 +18,7 @@ from teamvars.storage import variable_sets
 LOOK_UPS: LookUps = {
     SetsOf: by_fields(variable_sets.of_organization),
     SetsSeen: by_fields(variable_sets.find_visible),
+    SetsApplicable: by_fields(variable_sets.find_applicable),
     SetsReaching: by_fields(variable_sets.of_workspace),
     DetailsOfSets: by_fields(variable_sets.find_details),
     AttachedTo: by_fields(variable_sets.attached),

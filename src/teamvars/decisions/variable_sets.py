@@ -70,6 +70,15 @@ class SetsSeen(Need[Paged[VariableSet]], frozen=True):
     page: Page
 
 
+class SetsApplicable(Need[Paged[VariableSet]], frozen=True):
+    """As `SetsSeen`, without those sets that reach a workspace of the organization."""
+
+    workspace: Workspace
+    seen: Seen
+    part: str
+    page: Page
+
+
 class SetsReaching(Need[Paged[VariableSet]], frozen=True):
     """A page of the sets that reach a workspace, by name."""
 
@@ -158,6 +167,17 @@ def page_of_workspace(found: Found, workspace_id: str, part: str, wanted: Page) 
     granted.require(Permission.READ_VARIABLES)
     seen = _seen(found.of(ToOrganizationWithId(granted.workspace.organization_id)))
     sets = found.of(SetsReaching(granted.workspace, part, wanted))
+    return Paged(_views(found, sets.items, seen), sets.total)
+
+
+def page_of_applicable(found: Found, workspace_id: str, part: str, wanted: Page) -> Paged[SetView]:
+    """A page of the sets that the caller sees and that do not reach a workspace, by name, for its
+    readers. Refuses: not found.
+    """
+    granted = found.of(ToWorkspaceAt(workspace_id))
+    granted.require(Permission.READ_VARIABLES)
+    seen = _seen(found.of(ToOrganizationWithId(granted.workspace.organization_id)))
+    sets = found.of(SetsApplicable(granted.workspace, seen, part, wanted))
     return Paged(_views(found, sets.items, seen), sets.total)
 
 

@@ -22,6 +22,7 @@ class VariableSets(UseCases):
     read = looks(decisions.read)
     list = looks(decisions.page)
     of_workspace = looks(decisions.page_of_workspace)
+    applicable = looks(decisions.page_of_applicable)
     delete = makes(decisions.delete, in_turns=True)
 
     def __init__(self, house: House, trust: Trust) -> None:

@@ -18,7 +18,7 @@ from teamvars.decisions.variables import (
     owner_of,
 )
 from teamvars.domain.access import Caller, Permission, VariablesAccess
-from teamvars.domain.errors import Kind, Refusal, refuse_all
+from teamvars.domain.errors import Kind, Refusal, not_found, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variables import (
     OwnedVariable,
@@ -69,14 +69,17 @@ class Variables(UseCases):
         self._changes = house.runner
         self._lists = lists
 
-    async def list(self, caller: Caller, to: ToOwner, render: Render) -> Rendered:
-        """All variables of a workspace or a set, rendered, or cached at the same head and names.
+    async def list(
+        self, caller: Caller, to: ToOwner, render: Render, *, at: str | None = None
+    ) -> Rendered:
+        """All variables of a workspace, or of a set, which reaches the workspace `at` if there is
+        one; rendered, or cached at the same head and names.
 
         Refuses: damaged values, all of them.
         """
-        owner_id = owner_of(to)
+        owner_id, look = owner_of(to), partial(self._readable, caller=caller, to=to, at=at)
         while True:
-            granted = await self._database.query(partial(self._readable, caller=caller, to=to))
+            granted = await self._database.query(look)
             shown = granted.owner
             key = granted.stream.head, shown.organization_name, shown.name
             listed = self._lists.find(owner_id, key) or await self._lists.make(
@@ -88,11 +91,13 @@ class Variables(UseCases):
             if listed is not None:
                 return listed
 
-    async def read(self, caller: Caller, to: ToOwner, variable_id: str) -> OwnedVariable:
-        """One variable. Refuses: a damaged value."""
+    async def read(
+        self, caller: Caller, to: ToOwner, variable_id: str, *, at: str | None = None
+    ) -> OwnedVariable:
+        """One variable; `at` as of a list. Refuses: a damaged value."""
 
         async def body(tx: Transaction) -> OwnedVariable:
-            granted = await self._readable(tx, caller, to)
+            granted = await self._readable(tx, caller, to, at)
             stored = await variables.get(tx, owner_of(to), variable_id)
             shown = _shown(stored, self._tools.sealer.data_key(granted.key))
             if shown.value is None and not shown.sensitive:
@@ -166,7 +171,14 @@ class Variables(UseCases):
         """What the owner may hold."""
         return self._house.quota if isinstance(to, ToWorkspace) else self._house.limits.of_set
 
-    async def _readable(self, tx: Transaction, caller: Caller, to: ToOwner) -> VariablesAccess[Any]:
+    async def _readable(
+        self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None
+    ) -> VariablesAccess[Any]:
+        if at is not None:
+            reader, sets = await access.workspace_and_sets(tx, caller, self._clock(), at)
+            reader.require(Permission.READ_VARIABLES)
+            if owner_of(to) not in sets:
+                raise not_found()
         find = access.workspace if isinstance(to, ToWorkspace) else access.variable_set
         granted = await find(tx, caller, self._clock(), owner_of(to))
         granted.require(Permission.READ_VARIABLES)

@@ -21,6 +21,9 @@ _READ_BY_TEAMS = f"""EXISTS (
         JOIN workspaces ON workspaces.id = set_targets.workspace_id
             OR workspaces.organization_id = set_targets.target_id
         WHERE set_targets.set_id = variable_sets.id AND workspaces.id IN ({REACHED}))"""
+_REACHES_NOT = """NOT EXISTS (
+        SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
+            AND set_targets.target_id IN ($n, variable_sets.organization_id))"""
 _SEEN_BY_TEAMS = f"set_targets.workspace_id IN ({REACHED})"
 
 Seen = tuple[Level, Collection[str]] | None
@@ -35,15 +38,17 @@ async def find_visible(
     """A page of the sets of an organization, by its id and name, that reach a workspace which the
     caller reads, by name; the name has a part in it.
     """
-    reads_all = seen is not None and seen[0] >= Level.READ
-    conditions, args = where(
-        ("variable_sets.organization_id = $n", owner[0]),
-        (f"{_NAME} LIKE $n ESCAPE '!'", containing(part)),
-        (_READ_BY_TEAMS, None if seen is None or reads_all else each(seen[1])),
-    )
-    reached = f" AND {REACHES_SOME}" if reads_all else ""
-    rest = f"WHERE {conditions}{reached}"
-    return await _sets_of(*owner).paged(tx, rest, _NAME, args, page)
+    conditions, args = where(*_visible(owner[0], seen, part))
+    return await _sets_of(*owner).paged(tx, f"WHERE {conditions}", _NAME, args, page)
+
+
+async def find_applicable(
+    tx: Transaction, workspace: Workspace, seen: Seen, part: str, page: Page
+) -> Paged[VariableSet]:
+    """As `find_visible`, without those sets that reach a workspace."""
+    owner = workspace.organization_id, workspace.organization_name
+    conditions, args = where(*_visible(owner[0], seen, part), (_REACHES_NOT, workspace.id))
+    return await _sets_of(*owner).paged(tx, f"WHERE {conditions}", _NAME, args, page)
 
 
 async def of_workspace(
@@ -190,3 +195,14 @@ def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:
     return Reading(
         SET_COLUMNS, "variable_sets", lambda row: set_of(row, organization_id, organization)
     )
+
+
+def _visible(organization_id: str, seen: Seen, part: str) -> list[tuple[str, object]]:
+    """The conditions of the sets of an organization that somebody sees."""
+    reads_all = seen is not None and seen[0] >= Level.READ
+    reached = f" AND {REACHES_SOME}" if reads_all else ""
+    return [
+        (f"variable_sets.organization_id = $n{reached}", organization_id),
+        (f"{_NAME} LIKE $n ESCAPE '!'", containing(part)),
+        (_READ_BY_TEAMS, None if seen is None or reads_all else each(seen[1])),
+    ]

@@ -43,6 +43,7 @@ from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttribut
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/varsets"
+_APPLICABLE = "/api/v2/workspaces/{workspace_id}/applicable-varsets"
 _LINKAGE = f"{_ONE}/relationships/workspaces"
 _WORKSPACES, _PROJECTS, _VARS, _PARENT = "workspaces", "projects", "vars", "parent"
 _PART = Parameter("q", "A part of the name.")
@@ -277,9 +278,27 @@ def routes(sets: VariableSets) -> list[Route]:
             reads=(_PART,),
             name="listWorkspaceVariableSets",
         ),
+        do.lists(
+            _APPLICABLE,
+            "List the variable sets that the caller sees and a workspace does not get, by name.",
+            sets.applicable,
+            shows=_found,
+            asks=_asked,
+            reads=(_PART,),
+            name="listApplicableVariableSets",
+        ),
         do.reads(_ONE, "Read a variable set.", sets.read, shows=_found),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED, method="PUT", name="replaceVariableSet"),
+        do.updates(
+            _ONE,
+            _UPDATE,
+            sets.update,
+            _CHANGED,
+            method="POST",
+            draft=VARIABLE_SET.changed_draft,
+            name="postVariableSet",
+        ),
         Operations(EFFECTS).acts(
             f"{_ONE}/actions/preview",
             "Say what an update would do to workspaces; without a document, a deletion.",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -43,6 +44,7 @@ _DEPRECATED_FILTER = {
     "Link": f'<{DEPRECATIONS}>; rel="deprecation"; type="text/markdown"',
 }
 _VARS = "/api/v2/vars"
+_INHERITED = "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars"
 _NAMED = tuple(
     Parameter(f"filter[{noun}][name]", f"The name of the {noun}.", required=True)
     for noun in ("organization", "workspace")
@@ -102,6 +104,32 @@ def variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
 def set_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """The same on those of variable sets."""
     return _VariableRoutes(variables, dialect, _OF_SETS).routes()
+
+
+def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
+    """Reading those of a set that reaches a workspace, where its readers look for them."""
+    of_sets = _VariableRoutes(variables, dialect, _OF_SETS)
+    more: dict[str, Any] = {"precondition": IF_NONE_MATCH, "has_entity_tag": True}
+    return [
+        Route(
+            "GET",
+            _INHERITED,
+            of_sets.list,
+            {200: VariableListDocument},
+            name="listInheritedVariables",
+            text="List all variables of a variable set that reaches a workspace, by key.",
+            **more,
+        ),
+        Route(
+            "GET",
+            f"{_INHERITED}/{{{_OF_SETS.variable}}}",
+            of_sets.read,
+            _VARIABLE,
+            name="readInheritedVariable",
+            text="Read a variable of a variable set that reaches a workspace.",
+            **more,
+        ),
+    ]
 
 
 def named_variable_routes(
@@ -203,17 +231,20 @@ class _VariableRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        return await self.listed(request, self._to(request))
+        return await self.listed(request, self._to(request), self._at(request))
 
-    async def listed(self, request: Request, to: ToOwner) -> Response:
-        """The list of an owner."""
-        found = await self._variables.list(request.require_caller(), to, self._render)
+    async def listed(self, request: Request, to: ToOwner, at: str | None = None) -> Response:
+        """The list of an owner, of a set where it reaches a workspace."""
+        found = await self._variables.list(request.require_caller(), to, self._render, at=at)
         return list_response(request, found)
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
         found = await self._variables.read(
-            request.require_caller(), self._to(request), self._kind.variable_of(request)
+            request.require_caller(),
+            self._to(request),
+            self._kind.variable_of(request),
+            at=self._at(request),
         )
         shown, known = self._shown(found), request.header("if-none-match")
         if known is not None and is_known(known, shown.headers["ETag"]):
@@ -252,6 +283,10 @@ class _VariableRoutes:
 
     def _to(self, request: Request) -> ToOwner:
         return self._kind.to(request.parameters[self._kind.parameter])
+
+    def _at(self, request: Request) -> str | None:
+        """The workspace that a set has to reach, where the path names one."""
+        return request.parameters.get("workspace_id") if self._kind is _OF_SETS else None
 
     def _shown(
         self, found: OwnedVariable, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
