@@ -9,16 +9,17 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 import httpx
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.console.visitors import Theme
 from tests.support.commands import Host
 from tests.support.patience import HANGS
 from tests.support.server import end_group, free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
+Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 FILE = """\
 domain   = "shop.example.com"

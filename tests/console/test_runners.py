@@ -1,22 +1,15 @@
 """Runners of an organization: what owners propose and look at, end to end."""
 
 import re
-import time
-from collections.abc import Mapping
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Locator, expect
 
-from teamvars.domain.deliveries import LastDelivery
-from teamvars.protocol import encoded
-from teamvars.storage import runners
-from teamvars.storage.database import Transaction
+from tests.console.deliveries import hand_out, machine_key
 from tests.console.visitors import Crowd, Site, Visitor
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant
 
-DAY = 24 * 3600 * 1_000_000
 GITHUB = "https://token.actions.githubusercontent.com"
 COMMAND = re.compile(r"^teamvars approvals approve (run-\w+)@([0-9a-f]{64})$")
 
@@ -40,8 +33,7 @@ async def propose(visitor: Visitor, name: str) -> Locator:
     form = visitor.page.get_by_role("form", name="A new runner")
     await form.get_by_label("Name", exact=True).fill(name)
     await form.get_by_role("radio", name="It has a key of its own").check()
-    public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
-    await form.get_by_label("Public key").fill(encoded(public))
+    await form.get_by_label("Public key").fill(machine_key())
     await form.get_by_label("Workspaces").fill("NETWORK")
     await form.get_by_role("button", name="Propose").click()
     await form.wait_for(state="detached")
@@ -54,23 +46,6 @@ async def approve(site: Site, command: str) -> str:
     assert found is not None
     await site.served.services.approvals.approve(operator(), found[1], found[2])
     return found[1]
-
-
-async def hand_out(
-    site: Site, tenant: Tenant, runner_id: str, days_ago: int, versions: Mapping[str, str]
-) -> None:
-    """`network` was handed to the runner so long ago."""
-    at = time.time_ns() // 1000 - days_ago * DAY
-    answer = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
-    owner_id = answer.json()["data"]["attributes"]["external-id"]
-    place = runner_id, tenant.workspaces["network"], owner_id
-    link = "https://github.com/acme/network/actions/runs/7"
-    handed = runners.delivering(LastDelivery(*place, at, versions, link))
-
-    async def body(tx: Transaction) -> None:
-        await tx.execute(handed.sql, *handed.args)
-
-    await site.served.services.database.write(body)
 
 
 async def test_an_owner_proposes_a_runner_and_sees_what_is_to_be_approved(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.accessibility import WORKSHOP
 from tests.support import node_tools
 
 ROOT = Path(__file__).parents[2]
-WORKSHOP = Path(__file__).parent / "workshop"
 MODULES = ROOT / "src" / "teamvars" / "console" / "static"
 COMMANDS = {
     "tsc": ["tsc", "--project", "."],

@@ -1,7 +1,7 @@
 """Whoever looks at the console: a browser of their own, and what its pages complain of."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page
@@ -9,7 +9,6 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant, build_tenant
 
-Theme = Literal["light", "dark"]
 # The pages know the API alone, and that is tested on both engines: these see a dialect's words as
 # well, or two who change the same.
 on_each_engine = pytest.mark.parametrize("site", ["sqlite", "postgres"], indirect=True)
@@ -123,12 +122,9 @@ class Crowd:
         self._tabs_before = list(context.pages)
         self._visitors: list[Visitor] = []
 
-    async def visitor(
-        self, site: Site, tenant: Tenant, *, theme: Theme = "light", width: int = 1200
-    ) -> Visitor:
+    async def visitor(self, site: Site, tenant: Tenant, *, width: int = 1200) -> Visitor:
         """Somebody who has not been here before."""
         page = await self._context.new_page()
-        await page.emulate_media(color_scheme=theme)
         await page.set_viewport_size({"width": width, "height": 900})
         visitor = Visitor(site, tenant, self._context, page)
         visitor.watch(visitor.page)

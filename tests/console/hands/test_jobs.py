@@ -4,6 +4,7 @@ from functools import partial
 
 from selenium.webdriver.common.keys import Keys
 
+from tests.console.deliveries import hand_out, propose
 from tests.console.hands.people import Person
 
 
@@ -70,6 +71,21 @@ async def test_who_changed_a_variable_and_who_sees_it_is_found(person: Person) -
         person.reads("owner-", "main ol")
         person.click("Access")
         person.reads("through owners", "main")
+
+
+async def test_who_was_handed_a_secret_is_found(person: Person) -> None:
+    tenant = person.tenant
+    id_ = await person.site.make(tenant, "PSK", "x", sensitive=True)
+    runner = await propose(tenant, "nightly")
+    await hand_out(person.site, tenant, runner, 2, {id_: "v"})
+    person.enter("owner", f"/{tenant.organization}/workspaces")
+    with person.counting(3):
+        person.fill("Find a key in all of them", "PSK")
+        person.wait_for(lambda: "write-only" in person.text("main"))
+        person.press(Keys.ARROW_DOWN, Keys.ENTER)
+        person.clicks.append("Enter")
+        person.click("Edit PSK")
+        person.reads("Last handed to nightly 2 days ago, the run", "form")
 
 
 async def test_single_keys_act_while_nobody_types(person: Person) -> None:
