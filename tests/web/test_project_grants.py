@@ -363,6 +363,17 @@ async def test_an_access_is_seen_by_whoever_sees_the_team_and_the_project(tenant
     assert counted == [2, 1, 2]
 
 
+async def test_names_of_teams_and_projects_come_with_accesses(tenant: Tenant) -> None:
+    shop = await make(tenant)
+    await grant(tenant, shop, "readers", access="read")
+    path = f"{PATH}?filter[project][id]={shop}&include=team,project"
+    document = (await tenant.call("reader", "GET", path)).json()
+    names = {(one["type"], one["id"], one["attributes"]["name"]) for one in document["included"]}
+    assert names == {("teams", tenant.teams["readers"], "readers"), ("projects", shop, "shop")}
+    refused = await tenant.call("reader", "GET", path.replace("=team", "=users"))
+    assert refused.status_code == 400
+
+
 async def test_a_grant_on_a_project_is_one_that_whoever_gives_its_rights_on_must_have(
     tenant: Tenant,
 ) -> None:

@@ -87,6 +87,7 @@ async def test_a_set_is_shown_as_hcp_terraform_shows_it(tenant: Tenant) -> None:
             "var-count": 1,
             "workspace-count": 1,
             "project-count": 0,
+            "permissions": {"can-update": True},
         },
         "relationships": {
             "organization": {"data": {"id": tenant.organization, "type": "organizations"}},
@@ -240,13 +241,27 @@ async def rights(tenant: Tenant, team: str, *names: str) -> None:
     assert answer.status_code == 200, answer.text
 
 
+async def may_change(tenant: Tenant, set_id: str, who: str) -> tuple[bool, bool]:
+    """What the organization and the set say of that, which clients ask before they offer it."""
+    paths = f"/organizations/{tenant.organization}", f"/varsets/{set_id}"
+    of_all, of_one = [
+        (await tenant.call(who, "GET", path)).json()["data"]["attributes"]["permissions"]
+        for path in paths
+    ]
+    return of_all["can-manage-varsets"], of_one["can-update"]
+
+
 async def test_both_rights_together_change_sets_and_neither_alone(tenant: Tenant) -> None:
+    shown = await make_set(tenant, "shown", "network")
+    assert await may_change(tenant, shown, "owner") == (True, True)
     for given in ("manage-workspaces", "manage-projects"):
+        assert await may_change(tenant, shown, "writer") == (False, False)
         await rights(tenant, "writers", given)
         if given == "manage-workspaces":
             path = f"/organizations/{tenant.organization}/varsets"
             answer = await tenant.call("writer", "POST", path, set_document("early"))
             assert answer.status_code == 403
+    assert await may_change(tenant, shown, "writer") == (True, True)
     made = await make_set(tenant, "theirs", "payments", who="writer")
     assert (await changed(tenant, made, "writer", priority=True)).status_code == 200
     answer = await tenant.call("writer", "POST", vars_of(made), variable_document())

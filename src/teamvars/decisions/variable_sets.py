@@ -37,7 +37,7 @@ from teamvars.domain.set_effects import (
     Standing,
     effects,
 )
-from teamvars.domain.teams import Right
+from teamvars.domain.teams import BOTH_MANAGE
 from teamvars.domain.variable_sets import (
     Attaching,
     SetDetails,
@@ -138,10 +138,11 @@ class Contested(
 
 
 class SetView(msgspec.Struct, frozen=True):
-    """A set, and what of it the caller sees."""
+    """A set, what of it the caller sees, and whether they may change it."""
 
     set: VariableSet
     details: SetDetails
+    is_writable: bool = True
 
 
 def read(found: Found, set_id: str) -> SetView:
@@ -374,7 +375,7 @@ def _require_writer(granted: OrganizationAccess) -> None:
 
 
 def _is_writer(granted: OrganizationAccess) -> bool:
-    return {Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS} <= granted.rights
+    return granted.rights >= BOTH_MANAGE
 
 
 def _seen(granted: OrganizationAccess) -> Seen:
@@ -383,7 +384,7 @@ def _seen(granted: OrganizationAccess) -> Seen:
 
 def _views(found: Found, sets: Sequence[VariableSet], seen: Seen) -> list[SetView]:
     details = found.of(DetailsOfSets(tuple(one.id for one in sets), seen)) if sets else {}
-    return [SetView(one, details[one.id]) for one in sets]
+    return [SetView(one, details[one.id], seen is None) for one in sets]
 
 
 def _names(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project
 from teamvars.domain.tags import Binding, bindings_of
-from teamvars.domain.teams import Right, Rights, Team, whole
+from teamvars.domain.teams import BOTH_MANAGE, Right, Rights, Team, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 
@@ -183,10 +183,8 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether the caller puts workspaces into other projects. It may be a way for others to
-        read, and so it takes more than either right.
-        """
-        return {Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS} <= self.rights
+        """Whether the caller puts workspaces into other projects."""
+        return self.rights >= BOTH_MANAGE
 
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""

@@ -15,6 +15,7 @@ from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import OTHER_ID, Fault
 from teamvars.domain.team_access import GrantLevel, Terms, words
+from teamvars.domain.teams import Visibility
 
 IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
 VARIABLES, LOCKING = f"{IN_WORKSPACES}/variables", f"{IN_WORKSPACES}/locking"
@@ -127,6 +128,15 @@ class ProjectGrant(msgspec.Struct, frozen=True):
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
         return TERMS.permitted(self)
+
+
+class NamedProjectGrant(msgspec.Struct, frozen=True):
+    """A grant on a project, and what its team and its project are called."""
+
+    grant: ProjectGrant
+    team: str
+    visibility: Visibility
+    project: str
 
 
 class ProjectGrantDraft(msgspec.Struct, frozen=True):

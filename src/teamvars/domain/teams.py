@@ -38,6 +38,8 @@ class Right(StrEnum):
 Rights = frozenset[Right]
 
 ALL_RIGHTS: Rights = frozenset(Right)
+BOTH_MANAGE: Rights = frozenset({Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS})
+"""What it takes to move workspaces, and to change sets: either may be a way for others to read."""
 INCLUDED: Mapping[Right, Right] = {
     Right.MANAGE_WORKSPACES: Right.READ_WORKSPACES,
     Right.MANAGE_PROJECTS: Right.READ_PROJECTS,

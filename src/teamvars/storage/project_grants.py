@@ -7,11 +7,12 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import (
     PERMISSIONS,
     PERMISSIONS_OF,
+    NamedProjectGrant,
     ProjectAccessType,
     ProjectGrant,
 )
 from teamvars.domain.team_access import GRANT_LEVELS
-from teamvars.domain.teams import Right
+from teamvars.domain.teams import Right, Visibility
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
@@ -48,7 +49,11 @@ def _grant(row: Row) -> ProjectGrant:
 
 
 _GRANTS = Reading(_COLUMNS, "project_grants", _grant)
-_SEEN_ONES = Reading(_COLUMNS, _TABLES, _grant)
+_NAMED = Reading(
+    f"{_COLUMNS}, teams.name, teams.visibility, projects.name",
+    _TABLES,
+    lambda row: NamedProjectGrant(_grant(row[:7]), row[7], Visibility(row[8]), row[9]),
+)
 
 
 async def get(tx: Transaction, grant_id: str) -> ProjectGrant:
@@ -58,7 +63,7 @@ async def get(tx: Transaction, grant_id: str) -> ProjectGrant:
 
 async def find_visible(
     tx: Transaction, seen: Sight, project_id: str | None, team_id: str | None, page: Page
-) -> Paged[ProjectGrant]:
+) -> Paged[NamedProjectGrant]:
     """A page of the grants of teams that a caller sees, on projects that they see, by the names of
     these: of one project or team, or of all.
     """
@@ -70,7 +75,7 @@ async def find_visible(
         if id_ is not None:
             args.append(id_)
             wanted += f" AND project_grants.{column} = ${len(args)}"
-    return await _SEEN_ONES.paged(tx, wanted, "projects.name_folded, project_grants.id", args, page)
+    return await _NAMED.paged(tx, wanted, "projects.name_folded, project_grants.id", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[ProjectGrant]:

@@ -13,7 +13,7 @@ from teamvars.domain.names import NAME
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
 from teamvars.domain.projects import default_project_of
-from teamvars.domain.teams import Right
+from teamvars.domain.teams import BOTH_MANAGE, Right
 from teamvars.services.organizations import Organizations
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
@@ -101,6 +101,7 @@ _PERMISSIONS = Group[OrganizationView](
     Attribute("can-create-project", bool, lambda one: Right.MANAGE_PROJECTS in one.rights),
     Attribute("can-create-workspace", bool, lambda one: Right.MANAGE_WORKSPACES in one.rights),
     *flags(lambda one: one.is_owner, "can-manage-users", "can-update-api-token"),
+    Attribute("can-manage-varsets", bool, lambda one: one.rights >= BOTH_MANAGE),
     Attribute("can-traverse", bool, lambda _: True),
 )
 _RELATIONSHIPS = Group[OrganizationView](

@@ -249,6 +249,19 @@ _MOVED = RequestBody(
 )
 
 
+class IncludedProjectAttributes(msgspec.Struct):
+    """What an access says of a project."""
+
+    name: str
+
+
+class IncludedProject(msgspec.Struct, tag_field="type", tag="projects"):
+    """A project of an access."""
+
+    id: str
+    attributes: IncludedProjectAttributes
+
+
 def routes(projects: Projects) -> list[Route]:
     """One row an operation."""
     do = Operations(PROJECT)

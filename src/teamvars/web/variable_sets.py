@@ -115,6 +115,11 @@ def _path(one: SetView) -> str:
     return f"/api/v2/varsets/{one.set.id}"
 
 
+_PERMISSIONS = Group[SetView](
+    "VariableSetPermissions",
+    "What the caller may do; clients ask before they offer it.",
+    Attribute("can-update", bool, lambda one: one.is_writable),
+)
 _RELATIONSHIPS = Group[SetView](
     "VariableSetRelationships",
     "Whose a set is, what it has, and what it is attached to as far as the caller sees it.",
@@ -181,6 +186,7 @@ VARIABLE_SET = Resource[SetView](
         Attribute("var-count", int, lambda one: len(one.details.variable_ids)),
         Attribute("workspace-count", int, lambda one: len(one.details.workspaces)),
         Attribute("project-count", int, default=0),
+        Attribute("permissions", _PERMISSIONS),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
     texts={
