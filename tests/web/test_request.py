@@ -107,6 +107,33 @@ async def test_who_has_used_up_their_share_of_bodies_is_not_read_any_further() -
     assert await request().drain()
 
 
+async def test_a_body_that_comes_at_once_gives_way_to_nobody_however_many_begin_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requests, "BODY_SECONDS", HANGS)
+    monkeypatch.setattr(requests, "UNDISTURBED_SECONDS", HANGS)
+    bodies, size = Bodies(), requests.UNAUTHENTICATED_BODY_BYTES
+    scope = {**SCOPE, "headers": [(b"content-length", b"%d" % size)]}
+    most = requests.UNAUTHENTICATED_BODIES_BYTES // size
+
+    async def whole() -> Message:
+        for _ in range(most):
+            await asyncio.sleep(0)
+        return {"type": "http.request", "body": b" " * size, "more_body": False}
+
+    async def read(receive: Receive) -> bytes:
+        request = Request(scope, receive, TimeLimits(), bodies)
+        await request.require_room_unauthenticated(size)
+        return await request.read_body()
+
+    job = asyncio.create_task(read(whole))
+    flood = [asyncio.create_task(read(never)) for _ in range(2 * most)]
+    assert await job == b" " * size
+    for one in flood:
+        one.cancel()
+    await asyncio.wait(flood)
+
+
 async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     pieces = iter([b"{", b"}", b""])
     scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}

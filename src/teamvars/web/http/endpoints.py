@@ -89,7 +89,7 @@ class Endpoint:
             require_document_type(request.header("content-type"))
         if route.keyed and (key := request.header("idempotency-key")) is not None:
             request.idempotency_key = key_of(key)
-        request.require_room_unauthenticated(route.takes.max_bytes)
+        await request.require_room_unauthenticated(route.takes.max_bytes)
         body = await request.read_body()
         if route.proves is not None:
             async with self._admission.unproven(request) as check:
@@ -113,7 +113,7 @@ class Endpoint:
                 raise Refusal(Fault(Code.INVALID_HEADER, _NO_REPEAT, header=HEADER))
             if route.takes is not None:
                 require_document_type(request.header("content-type"))
-            request.require_room_unauthenticated(UNAUTHENTICATED_BODY_BYTES)
+            await request.require_room_unauthenticated(UNAUTHENTICATED_BODY_BYTES)
             return await self._respond(request, route, await request.read_body())
         except Refusal as refusal:
             if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:

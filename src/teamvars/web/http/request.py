@@ -1,5 +1,6 @@
 """One request, as the handlers see it, and the memory that bodies of requests may take."""
 
+import asyncio
 import hashlib
 import random
 import re
@@ -47,6 +48,8 @@ NAME_SHOWN = 100
 """Characters of a parameter's name in an error."""
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
+UNDISTURBED_SECONDS = 0.1
+"""How long it may whoever waits for its room: one that is sent with its header fields comes."""
 DRAIN_SECONDS = 5.0
 """How long a response waits for the rest of a body that is not read."""
 DRAIN_SILENCE_SECONDS = 0.25
@@ -65,6 +68,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._unauthenticated = 0
+        self._making_room = asyncio.Lock()
         self.arriving: dict[TimeLimit, Release] = {}
         """What gives up a body with such a share while it arrives, for another that has no other
         way: by the limit under which it does, the oldest first."""
@@ -87,13 +91,21 @@ class Bodies:
 
         return release
 
-    def make_room(self, size: int) -> None:
-        """Gives up what has been arriving for longest, until there is a share of so many bytes."""
-        while self.arriving and self._unauthenticated + size > UNAUTHENTICATED_BODIES_BYTES:
-            limit, give_up = next(iter(self.arriving.items()))
-            del self.arriving[limit]
-            give_up()
-            limit.enforce()
+    async def make_room(self, size: int) -> None:
+        """Waits until there is a share of so many bytes, and gives up what has been arriving for
+        longest where it comes to that. Those who ask wait in their order.
+        """
+        async with self._making_room:
+            while self._lacks(size) and self.arriving:
+                limit, give_up = next(iter(self.arriving.items()))
+                now = asyncio.get_running_loop().time()
+                await asyncio.sleep(limit.begun + UNDISTURBED_SECONDS - now)
+                if self._lacks(size) and self.arriving.pop(limit, None) is not None:
+                    give_up()
+                    limit.enforce()
+
+    def _lacks(self, size: int) -> bool:
+        return self._unauthenticated + size > UNAUTHENTICATED_BODIES_BYTES
 
     def admit(self, caller: Principal, size: int) -> Release:
         """A share for a caller's body. Refuses: too many requests, busy."""
@@ -275,7 +287,7 @@ class Request:
         """The SHA-256 of the body as far as it was received; of a request with a key alone."""
         return hashlib.sha256()
 
-    def require_room_unauthenticated(self, most: int) -> None:
+    async def require_room_unauthenticated(self, most: int) -> None:
         """Room for the body of a sender whom nothing else tells: what has been arriving for longest
         is given up for it. Refuses: busy, and one that is coded or too large.
         """
@@ -283,7 +295,7 @@ class Request:
         if not self.has_body:
             return
         if not self.has_room_unauthenticated(most, most):
-            self._bodies.make_room(most if self._announced is None else self._announced)
+            await self._bodies.make_room(most if self._announced is None else self._announced)
             if not self.has_room_unauthenticated(most, most):
                 raise Refusal(BUSY)
 
