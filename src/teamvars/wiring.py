@@ -97,10 +97,10 @@ from teamvars.web.http import openapi
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
+from teamvars.web.variables import named
 from teamvars.web.variables.effective import EffectiveRoutes
 from teamvars.web.variables.routes import (
     inherited_variable_routes,
-    named_variable_routes,
     set_variable_routes,
     variable_routes,
 )
@@ -280,7 +280,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *organizations.routes(all_services.organizations, dialect),
         *projects.routes(all_services.projects),
         *workspaces.directory_routes(all_services.workspaces),
-        *named_variable_routes(all_services.variables, all_services.workspaces, dialect),
+        *named.routes(all_services.variables, all_services.workspaces, dialect),
         *set_variable_routes(all_services.variables, dialect),
         *inherited_variable_routes(all_services.variables, dialect),
         *variable_sets.routes(all_services.variable_sets),

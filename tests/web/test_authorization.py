@@ -97,6 +97,7 @@ SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 # The statuses of §6; 200 stands for whichever success the route has.
 VARS = "/api/v2/workspaces/{workspace_id}/vars"
 NAMED_VARS = "/api/v2/vars"
+NAMED_VARIABLE = NAMED_VARS + "/{variable_id}"
 VARIABLE = VARS + "/{variable_id}"
 MEMBERS = "/api/v2/teams/{team_id}/relationships/"
 ORGANIZATIONS = "/api/v2/organizations"
@@ -207,6 +208,9 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("PATCH", CONSUMERS): REFUSE_STATE,
     ("DELETE", CONSUMERS): REFUSE_STATE,
     ("GET", NAMED_VARS): READ_VARIABLES,
+    ("POST", NAMED_VARS): CHANGE_VARIABLES,
+    ("PATCH", NAMED_VARIABLE): CHANGE_VARIABLES,
+    ("DELETE", NAMED_VARIABLE): CHANGE_VARIABLES,
     ("GET", WORKSPACE + "/current-state-version"): NO_STATE,
     ("GET", WORKSPACE + "/current-state-version-outputs"): REFUSE_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
@@ -347,7 +351,9 @@ async def shared(deployment: Deployment) -> Tenant:
 
 async def own(tenant: Tenant, template: str = VARIABLE) -> Ids:
     """What a path stands for in the tenant's own organization."""
-    has_more = template in (VARIABLE, ACCESS, PROJECT_ACCESS) or "{varset_id}" in template
+    has_more = (
+        template in (VARIABLE, NAMED_VARIABLE, ACCESS, PROJECT_ACCESS) or "{varset_id}" in template
+    )
     ids = await ids_of(tenant) if has_more else ids_at_hand(tenant)
     if "copy" in template:
         ids["source_id"] = await source_of_writers(tenant)
@@ -409,7 +415,7 @@ async def elsewhere(tenant: Tenant, template: str = VARIABLE) -> Ids:
     ):
         return await elsewhere_in_the_directory(tenant, template)
     ids = ids_elsewhere(tenant)
-    if template == VARIABLE:
+    if template in (VARIABLE, NAMED_VARIABLE):
         path = f"/workspaces/{tenant.other_workspace}/vars"
         made = await tenant.call("outsider", "POST", path, variable_document(key=uuid4().hex))
         ids["variable_id"] = made.json()["data"]["id"]
@@ -572,9 +578,12 @@ def document_of_set(method: str, template: str, target: Ids) -> object:
 
 def document(method: str, template: str, target: Ids, member: str) -> object:
     """A body that is good wherever the caller may send it."""
-    if template == VARS and method == "POST":
-        return variable_document(key=uuid4().hex)
-    if template == VARIABLE and method == "PATCH":
+    if template in (VARS, NAMED_VARS) and method == "POST":
+        workspace = {"type": "workspaces", "id": target["workspace_id"]}
+        made = variable_document(key=uuid4().hex)
+        made["data"]["relationships"] = {"workspace": {"data": workspace}}
+        return made
+    if template in (VARIABLE, NAMED_VARIABLE) and method == "PATCH":
         return {"data": {"type": "vars", "id": target["variable_id"], "attributes": {}}}
     if template.startswith(MEMBERS) and method != "GET":
         return linkage_document(*([member] if member else []), type_=template.rpartition("/")[2])

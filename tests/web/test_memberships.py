@@ -291,7 +291,7 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
     assert await listed(tenant) == await listed(tenant, who="plain") == everyone
     invited = {tenant.memberships[who] for who in ("invited", "invited_writer")}
     assert set(await listed(tenant, "?filter[status]=invited")) == invited
-    assert await listed(tenant, "?filter[status]=inactive") == []
+    assert set(await listed(tenant, "?filter[status]=inactive")) == invited
     assert await listed(tenant, "?q=HIDDEN-") == [tenant.memberships["hidden"]]
     assert await listed(tenant, "?q=%25") == []
     email = f"reader-{tenant.organization.removeprefix('org-')}@EXAMPLE.com"

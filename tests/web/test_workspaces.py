@@ -197,25 +197,6 @@ async def test_all_vars_is_the_list_of_variables(tenant: Tenant) -> None:
     assert answer.headers["ETag"] == own.headers["ETag"]
 
 
-async def test_variables_are_listed_by_the_names_of_their_workspace_as_well(
-    tenant: Tenant,
-) -> None:
-    await tenant.make_variable("plain")
-    own = await tenant.call("reader", "GET", tenant.vars_path())
-    whose, name = f"filter[organization][name]={tenant.organization}", "filter[workspace][name]"
-    answer = await tenant.call("reader", "GET", f"/vars?{whose}&{name}=NetWork")
-    assert answer.json() == own.json()
-    tag = answer.headers["ETag"]
-    same = f"/vars?{whose}&{name}=network"
-    known = await tenant.call("reader", "GET", same, headers={"If-None-Match": tag})
-    assert known.status_code == 304
-    assert (await tenant.call("reader", "GET", f"/vars?{whose}&{name}=payments")).status_code == 404
-    lacking = await tenant.call("reader", "GET", f"/vars?{whose}")
-    assert lacking.json()["errors"][0]["source"] == {"parameter": name}
-    neither = (await tenant.call("reader", "GET", "/vars")).json()["errors"]
-    assert [one["source"]["parameter"] for one in neither] == ["filter[organization][name]", name]
-
-
 # What terraform 1.11.4 asks for in a workspace before it does what needs a state, and in the end.
 STATE = ("GET", "current-state-version")
 OUTPUTS = ("GET", "current-state-version-outputs")

@@ -17,6 +17,7 @@ from teamvars.domain.errors import (
     Code,
     Fault,
     Refusal,
+    refuse_all,
 )
 from teamvars.domain.names import fold
 from teamvars.domain.variable_sets import VariableSet
@@ -128,7 +129,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
 
         Refuses with every fault of the draft, and those `more`.
         """
-        self._require_faultless(more)
+        refuse_all(self.all_faults(more))
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
             id=ids[0],
@@ -155,7 +156,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         """
         permanent = variable.sensitive and self.sensitive is False
         last = [SENSITIVE_IS_PERMANENT.at(f"{self.at}/sensitive")] if permanent else []
-        self._require_faultless(more, last)
+        refuse_all(self.all_faults(more, last))
         said = {name: value for name in ATTRIBUTES if (value := getattr(self, name)) is not None}
         return replace(variable, version_id=version_id, **said)
 
@@ -193,12 +194,8 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             if name in hidden or getattr(before, name) != getattr(after, name)
         ]
 
-    def _is_unclear(self) -> bool:
-        """Whether what was sent as value, category or `hcl` could not be read."""
-        unclear = {f"{self.at}/{name}" for name in ("value", "category", "hcl")}
-        return any(fault.pointer in unclear for fault in self.faults)
-
-    def _require_faultless(self, more: Sequence[Fault], last: Sequence[Fault] = ()) -> None:
+    def all_faults(self, more: Sequence[Fault] = (), last: Sequence[Fault] = ()) -> list[Fault]:
+        """Those of the document, those `more`, every rule it breaks, and those that come `last`."""
         is_long = len(self.description or "") > MAX_DESCRIPTION_CHARACTERS
         details = {
             "key": [] if self.key is None else key_faults(self.key),
@@ -210,8 +207,12 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             for name, found in details.items()
             for detail in found
         ]
-        if faults := (*self.faults, *more, *own, *last):
-            raise Refusal(*faults)
+        return [*self.faults, *more, *own, *last]
+
+    def _is_unclear(self) -> bool:
+        """Whether what was sent as value, category or `hcl` could not be read."""
+        unclear = {f"{self.at}/{name}" for name in ("value", "category", "hcl")}
+        return any(fault.pointer in unclear for fault in self.faults)
 
 
 ATTRIBUTES = tuple(name for name in VariableDraft.__struct_fields__ if name not in ("faults", "at"))
@@ -239,7 +240,7 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
     organization_name: str | None = None
 
     def faults(self, workspace: Workspace) -> list[Fault]:
-        """A fault for each name that is not the one of the workspace in the path."""
+        """A fault for each name that the workspace of the variable does not have."""
         named = {
             "workspace": (self.workspace_name, workspace.name),
             "organization": (self.organization_name, workspace.organization_name),
@@ -247,7 +248,7 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
         return [
             Fault(
                 Code.INVALID_VALUE,
-                f"This is not the name of the {noun} in the path.",
+                f"This is not the name of the variable's {noun}.",
                 pointer=f"/filter/{noun}/name",
             )
             for noun, (given, actual) in named.items()

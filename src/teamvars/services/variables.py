@@ -118,6 +118,10 @@ class Variables(UseCases):
             return None
         return found.value if found.version_id == version_id else None
 
+    async def workspace_of(self, variable_id: str) -> str:
+        """The id of the workspace that has a variable, whoever may know. Refuses: not found."""
+        return await self._database.query(lambda tx: variables.workspace_of(tx, variable_id))
+
     async def create(
         self,
         caller: Caller,

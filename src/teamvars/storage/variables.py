@@ -50,6 +50,16 @@ async def get(tx: Transaction, owner_id: str, variable_id: str) -> StoredVariabl
     return stored(await tx.look_up(lookup, *args))
 
 
+async def workspace_of(tx: Transaction, variable_id: str) -> str:
+    """The id of the workspace that has a variable, now and as long as there is one. Refuses: not
+    found.
+    """
+    row = await tx.fetch_one("SELECT workspace_id FROM variables WHERE id = $1", variable_id)
+    if row is None:
+        raise not_found()
+    return str(row[0])
+
+
 def getting(owner_id: str, variable_id: str) -> tuple[Lookup, tuple[object, ...]]:
     """What finds one variable of an owner, and its parameters."""
     return of_owner(owner_id).get, (variable_id, owner_id)

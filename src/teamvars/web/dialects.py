@@ -72,6 +72,7 @@ _SENT_BY_CLIENTS = frozenset(
         "current_run.configuration_version.ingress_attributes",
         "current_run.plan",
         "current-state-version",
+        "default-project",
         "default_project",
         "effective_tag_bindings",
         "entitlement_set",

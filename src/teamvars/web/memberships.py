@@ -36,10 +36,11 @@ _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
+_INACTIVE = "inactive"
 _STATUS = Parameter(
     "filter[status]",
-    "Nobody is inactive here: that finds none.",
-    schema={"type": "string", "enum": [*Status, "inactive"]},
+    "Who is invited is not active yet, and so `inactive` as well.",
+    schema={"type": "string", "enum": [*Status, _INACTIVE]},
 )
 _BY_NAME = "username"
 _SORT = Parameter("sort", "By id unless given.", schema={"type": "string", "enum": [_BY_NAME]})
@@ -264,11 +265,12 @@ def _found(
 
 def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
     """Which memberships are wanted. Refuses a status that there is not, and any other order."""
+    status = choice_of(request, _STATUS)
     return MembershipFilter(
         search=text_of(request, _SEARCH),
         emails=words_of(request, _EMAILS) if named else None,
         names=words_of(request, _NAMES) if named else None,
-        status=choice_of(request, _STATUS),
+        status=Status.INVITED if status == _INACTIVE else status,
         by_name=_is_by_name(request),
     )
 

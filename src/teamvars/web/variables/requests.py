@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.errors import Code
+from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.variables import (
     ANY_VERSION,
     MAX_DESCRIPTION_CHARACTERS,
@@ -72,7 +72,7 @@ class VariableChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class OwnerLinkage(msgspec.Struct):
-    """A relationship to the workspace or the variable set of the path."""
+    """A relationship to the workspace or the variable set that has the variable."""
 
     data: Identifier
 
@@ -113,6 +113,27 @@ class NewVariableDocument(msgspec.Struct):
     filter: DeprecatedFilter | UnsetType = UNSET
 
 
+class NamedWorkspace(msgspec.Struct):
+    """The workspace that is to have a variable."""
+
+    workspace: OwnerLinkage
+
+
+class NewNamedVariableResource(msgspec.Struct):
+    """A variable to create, and of which workspace."""
+
+    type: Literal["vars"]
+    attributes: NewVariableAttributes
+    relationships: NamedWorkspace
+
+
+class NewNamedVariableDocument(msgspec.Struct):
+    """Creates a variable of a workspace that it names."""
+
+    data: NewNamedVariableResource
+    filter: DeprecatedFilter | UnsetType = UNSET
+
+
 class ChangedVariableResource(msgspec.Struct):
     """A variable to update; `id` is the path's."""
 
@@ -149,16 +170,14 @@ _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the serv
 
 def new_body(dialect: Dialect) -> RequestBody:
     """A document that creates a variable."""
-    attributes = {
-        "key": "some_key",
-        "value": "some_value",
-        "description": "some description",
-        "category": dialect.categories[Category.TOOL],
-        "hcl": False,
-        "sensitive": False,
-    }
-    example = {"data": {"type": "vars", "attributes": attributes}}
-    return RequestBody(NewVariableDocument, example, plain=plain)
+    return RequestBody(NewVariableDocument, {"data": _new(dialect)}, plain=plain)
+
+
+def new_named_body(dialect: Dialect) -> RequestBody:
+    """The same of a workspace that it names."""
+    workspace = {"data": {"type": "workspaces", "id": IDS["workspace_id"]}}
+    example = {"data": {**_new(dialect), "relationships": {"workspace": workspace}}}
+    return RequestBody(NewNamedVariableDocument, example)
 
 
 def changed_body(dialect: Dialect, parameter: str) -> RequestBody:
@@ -187,6 +206,18 @@ def plain(body: bytes) -> object | None:
         return None
     kept = msgspec.json.encode(document)
     return document if kept.count(b'"') == body.count(b'"') else None
+
+
+def named_workspace(document: object, dialect: Dialect) -> Identifier:
+    """The workspace that a create names. Refuses one that names none, with all its faults."""
+    read = _by_hand(document)
+    data, attributes = read.new_resource("vars")
+    relationships = read.member(data, "relationships", dict, "/data")
+    id_ = read.related_id(relationships, "workspace", "workspaces")
+    if id_ is None:
+        draft = _draft(read, attributes, dialect, required=dialect.required_to_create)
+        raise Refusal(*draft.all_faults())
+    return Identifier(id_, "workspaces")
 
 
 def create_draft(
@@ -235,6 +266,19 @@ def wanted_versions(request: Request) -> Versions:
     return Versions(frozenset(tag.partition(".")[0] for tag in tags))
 
 
+def _new(dialect: Dialect) -> dict[str, object]:
+    """A variable to create, as an example."""
+    attributes = {
+        "key": "some_key",
+        "value": "some_value",
+        "description": "some description",
+        "category": dialect.categories[Category.TOOL],
+        "hcl": False,
+        "sensitive": False,
+    }
+    return {"type": "vars", "attributes": attributes}
+
+
 def _faultless(
     document: object, id_: str | UnsetType, dialect: Dialect, required: Set[str]
 ) -> VariableDraft | None:
@@ -276,7 +320,7 @@ def _require_owner(read: Reader, data: Mapping[str, Any] | None, owner: Identifi
         for member, wanted in (("type", owner.type), ("id", owner.id)):
             given = read.member(linkage, member, str, f"{at}/data")
             if given is not None and given != wanted:
-                detail = f"The variable belongs to the {noun} of the path."
+                detail = f"This is not the variable's {noun}."
                 read.fault(Code.RELATIONSHIP_CONFLICT, detail, f"{at}/data/{member}")
 
 

@@ -8,12 +8,9 @@ from typing import Any
 import msgspec
 
 from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace
-from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.variables import OwnedVariable
-from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
-from teamvars.services.workspaces import Workspaces
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.idempotency import Withheld, changed
 from teamvars.web.http.negotiation import (
@@ -22,7 +19,6 @@ from teamvars.web.http.negotiation import (
     MEDIA_TYPE,
     is_known,
 )
-from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Route
@@ -43,12 +39,7 @@ _DEPRECATED_FILTER = {
     "Deprecation": "@1795219200",
     "Link": f'<{DEPRECATIONS}>; rel="deprecation"; type="text/markdown"',
 }
-_VARS = "/api/v2/vars"
 _INHERITED = "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars"
-_NAMED = tuple(
-    Parameter(f"filter[{noun}][name]", f"The name of the {noun}.", required=True)
-    for noun in ("organization", "workspace")
-)
 _WITHHELD = OwnedVariable.without_value
 """Whoever repeats a request is shown the value as it is now."""
 _VARIABLE = {200: VariableDocument}
@@ -98,17 +89,17 @@ _OF_SETS = _Kind(
 
 def variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """The operations on variables of workspaces."""
-    return _VariableRoutes(variables, dialect, _OF_WORKSPACES).routes()
+    return of_workspaces(variables, dialect).routes()
 
 
 def set_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """The same on those of variable sets."""
-    return _VariableRoutes(variables, dialect, _OF_SETS).routes()
+    return VariableRoutes(variables, dialect, _OF_SETS).routes()
 
 
 def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """Reading those of a set that reaches a workspace, where its readers look for them."""
-    of_sets = _VariableRoutes(variables, dialect, _OF_SETS)
+    of_sets = VariableRoutes(variables, dialect, _OF_SETS)
     more: dict[str, Any] = {"precondition": IF_NONE_MATCH, "has_entity_tag": True}
     return [
         Route(
@@ -132,34 +123,13 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
     ]
 
 
-def named_variable_routes(
-    variables: Variables, workspaces: Workspaces, dialect: Dialect
-) -> list[Route]:
-    """The list, where older clients name its workspace."""
-    of_workspaces = _VariableRoutes(variables, dialect, _OF_WORKSPACES)
-
-    async def list_named(request: Request) -> Response:
-        """List all variables of a workspace that is named, as older clients do."""
-        view = await workspaces.read(request.require_caller(), _names(request))
-        return await of_workspaces.listed(request, ToWorkspace(view.workspace.id))
-
-    return [
-        Route(
-            "GET",
-            _VARS,
-            list_named,
-            {200: VariableListDocument},
-            precondition=IF_NONE_MATCH,
-            has_entity_tag=True,
-            name="listVariablesOfNamedWorkspace",
-            reads=_NAMED,
-            refuses=(404,),
-        )
-    ]
+def of_workspaces(variables: Variables, dialect: Dialect) -> "VariableRoutes":
+    """What responds about the variables of workspaces, whatever the path that names one."""
+    return VariableRoutes(variables, dialect, _OF_WORKSPACES)
 
 
-class _VariableRoutes:
-    """The five operations on variables (contract §4), and the reading of one."""
+class VariableRoutes:
+    """The five operations on variables (contract §4), each on what its path or its caller names."""
 
     def __init__(self, variables: Variables, dialect: Dialect, kind: _Kind) -> None:
         self._variables = variables
@@ -231,58 +201,63 @@ class _VariableRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        return await self.listed(request, self._to(request), self._at(request))
-
-    async def listed(self, request: Request, to: ToOwner, at: str | None = None) -> Response:
-        """The list of an owner, of a set where it reaches a workspace."""
-        found = await self._variables.list(request.require_caller(), to, self._render, at=at)
-        return list_response(request, found)
+        return await self.listed(request, self._kind.owner_of(request), self._at(request))
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
-        found = await self._variables.read(
-            request.require_caller(),
-            self._to(request),
-            self._kind.variable_of(request),
-            at=self._at(request),
-        )
+        to, id_ = self._to(self._kind.owner_of(request)), self._kind.variable_of(request)
+        caller, at = request.require_caller(), self._at(request)
+        found = await self._variables.read(caller, to, id_, at=at)
         shown, known = self._shown(found), request.header("if-none-match")
         if known is not None and is_known(known, shown.headers["ETag"]):
             return Response(304, headers={"ETag": shown.headers["ETag"]})
         return shown
 
     async def create(self, request: Request) -> Response:
-        owner = self._kind.owner_of(request)
-        draft, named = requests.create_draft(request.document, owner, self._dialect)
-        named = named if self._kind is _OF_WORKSPACES else None
-        caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
-        work = self._variables.create(caller, self._to(request), draft, named)
-        made = partial(self._shown, status=201, more=deprecated)
-        again = partial(self._again, request)
-        return await changed(request, work, made, withheld=Withheld(_WITHHELD, again))
+        return await self.created(request, self._kind.owner_of(request))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
-        owner, id_ = self._kind.owner_of(request), self._kind.variable_of(request)
-        draft = requests.update_draft(request.document, owner, id_, self._dialect)
-        wanted = requests.wanted_versions(request)
-        caller = request.require_caller()
-        work = self._variables.update(caller, self._to(request), id_, draft, wanted)
-        again = partial(self._again, request)
-        return await changed(request, work, self._shown, withheld=Withheld(_WITHHELD, again))
+        return await self.updated(request, self._kind.owner_of(request))
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
-        await self._variables.delete(
-            request.require_caller(),
-            self._to(request),
-            self._kind.variable_of(request),
-            requests.wanted_versions(request),
-        )
+        return await self.deleted(request, self._kind.owner_of(request))
+
+    async def listed(self, request: Request, owner: Identifier, at: str | None = None) -> Response:
+        """The list of an owner, of a set where it reaches a workspace."""
+        caller, to = request.require_caller(), self._to(owner)
+        return list_response(request, await self._variables.list(caller, to, self._render, at=at))
+
+    async def created(self, request: Request, owner: Identifier) -> Response:
+        """A variable that an owner has from now on."""
+        draft, named = requests.create_draft(request.document, owner, self._dialect)
+        named = named if self._kind is _OF_WORKSPACES else None
+        caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
+        to = self._to(owner)
+        work = self._variables.create(caller, to, draft, named)
+        made = partial(self._shown, status=201, more=deprecated)
+        again = partial(self._again, request, to)
+        return await changed(request, work, made, withheld=Withheld(_WITHHELD, again))
+
+    async def updated(self, request: Request, owner: Identifier) -> Response:
+        """The variable of an owner that the path names, as it is from now on."""
+        to, id_ = self._to(owner), self._kind.variable_of(request)
+        draft = requests.update_draft(request.document, owner, id_, self._dialect)
+        wanted = requests.wanted_versions(request)
+        caller = request.require_caller()
+        work = self._variables.update(caller, to, id_, draft, wanted)
+        again = partial(self._again, request, to)
+        return await changed(request, work, self._shown, withheld=Withheld(_WITHHELD, again))
+
+    async def deleted(self, request: Request, owner: Identifier) -> Response:
+        """Nothing: the owner has the variable of the path no more."""
+        id_, wanted = self._kind.variable_of(request), requests.wanted_versions(request)
+        await self._variables.delete(request.require_caller(), self._to(owner), id_, wanted)
         return Response(204)
 
-    def _to(self, request: Request) -> ToOwner:
-        return self._kind.to(request.parameters[self._kind.parameter])
+    def _to(self, owner: Identifier) -> ToOwner:
+        return self._kind.to(owner.id)
 
     def _at(self, request: Request) -> str | None:
         """The workspace that a set has to reach, where the path names one."""
@@ -297,13 +272,13 @@ class _VariableRoutes:
         where = {"Location": shown.links.self} if status == HTTPStatus.CREATED else {}
         return Response.document(status, VariableDocument(shown), {**where, "ETag": tag, **more})
 
-    async def _again(self, request: Request, body: bytes) -> bytes:
+    async def _again(self, request: Request, to: ToOwner, body: bytes) -> bytes:
         """The document of a repeat. It has the value, if the variable is readable and as it was."""
         document = msgspec.json.decode(body)
         data = document["data"]
         attributes = data["attributes"]
         attributes["value"] = await self._variables.value_at(
-            request.require_caller(), self._to(request), data["id"], attributes["version-id"]
+            request.require_caller(), to, data["id"], attributes["version-id"]
         )
         return msgspec.json.encode(document)
 
@@ -320,13 +295,3 @@ def list_response(request: Request, found: Rendered) -> Response:
     if known is not None and is_known(known, found.entity_tag):
         return Response(304, headers={"ETag": found.entity_tag})
     return Response(200, found, {"Content-Type": MEDIA_TYPE, "ETag": found.entity_tag})
-
-
-def _names(request: Request) -> ByNames:
-    said = {one.name: text_of(request, one) or "" for one in _NAMED}
-    refuse_all(
-        Fault(Code.INVALID_PARAMETER, f"{name} says which.", parameter=name)
-        for name, text in said.items()
-        if not text
-    )
-    return ByNames(*said.values())
