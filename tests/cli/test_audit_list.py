@@ -127,6 +127,20 @@ def test_an_organization_has_all_that_is_or_was_in_it(served_host: ServedHost, g
     }
 
 
+def test_what_happened_to_a_set_is_found_by_each_of_its_names(served_host: ServedHost) -> None:
+    with served_host.server.client(served_host.token) as api:
+        api.headers["Content-Type"] = JSON_API
+        document: dict[str, Any] = {"data": {"type": "varsets", "attributes": {"name": "Keys"}}}
+        made = api.post("/api/v2/organizations/acme/varsets", json=document).json()["data"]["id"]
+        document["data"]["attributes"] = {"name": "New keys"}
+        assert api.patch(f"/api/v2/varsets/{made}", json=document).status_code == 200
+        assert api.delete(f"/api/v2/varsets/{made}").status_code == 204
+    wanted = {"varset.create", "varset.update", "varset.rename", "varset.delete"}
+    for name in ("acme/Keys", "acme/new keys", made):
+        assert actions(listed(served_host, "--set", name)) == wanted
+    assert actions(listed(served_host, "--subject", "New keys")) == wanted
+
+
 def test_times_are_asked_for_as_they_are_shown_or_as_so_long_ago(
     served_host: ServedHost, gone: str
 ) -> None:
@@ -161,6 +175,7 @@ def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
         "subject": "nothing",
         "action": "variable.destroy",
         "workspace": "acme/nowhere",
+        "set": "acme/no set",
         "team": "platform",
         "organization": "' OR 1=1 --",
         "stream": "ws-none",

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.variables import ANY_VERSION
 from teamvars.services import applies
@@ -13,7 +14,7 @@ async def test_of_what_never_rests_there_is_no_dry_run_and_an_apply_is_planned_u
     calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(applies, "_MAX_LOOKS", 0)
-    apply, workspace = calls.services.applies.apply, calls.tenant.workspaces["network"]
+    apply, workspace = calls.services.applies.apply, ToWorkspace(calls.tenant.workspaces["network"])
     wanted = ApplyDraft([ItemDraft(draft())])
     tried = replace(wanted, dry_run=True)
     owner = caller(calls.tenant, "owner")

@@ -95,11 +95,11 @@ async def use_contents(calls: Calls) -> None:
     await services.workspaces.update(*place, WorkspaceDraft(name="net"))
     for value in ("1", "2"):
         wanted = VariableDraft(key="copied", category=Category.ENV, value=value)
-        await services.applies.apply(
-            owner, tenant.workspaces["payments"], ApplyDraft([ItemDraft(wanted)]), ANY_VERSION
-        )
-        copy = CopyDraft(tenant.workspaces["payments"], on_conflict=OnConflict.REPLACE)
-        await services.copies.copy(*place, copy)
+        source = tenant.workspaces["payments"]
+        asked = ApplyDraft([ItemDraft(wanted)])
+        await services.applies.apply(owner, ToWorkspace(source), asked, ANY_VERSION)
+        copy = CopyDraft(source, on_conflict=OnConflict.REPLACE)
+        await services.copies.copy(owner, ToWorkspace(place[1]), copy)
     made = await calls.create(key="former")
     renamed = VariableDraft(key="later")
     owner_, workspace_id = place

@@ -199,7 +199,7 @@ async def make_workspace(calls: Calls, number: int) -> object:
 
 
 async def apply_one(calls: Calls, number: int) -> object:
-    place = caller(calls.tenant, "writer"), calls.tenant.workspaces["network"]
+    place = caller(calls.tenant, "writer"), ToWorkspace(calls.tenant.workspaces["network"])
     wanted = ApplyDraft([ItemDraft(draft(key=f"key-{number}"))])
     return await calls.services.applies.apply(*place, wanted, ANY_VERSION)
 

@@ -125,9 +125,9 @@ async def test_who_loses_a_grant_and_waits_to_copy_or_to_apply_changes_nothing(
     def ask() -> Coroutine[Any, Any, object]:
         who = caller(tenant, "writer")
         if change == "copy":
-            return calls.services.copies.copy(who, target, CopyDraft(source))
+            return calls.services.copies.copy(who, ToWorkspace(target), CopyDraft(source))
         wanted = ApplyDraft([ItemDraft(draft(key="applied"))])
-        return calls.services.applies.apply(who, target, wanted, ANY_VERSION)
+        return calls.services.applies.apply(who, ToWorkspace(target), wanted, ANY_VERSION)
 
     async def revoke(tx: Transaction) -> None:
         found, revoked = await revoking(tx, writers, target)

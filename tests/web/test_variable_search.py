@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page
@@ -301,7 +302,7 @@ async def test_who_searches_counts_to_the_organization_as_who_reads_there_and_no
 ) -> None:
     services = tenant.deployment.services
     reading, searching, outside = (caller(tenant, who) for who in ("reader", "plain", "outsider"))
-    await services.audit.of_workspace(reading, tenant.workspaces["network"], Page())
+    await services.audit.of_owner(reading, ToWorkspace(tenant.workspaces["network"]), Page())
     for where in (None, "network"):
         wanted = VariableSearch(workspace=where)
         searching.organization_id = None

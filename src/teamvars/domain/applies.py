@@ -1,4 +1,4 @@
-"""What an apply or a copy makes of the variables of a workspace."""
+"""What an apply or a copy makes of the variables of a workspace or a set."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -17,7 +17,7 @@ MAX_CODE_BYTES = 1024 * 1024
 """Of all values of an apply together that are to be parsed as code."""
 
 Name = tuple[str, Category]
-"""What no other variable of a workspace has: its key and its category."""
+"""What no other variable of a workspace or a set has: its key and its category."""
 
 
 class Outcome(StrEnum):
@@ -51,7 +51,7 @@ class ItemDraft(Discreet, frozen=True, gc=False):
 
 
 class ApplyDraft(Discreet, frozen=True):
-    """What a workspace should become: each of `items`, and with `prune` nothing else.
+    """What a workspace or a set should become: each of `items`, and with `prune` nothing else.
 
     Each item has the faults of its own; `faults` are those of the rest of the document.
     """
@@ -82,7 +82,7 @@ class Original(msgspec.Struct, frozen=True, gc=False):
     target_expected: Expected = UNSET
 
     def staleness(self, there: str | None, here: str | None) -> list[Fault]:
-        """A fault for each of the two that is not as expected: the versions of both workspaces."""
+        """A fault for each of the two that is not as expected: the versions there and here."""
         return [
             *staleness(self.expected, there, f"{self.at}/version-id"),
             *staleness(self.target_expected, here, f"{self.at}/target-version-id"),
@@ -90,12 +90,14 @@ class Original(msgspec.Struct, frozen=True, gc=False):
 
 
 class CopyDraft(msgspec.Struct, frozen=True):
-    """Which variables of which workspace are copied; None in the place of originals: all of them.
+    """Which variables of which workspace, or of which set, are copied; None in the place of
+    originals: all of them.
 
     Those are missing whose items have faults of their own, or the name of an earlier one.
     """
 
     source_id: str | None = None
+    is_from_set: bool = False
     originals: Sequence[Original] | None = None
     on_conflict: OnConflict = OnConflict.REFUSE
     dry_run: bool = False

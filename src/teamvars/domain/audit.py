@@ -125,18 +125,18 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 _WORKSPACES = ("to", "workspace", "workspaces")
-"""The names under which details have ids of workspaces other than that of the stream."""
+"""The names under which details have ids of workspaces, or sets, other than that of the stream."""
 
 
 def workspaces_in(details: Mapping[str, object]) -> Iterator[str]:
-    """The ids of the workspaces that details name."""
+    """The ids of the workspaces and sets that details name."""
     for name in _WORKSPACES:
         said = details.get(name)
         yield from (id_ for id_ in (said if isinstance(said, list) else [said]) if _is_id(id_))
 
 
 def shown_details(details: Mapping[str, object], seen: Collection[str]) -> dict[str, object]:
-    """Details for a reader who sees these workspaces: any other that they name is None."""
+    """Details for a reader who sees these workspaces and sets: any other that they name is None."""
 
     def shown(said: object) -> object:
         if isinstance(said, list):
@@ -337,7 +337,7 @@ class AuditQuery(msgspec.Struct, frozen=True):
     """Which entries somebody asks for, by names or ids, as people say them.
 
     `actor` is a username, the name of an organization, ORG/TEAM, an id, or `operator:ACCOUNT`;
-    `subject` any name, the key of a variable, or an id. `workspace` and `team` are ORG/NAME.
+    `subject` any name, the key of a variable, or an id. `workspace`, `set` and `team` are ORG/NAME.
     """
 
     stream: str | None = None
@@ -346,6 +346,7 @@ class AuditQuery(msgspec.Struct, frozen=True):
     request: str | None = None
     subject: str | None = None
     workspace: str | None = None
+    set: str | None = None
     team: str | None = None
     organization: str | None = None
     since: int | None = None

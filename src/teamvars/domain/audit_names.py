@@ -118,7 +118,7 @@ class ActorNames(msgspec.Struct, frozen=True):
         return None if entry.actor_kind == OPERATOR else self.names.get(entry.actor_id)
 
     def of_stream(self, entry: AuditEntry) -> str | None:
-        """What the team, workspace or organization is called that was changed; None once gone."""
+        """What the team, workspace, set or organization is called that changed; None once gone."""
         return self.names.get(entry.stream_id)
 
     def of_token(self, entry: AuditEntry) -> str | None:

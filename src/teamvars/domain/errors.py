@@ -403,17 +403,17 @@ TOO_MUCH_CODE = Fault(
 )
 NO_SUCH_SOURCE = Fault(
     Code.NOT_FOUND,
-    "You see no workspace with this id in the organization of the workspace in the path.",
+    "You see neither a workspace nor a variable set with this id in the same organization.",
     pointer=_SOURCE,
 )
 SOURCE_IS_TARGET = Fault(
     Code.INVALID_VALUE,
-    "This is the workspace in the path: there is nothing to copy.",
+    "This is what the path names: there is nothing to copy.",
     pointer=_SOURCE,
 )
 NOT_IN_SOURCE = Fault(Code.INVALID_VALUE, "The source has no such variable.")
 """Not `not_found`: otherwise callers who have lost no right could not repeat a copy."""
-IN_TARGET = Fault(Code.KEY_TAKEN, "The workspace already has {key} in this category.")
+IN_TARGET = Fault(Code.KEY_TAKEN, "{key} is already there in this category.")
 COPIED_BY_OWNERS = Fault(
     Code.FORBIDDEN, "{key} is sensitive: only owners and the organization's token copy it."
 )

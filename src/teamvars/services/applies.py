@@ -1,20 +1,24 @@
-"""Apply: the variables of a workspace become what a request says, all or none."""
+"""Apply: the variables of a workspace or a set become what a request says, all or none."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
+
+from msgspec.structs import replace
 
 from teamvars.changes.runner import Storing
 from teamvars.changes.waves import Known
 from teamvars.decisions import Decision, Found, Note
-from teamvars.decisions.variables import Put
-from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.decisions.variables import Put, ToOwner, owner_of
+from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.applies import ApplyDraft, Outcome
 from teamvars.domain.audit import CheckedStream
-from teamvars.domain.errors import BUSY, Refusal
+from teamvars.domain.errors import BUSY, KEY_TAKEN_IN_SET, Refusal
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import Versions
 from teamvars.pace import Pace
-from teamvars.services.house import House, UseCases, admit_writer
+from teamvars.services.house import House, UseCases, access_to, admit_writer
 from teamvars.services.planning import (
     Applied,
     Moved,
@@ -24,11 +28,10 @@ from teamvars.services.planning import (
     in_batches,
     is_unchanged,
 )
-from teamvars.storage import access
 from teamvars.storage.database import Transaction
 
 _MAX_LOOKS = 3
-"""Each further look means that somebody has changed the workspace during the one before."""
+"""Each further look means that somebody has changed the owner during the one before."""
 _VERBS: Mapping[Outcome, Literal["create", "update", "delete"]] = {
     Outcome.DELETED: "delete",
     Outcome.UPDATED: "update",
@@ -36,8 +39,8 @@ _VERBS: Mapping[Outcome, Literal["create", "update", "delete"]] = {
 }
 """In the order in which they are written, which gives up keys before it takes them."""
 
-Places = Sequence[WorkspaceAccess]
-"""The access to the workspace that changes, and to the one that is copied from."""
+Places = Sequence[VariablesAccess[Any]]
+"""The access to what changes, and to what is copied from."""
 
 
 Asked = TypeVar("Asked")
@@ -46,18 +49,18 @@ Asked = TypeVar("Asked")
 class Request(Generic[Asked]):
     """One apply or copy: planned without a lock, and carried out under one."""
 
-    def __init__(self, house: House, caller: Caller, workspace_id: str, asked: Asked) -> None:
+    def __init__(self, house: House, caller: Caller, to: ToOwner, asked: Asked) -> None:
         self._house = house
         self._tools = house.tools
         self._caller = caller
-        self._workspace_id = workspace_id
+        self._to = to
         self._asked = asked
         self._seen: tuple[Places, Plan] | None = None
 
     async def make(self, *, dry_run: bool) -> Applied:
         """Makes the change, or says what it would come to.
 
-        A workspace that never rests is planned under its lock. Refuses: busy, where a dry run has
+        What never rests is planned under its lock. Refuses: busy, where a dry run has
         no plan. Raises Needs, of verdicts.
         """
         database = self._house.runner.database
@@ -66,12 +69,12 @@ class Request(Generic[Asked]):
                 await database.query(self._look)
                 break
         if not dry_run:
-            return await database.write_in_turns(self._carry_out, subject=self._workspace_id)
+            return await database.write_in_turns(self._carry_out, subject=owner_of(self._to))
         if self._seen is None:
             raise Refusal(BUSY)
         (target, *_), plan = self._seen
         version = self._tools.chain.version_of(target.stream)
-        return Applied.of(plan, target.workspace, version, dry_run=True)
+        return Applied.of(plan, target.owner, version, dry_run=True)
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""
@@ -86,7 +89,7 @@ class Request(Generic[Asked]):
         self._seen = places, await self._plan(tx, places, Pace())
 
     async def _carry_out(self, tx: Transaction) -> Applied:
-        """Carries the plan out, or another one if a workspace has changed."""
+        """Carries the plan out, or another one if something has changed."""
         now = self._tools.clock()
         places = await self._places(tx, now, lock=True)
         if self._seen is not None and all(map(is_unchanged, self._seen[0], places)):
@@ -99,27 +102,27 @@ class Request(Generic[Asked]):
         target, *sources = places
         after = await recorder.carry_out(target.stream.id)
         for source in sources:
-            await recorder.note_copies(source.stream.id, target.workspace.id)
-        return Applied.of(plan, target.workspace, self._tools.chain.version_of(after))
+            await recorder.note_copies(source.stream.id, target.owner.id)
+        return Applied.of(plan, target.owner, self._tools.chain.version_of(after))
 
 
 class Applies(UseCases):
-    """What callers make of a workspace. Refuses unauthenticated, not found, forbidden."""
+    """What callers make of a workspace or a set. Refuses unauthenticated, not found, forbidden."""
 
     admit = admit_writer
 
     async def apply(
-        self, caller: Caller, workspace_id: str, draft: ApplyDraft, versions: Versions
+        self, caller: Caller, to: ToOwner, draft: ApplyDraft, versions: Versions
     ) -> Applied:
         """Creates, updates and, with `prune`, deletes variables, all or none.
 
         Refuses: a list or variables at other versions than those wanted, every fault of the draft
-        and its items, code that does not parse, is too complex or too much, a full workspace, busy,
-        too many requests.
+        and its items, code that does not parse, is too complex or too much, a full workspace or
+        set, keys that other sets have which are global like it, busy, too many requests.
         """
 
         async def attempt(known: Known) -> Applied:
-            request = _Apply(self._house, caller, workspace_id, (draft, versions, known))
+            request = _Apply(self._house, caller, to, (draft, versions, known))
             return await request.make(dry_run=draft.dry_run)
 
         return await self._house.runner.with_verdicts(caller, attempt)
@@ -129,7 +132,7 @@ class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):
     """One apply, with the verdicts that are known."""
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
-        granted = await access.workspace(tx, self._caller, now, self._workspace_id, lock=lock)
+        granted = await access_to(tx, self._caller, now, self._to, lock=lock)
         granted.require(Permission.WRITE_VARIABLES)
         _, versions, _ = self._asked
         versions.require(self._tools.chain.version_of(granted.stream))
@@ -148,7 +151,7 @@ class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):
 
 
 class _Recorder:
-    """Carries a plan out, batch by batch, in workspaces whose streams are locked.
+    """Carries a plan out, batch by batch, in owners whose streams are locked.
 
     Other tasks have the event loop at times.
     """
@@ -160,9 +163,11 @@ class _Recorder:
         self._pace = Pace.while_locked()
 
     async def carry_out(self, stream_id: str) -> CheckedStream:
-        """Makes the changes in a workspace, with an audit entry for each. Returns its stream after
-        them. Refuses: trail_altered.
+        """Makes the changes in an owner, with an audit entry for each. Returns its stream after
+        them. Refuses: trail_altered, and of a set keys that another has since the plan was made.
         """
+        is_of_set = prefix_of(stream_id) == PREFIX
+        taken = KEY_TAKEN_IN_SET.at("/data") if is_of_set else None
         for batch in in_batches(self._plan.changes, lambda step: len(step.stored.sealed or b"")):
             writes = [
                 Put(verb, step.stored)
@@ -171,12 +176,13 @@ class _Recorder:
                 if step.outcome is outcome
             ]
             notes = [self._note(stream_id, step) for step in batch]
-            await self._store(Decision(None, tuple(writes), tuple(notes), usage=self._plan.usage))
+            decision = Decision(None, tuple(writes), tuple(notes), usage=self._plan.usage)
+            await self._store(replace(decision, taken=taken))
         return self._storing.place_of(stream_id)
 
     async def note_copies(self, stream_id: str, target_id: str) -> None:
-        """Adds an audit entry about each variable that was copied to the stream of the workspace
-        that it is in. Refuses: trail_altered.
+        """Adds an audit entry about each variable that was copied to the stream of what it is in.
+        Refuses: trail_altered.
         """
         for batch in in_batches(self._plan.changes, lambda _: 0):
             copied = [self._plan.originals[step.name].variable for step in batch]

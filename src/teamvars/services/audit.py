@@ -6,6 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from teamvars.decisions import server_keys
+from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
     Acceptance,
@@ -24,7 +25,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_verification import Place, vouched
-from teamvars.services.house import UseCases, glances, makes, reads
+from teamvars.services.house import UseCases, access_to, glances, makes, reads
 from teamvars.storage import access, access_by_name, audit_entries, runners, streams
 from teamvars.storage.database import Transaction
 
@@ -38,17 +39,17 @@ class Audit(UseCases):
 
     note_server_key = makes(server_keys.rotated)
 
-    async def of_workspace(
-        self, caller: Caller, workspace_id: str, page: Page, key: str | None = None
+    async def of_owner(
+        self, caller: Caller, to: ToOwner, page: Page, key: str | None = None
     ) -> AuditPage:
-        """The changes of a workspace, for whoever reads its variables.
+        """The changes of a workspace or a variable set, for whoever reads its variables.
 
         With a key those of the variables that have it or had it. Refuses: unauthenticated, not
         found.
         """
 
         async def body(tx: Transaction) -> AuditPage:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted = await access_to(tx, caller, self._clock(), to)
             granted.require(Permission.READ_VARIABLES)
             found, searched_from = (
                 (await audit_pages.newest(tx, granted.stream, page), None)

@@ -21,7 +21,9 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.audit_names import OPERATOR, ActorNames, AuditNames
 from teamvars.domain.errors import Code, Fault, Kind, Refusal, refuse_all
+from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged, Page, Paged
+from teamvars.domain.variable_sets import PREFIX
 from teamvars.storage import access, audit_entries, streams, workspaces
 from teamvars.storage.database import Transaction
 
@@ -37,7 +39,8 @@ _PIECE = 500
 
 _ACTORS = ("users", "teams", "organizations", "runners")
 _OWN_ACTORS = ("teams", "organizations", "runners")
-_NAMED = (*_ACTORS, "workspaces")
+_NAMED = (*_ACTORS, "workspaces", "varsets")
+_NOUNS = {"varsets": "variable set"}
 
 
 class OrganizationAuditPage(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class AuditPage(msgspec.Struct, frozen=True):
     """A page of changes, newest first, and what those who made them are called.
 
     `searched_from` is the number of the oldest change that was searched; None: nothing was. `seen`
-    are the workspaces that their reader may be told of; None: all.
+    are the workspaces and sets that their reader may be told of; None: all.
     """
 
     entries: Paged[AuditEntry]
@@ -136,14 +139,17 @@ async def of_organization(
 async def seen_workspaces(
     tx: Transaction, caller: Caller, now: int, entries: Iterable[AuditEntry]
 ) -> frozenset[str]:
-    """Of the workspaces in the details, the ids of those whose variables the caller may read."""
+    """Of the workspaces and sets in the details, the ids of those whose variables the caller may
+    read.
+    """
     named = {id_ for entry in entries for id_ in workspaces_in(entry.read_details() or {})}
     return frozenset([id_ for id_ in sorted(named) if await _sees(tx, caller, now, id_)])
 
 
-async def _sees(tx: Transaction, caller: Caller, now: int, workspace_id: str) -> bool:
+async def _sees(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:
+    find = access.variable_set if prefix_of(id_) == PREFIX else access.workspace
     try:
-        return (await access.workspace(tx, caller, now, workspace_id)).level >= Level.READ
+        return (await find(tx, caller, now, id_)).level >= Level.READ
     except Refusal as refusal:
         if refusal.kind is not Kind.NOT_FOUND:
             raise
@@ -189,6 +195,7 @@ async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> Aud
         subject_ids=await resolver.subjects(query.subject),
         within=[
             *resolver.whole("workspaces", query.workspace, "ORG/WORKSPACE"),
+            *resolver.whole("varsets", query.set, "ORG/SET"),
             *resolver.whole("teams", query.team, "ORG/TEAM"),
             *resolver.whole("organizations", query.organization, "its name"),
         ],
@@ -276,7 +283,8 @@ class _Resolver:
         if not ids and ("/" in said) is (type_ != "organizations"):
             ids = self._names.called(type_, said)
         if not ids:
-            detail = f"There is and was no {type_[:-1]} {said}; say {form} or its id."
+            noun = _NOUNS.get(type_) or type_[:-1]
+            detail = f"There is and was no {noun} {said}; say {form} or its id."
             self.faults.append(Fault(Code.NOT_FOUND, detail))
         return [ids.union(*map(self._names.inside, ids))]
 

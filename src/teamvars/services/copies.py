@@ -1,4 +1,4 @@
-"""Copy: variables of one workspace become variables of another of its organization.
+"""Copy: variables of a workspace or a set become variables of another of its organization.
 
 Sensitive values are opened and sealed anew in here, and shown to nobody.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace, owner_of
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.applies import CopyDraft, ItemDraft, Name, OnConflict, Original
 from teamvars.domain.errors import (
@@ -23,30 +24,31 @@ from teamvars.domain.errors import (
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
 from teamvars.pace import Pace
 from teamvars.services.applies import Places, Request
-from teamvars.services.house import UseCases
+from teamvars.services.house import UseCases, access_to
 from teamvars.services.planning import Applied, Plan, Planner, by_name, in_batches, opened
-from teamvars.storage import access, streams
+from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
 _KEYS = "/data/attributes/keys"
 
 
 class Copies(UseCases):
-    """What callers copy from one workspace into another."""
+    """What callers copy from one workspace or set into another."""
 
-    async def copy(self, caller: Caller, workspace_id: str, draft: CopyDraft) -> Applied:
-        """Copies variables into a workspace, all or none.
+    async def copy(self, caller: Caller, to: ToOwner, draft: CopyDraft) -> Applied:
+        """Copies variables into a workspace or a set, all or none.
 
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, a source that is
         the target, does not exist or is not seen, variables at other versions than those expected,
         a variable that the source has not, or that is sensitive and the caller no owner, or that is
-        damaged, or that the target has if the draft refuses that, a full workspace, busy.
+        damaged, or that the target has if the draft refuses that, a full workspace or set, keys
+        that other sets have which are global like it, busy.
         """
-        return await _Copy(self._house, caller, workspace_id, draft).make(dry_run=draft.dry_run)
+        return await _Copy(self._house, caller, to, draft).make(dry_run=draft.dry_run)
 
 
 class _Copy(Request[CopyDraft]):
-    """One copy, carried out under the locks of both workspaces."""
+    """One copy, carried out under the locks of both."""
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         places = await self._access(tx, now)
@@ -57,20 +59,22 @@ class _Copy(Request[CopyDraft]):
 
     async def _access(self, tx: Transaction, now: int) -> Places:
         """What the caller may do in both. A source that is not seen is as one that is not there."""
-        target = await access.workspace(tx, self._caller, now, self._workspace_id)
+        target = await access_to(tx, self._caller, now, self._to)
         target.require(Permission.WRITE_VARIABLES)
-        if self._asked.source_id is None:
+        source_id = self._asked.source_id
+        if source_id is None:
             refuse_all(self._asked.faults)
-        if self._asked.source_id in (None, self._workspace_id):
+        if source_id in (None, owner_of(self._to)):
             raise Refusal(*self._asked.faults, SOURCE_IS_TARGET)
+        from_ = ToSet(source_id) if self._asked.is_from_set else ToWorkspace(source_id)
         try:
-            source = await access.workspace(tx, self._caller, now, self._asked.source_id)
+            source = await access_to(tx, self._caller, now, from_)
             source.require(Permission.READ_VARIABLES)
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:
                 raise
             raise Refusal(*self._asked.faults, NO_SUCH_SOURCE) from None
-        if source.workspace.organization_id != target.workspace.organization_id:
+        if source.owner.organization_id != target.owner.organization_id:
             raise Refusal(*self._asked.faults, NO_SUCH_SOURCE)
         return target, source
 

@@ -9,9 +9,11 @@ from teamvars.changes.looks import Tools
 from teamvars.changes.runner import Runner
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
-from teamvars.domain.access import Caller, Permission
+from teamvars.decisions.variables import ToOwner, ToWorkspace, owner_of
+from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
-from teamvars.domain.variable_sets import SetLimits
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.variable_sets import PREFIX, SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
@@ -38,6 +40,10 @@ class House(msgspec.Struct, frozen=True):
     code: CodeChecker
     quota: Quota
     limits: SetLimits
+
+    def quota_of(self, owner_id: str) -> Quota:
+        """What a workspace or a set may hold."""
+        return self.limits.of_set if prefix_of(owner_id) == PREFIX else self.quota
 
 
 class UseCases:
@@ -112,11 +118,22 @@ def glances(
     return use_case
 
 
+async def access_to(
+    tx: Transaction, caller: Caller, now: int, to: ToOwner, *, lock: bool = False
+) -> VariablesAccess[Any]:
+    """What the caller may do with the variables of a workspace or a set. Refuses and locks as
+    `storage.access.workspace`.
+    """
+    find = access.workspace if isinstance(to, ToWorkspace) else access.variable_set
+    return await find(tx, caller, now, owner_of(to), lock=lock)
+
+
 @glances
-async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, workspace_id: str) -> None:
-    """Refuses callers who may not change the variables of a workspace, before what is costly.
+async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, to: ToOwner) -> None:
+    """Refuses callers who may not change the variables of a workspace or a set, before what is
+    costly.
 
     Refuses: unauthenticated, not found, forbidden.
     """
-    granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+    granted = await access_to(tx, caller, self._clock(), to)
     granted.require(Permission.WRITE_VARIABLES)

@@ -4,6 +4,7 @@ people keep them.
 
 import msgspec
 
+from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import TOO_COMPLEX, Code, Fault, Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
@@ -37,13 +38,13 @@ class ParsedFiles(UseCases):
 
     _admit = admit_writer
 
-    async def parse(self, caller: Caller, workspace_id: str, draft: FileDraft) -> ParsedFile:
-        """Reads a file, for whoever may write variables in the workspace.
+    async def parse(self, caller: Caller, to: ToOwner, draft: FileDraft) -> ParsedFile:
+        """Reads a file, for whoever may write variables in the workspace or the set.
 
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, a file that is too
         complex or has too many names, too many requests, busy.
         """
-        await self._admit(caller, workspace_id)
+        await self._admit(caller, to)
         refuse_all(draft.all_faults())
         assert draft.format is not None and draft.content is not None  # decoding requires both
         assert caller.actor is not None  # known since the access check
@@ -62,13 +63,13 @@ class ValueChecks(UseCases):
 
     _admit = admit_writer
 
-    async def check(self, caller: Caller, workspace_id: str, draft: ValueDraft) -> Examination:
-        """Tries a value, for whoever may write variables in the workspace.
+    async def check(self, caller: Caller, to: ToOwner, draft: ValueDraft) -> Examination:
+        """Tries a value, for whoever may write variables in the workspace or the set.
 
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, code that is too
         complex, too many requests, busy.
         """
-        await self._admit(caller, workspace_id)
+        await self._admit(caller, to)
         refuse_all(draft.all_faults())
         text = draft.value or ""
         if not draft.hcl:

@@ -1,37 +1,48 @@
-"""Planning: what becomes of each variable of a workspace, worked out before anything is locked.
+"""Planning: what becomes of each variable of a workspace or a set, worked out before anything is
+locked.
 
-The variables are looked up at one head of the workspace's stream. Whoever finds it at that head
+The variables are looked up at one head of the owner's stream. Whoever finds it at that head
 still, once it is locked, need not look again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.changes.waves import Known
 from teamvars.decisions import Needs, Verdict
-from teamvars.domain.access import WorkspaceAccess
+from teamvars.domain.access import VariablesAccess
 from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome, Result
-from teamvars.domain.errors import REPEATED_ITEM, TOO_MUCH_CODE, Fault, Faults, Refusal, refuse_all
+from teamvars.domain.errors import (
+    KEY_TAKEN_IN_SET,
+    REPEATED_ITEM,
+    TOO_MUCH_CODE,
+    Fault,
+    Faults,
+    Refusal,
+    refuse_all,
+)
 from teamvars.domain.ids import new_id, new_version_id
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
+    Owner,
     SourceCode,
     StoredVariable,
     Variable,
     VariableDraft,
     damaged_value,
 )
-from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.domain.workspaces import Usage
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category, value_size
 from teamvars.pace import Pace
 from teamvars.pace import in_batches as batched
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.services.house import House
-from teamvars.storage import streams, variables
+from teamvars.storage import streams, variable_sets, variables
 from teamvars.storage.database import Transaction
 
 _BATCH_BYTES = 256 * 1024
@@ -41,7 +52,7 @@ T = TypeVar("T")
 
 
 class Moved(Exception):
-    """The workspace has another head by now than when the lookup began."""
+    """The owner has another head by now than when the lookup began."""
 
 
 class Step(Discreet, frozen=True, gc=False):
@@ -81,7 +92,7 @@ class Step(Discreet, frozen=True, gc=False):
 
 
 class Plan(Discreet, frozen=True):
-    """All steps, in the order of the answer, and what the workspace holds after them. Of what is to
+    """All steps, in the order of the answer, and what the owner holds after them. Of what is to
     go and is not there, there is but a result.
 
     `originals` are the variables of the source, where something is copied.
@@ -101,22 +112,22 @@ class Plan(Discreet, frozen=True):
 class Applied(msgspec.Struct, frozen=True):
     """What an apply or a copy has done, or in a dry run would do, and the list's version then."""
 
-    workspace: Workspace
+    owner: Owner
     version: str
     results: Sequence[Result]
     dry_run: bool
 
     @classmethod
-    def of(cls, plan: Plan, workspace: Workspace, version: str, *, dry_run: bool = False) -> Self:
+    def of(cls, plan: Plan, owner: Owner, version: str, *, dry_run: bool = False) -> Self:
         """What is told of a plan."""
         results = [
             step.result(dry_run=dry_run) if isinstance(step, Step) else step for step in plan.steps
         ]
-        return cls(workspace, version, results, dry_run)
+        return cls(owner, version, results, dry_run)
 
 
 class Planner:
-    """Makes the plan of one request, for a workspace as an access check has found it.
+    """Makes the plan of one request, for a workspace or a set as an access check has found it.
 
     Faults are collected until `plan`. What takes long lets other tasks have the event loop.
     """
@@ -125,7 +136,7 @@ class Planner:
         self,
         tx: Transaction,
         house: House,
-        granted: WorkspaceAccess,
+        granted: VariablesAccess[Any],
         known: Known | None,
         pace: Pace,
     ) -> None:
@@ -135,7 +146,7 @@ class Planner:
         self._pace = pace
         self._granted = granted
         self._key = house.tools.sealer.data_key(granted.key)
-        self._quota = house.quota
+        self._quota = house.quota_of(granted.owner.id)
         self._now = house.tools.clock()
         self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}
@@ -145,7 +156,7 @@ class Planner:
         self._code_bytes = 0
 
     async def read(self) -> Mapping[Name, StoredVariable]:
-        """What the workspace has, without values. Raises Moved."""
+        """What the owner has, without values. Raises Moved."""
         self._stored = await by_name(self._tx, self._granted, self._pace)
         return self._stored
 
@@ -166,7 +177,20 @@ class Planner:
             values = await opened(self._tx, self._granted, self._key, wanted)
             for item, stored in batch:
                 self._put(item, stored, values)
+            await self._refuse_taken(item for item, stored in batch if stored is None)
             await self._pace.keep()
+
+    async def _refuse_taken(self, items: Iterable[ItemDraft]) -> None:
+        """Notes a fault of each new variable of a global set that another such set has."""
+        owner = self._granted.owner
+        if not isinstance(owner, VariableSet) or not owner.is_global:
+            return
+        new = {item.name: item for item in items if not item.goes and None not in item.name}
+        keys = sorted({key for key, _ in new if key is not None})
+        taken = await variable_sets.names_in_others(self._tx, owner, keys) if keys else ()
+        for name in taken:
+            if name in new:
+                self.faults.add(KEY_TAKEN_IN_SET.at(f"{new[name].draft.at}/key"))
 
     def _called(self, item: ItemDraft) -> StoredVariable | None:
         return self._stored.get(item.name)  # type: ignore[arg-type]  # an item without a name is nobody's
@@ -295,37 +319,37 @@ def _takes_value(draft: VariableDraft, before: Variable) -> bool:
     return bool(draft.sensitive) or is_code_now
 
 
-def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:
+def is_unchanged(seen: VariablesAccess[Any], now: VariablesAccess[Any]) -> bool:
     """Whether a plan that was made under one access still holds under another."""
     # With the level: a plan may contain what only owners may do, and becoming one moves no head.
     return (seen.stream.head, seen.key, seen.level) == (now.stream.head, now.key, now.level)
 
 
 async def by_name(
-    tx: Transaction, granted: WorkspaceAccess, pace: Pace
+    tx: Transaction, granted: VariablesAccess[Any], pace: Pace
 ) -> Mapping[Name, StoredVariable]:
-    """The variables of a workspace by key, then category, without their values. Raises Moved."""
+    """The variables of an owner by key, then category, without their values. Raises Moved."""
     found: dict[Name, StoredVariable] = {}
-    async for page in variables.pages(tx, granted.workspace.id, granted.stream.head):
+    async for page in variables.pages(tx, granted.owner.id, granted.stream.head):
         for stored in page:
             found[stored.variable.key, stored.variable.category] = stored
         await pace.keep()
     if len(found) != granted.stream.usage.variables:
-        # No page comes after the workspace has moved. Else rows were lost, which 'doctor' tells.
-        stream = await streams.find(tx, granted.workspace.id)
+        # No page comes after the owner has moved. Else rows were lost, which 'doctor' tells.
+        stream = await streams.find(tx, granted.owner.id)
         if stream is None or stream.head != granted.stream.head:
             raise Moved
     return found
 
 
 async def opened(
-    tx: Transaction, granted: WorkspaceAccess, key: DataKey, wanted: Sequence[StoredVariable]
+    tx: Transaction, granted: VariablesAccess[Any], key: DataKey, wanted: Sequence[StoredVariable]
 ) -> Mapping[str, str]:
-    """The values of some variables of a workspace, by id, but for damaged ones. Raises Moved."""
+    """The values of some variables of an owner, by id, but for damaged ones. Raises Moved."""
     if not wanted:
         return {}
     by_id = {each.variable.id: each.variable for each in wanted}
-    place = granted.workspace.id, granted.stream.head
+    place = granted.owner.id, granted.stream.head
     sealed = await variables.sealed_values(tx, *place, list(by_id))
     if sealed.keys() != by_id.keys():
         raise Moved

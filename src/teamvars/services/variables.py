@@ -12,7 +12,6 @@ from teamvars.decisions.variables import (
     Creation,
     Edit,
     ToOwner,
-    ToWorkspace,
     ValueOf,
     VariableOf,
     owner_of,
@@ -30,10 +29,9 @@ from teamvars.domain.variables import (
     WorkspaceFilter,
     damaged_value,
 )
-from teamvars.domain.workspaces import Quota
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
-from teamvars.services.house import House, UseCases
+from teamvars.services.house import House, UseCases, access_to
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.storage import access, variables
 from teamvars.storage.database import Transaction
@@ -137,7 +135,7 @@ class Variables(UseCases):
 
         ids = new_id("var"), new_version_id()
         asked = Creation(to, draft, *ids, deprecated_filter)
-        decide = partial(decisions.create, asked=asked, quota=self._quota(to))
+        decide = partial(decisions.create, asked=asked, quota=self._house.quota_of(owner_of(to)))
         return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to,)))
 
     async def update(
@@ -158,7 +156,7 @@ class Variables(UseCases):
 
         variable = VariableOf(to, variable_id)
         asked = Edit(variable, draft, versions, new_version_id())
-        decide = partial(decisions.update, asked=asked, quota=self._quota(to))
+        decide = partial(decisions.update, asked=asked, quota=self._house.quota_of(owner_of(to)))
         foreseen = to, variable, ValueOf(variable)
         return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=foreseen))
 
@@ -171,10 +169,6 @@ class Variables(UseCases):
         decide = partial(decisions.delete, asked=asked, versions=versions)
         await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to, asked)))
 
-    def _quota(self, to: ToOwner) -> Quota:
-        """What the owner may hold."""
-        return self._house.quota if isinstance(to, ToWorkspace) else self._house.limits.of_set
-
     async def _readable(
         self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None
     ) -> VariablesAccess[Any]:
@@ -183,8 +177,7 @@ class Variables(UseCases):
             reader.require(Permission.READ_VARIABLES)
             if owner_of(to) not in sets:
                 raise not_found()
-        find = access.workspace if isinstance(to, ToWorkspace) else access.variable_set
-        granted = await find(tx, caller, self._clock(), owner_of(to))
+        granted = await access_to(tx, caller, self._clock(), to)
         granted.require(Permission.READ_VARIABLES)
         return granted
 

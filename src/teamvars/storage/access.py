@@ -3,8 +3,10 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
+from typing import Any, TypeVar
 
 from teamvars.domain.access import (
     Caller,
@@ -15,6 +17,7 @@ from teamvars.domain.access import (
     SetAccess,
     Sight,
     TeamAccess,
+    VariablesAccess,
     WorkspaceAccess,
     WrappedKey,
 )
@@ -37,12 +40,14 @@ from teamvars.storage.access_statements import (
     READ_WORKSPACE_BY_NAME,
     TeamRight,
 )
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Lookup, Row, Transaction
 from teamvars.storage.organizations import to_organization
 from teamvars.storage.teams import RIGHTS, given
 
+A = TypeVar("A", bound=VariablesAccess[Any])
+
 _MAX_ATTEMPTS = 8
-"""Each further attempt means that somebody changed the workspace during the one before."""
+"""Each further attempt means that somebody changed the subject during the one before."""
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
@@ -63,12 +68,7 @@ async def workspace(
     args = caller.token_hash, now, workspace_id
     if not lock:
         return to_workspace(caller, await tx.look_up(READ_WORKSPACE, *args))
-    for _ in range(_MAX_ATTEMPTS):
-        ((row, is_held),) = await tx.lock_each(READ_WORKSPACE, [args])
-        granted = to_workspace(caller, row)
-        if is_held or not granted.may_change:
-            return granted
-    raise storage_unavailable()
+    return await _locked(tx, READ_WORKSPACE, args, partial(to_workspace, caller))
 
 
 async def workspace_and_sets(
@@ -82,9 +82,25 @@ async def workspace_and_sets(
     return granted, {row[-3]: (row[-2], row[-1]) for row in rows if row[-3] is not None}
 
 
-async def variable_set(tx: Transaction, caller: Caller, now: int, set_id: str) -> SetAccess:
-    """What the caller may do with a set. Refuses: unauthenticated, not found."""
-    return to_set(caller, await tx.look_up(READ_SET, caller.token_hash, now, set_id))
+async def variable_set(
+    tx: Transaction, caller: Caller, now: int, set_id: str, *, lock: bool = False
+) -> SetAccess:
+    """What the caller may do with a set. Refuses and locks as `workspace`."""
+    args = caller.token_hash, now, set_id
+    if not lock:
+        return to_set(caller, await tx.look_up(READ_SET, *args))
+    return await _locked(tx, READ_SET, args, partial(to_set, caller))
+
+
+async def _locked(
+    tx: Transaction, lookup: Lookup, args: tuple[object, ...], build: Callable[[Row | None], A]
+) -> A:
+    for _ in range(_MAX_ATTEMPTS):
+        ((row, is_held),) = await tx.lock_each(lookup, [args])
+        granted = build(row)
+        if is_held or not granted.may_change:
+            return granted
+    raise storage_unavailable()
 
 
 async def workspace_by_name(

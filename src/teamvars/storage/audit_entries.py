@@ -24,6 +24,10 @@ UNION ALL
 SELECT {_NAME}, workspaces.id, workspaces.name
 FROM workspaces WHERE workspaces.id IN {{{{each $2}}}} AND workspaces.organization_id = $1
 UNION ALL
+SELECT {_NAME}, variable_sets.id, variable_sets.name
+FROM variable_sets
+WHERE variable_sets.id IN {{{{each $2}}}} AND variable_sets.organization_id = $1
+UNION ALL
 SELECT {_NAME}, runners.id, runners.name
 FROM runners WHERE runners.id IN {{{{each $2}}}} AND runners.organization_id = $1
 UNION ALL
@@ -95,7 +99,7 @@ async def names_in(
     tx: Transaction, organization_id: str, entries: Iterable[AuditEntry], *, sees_secret: bool
 ) -> ActorNames:
     """What is told of all actors of entries of an organization, and what it calls the teams,
-    workspaces and runners in whose streams they are, in one statement.
+    workspaces, sets and runners in whose streams they are, in one statement.
 
     Teams that are secret are named to whoever `sees_secret` alone.
     """

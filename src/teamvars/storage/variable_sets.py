@@ -153,6 +153,18 @@ async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tup
     return [(key, category) for key, category in rows]
 
 
+async def names_in_others(tx: Transaction, one: VariableSet, keys: Collection[str]) -> list[Name]:
+    """Which of these keys other sets have in the scope of one, with their categories."""
+    rows = await tx.fetch(
+        "SELECT key, category FROM set_variables "
+        "WHERE scope = $1 AND key IN {each $2} AND set_id <> $3 ORDER BY key, category",
+        one.scope,
+        each(keys),
+        one.id,
+    )
+    return [(key, Category(category)) for key, category in rows]
+
+
 async def contested(
     tx: Transaction, set_id: str, organization_id: str
 ) -> tuple[list[Name], list[tuple[str, Name]], list[Rival]]:

@@ -1,7 +1,8 @@
-"""Applies: what the variables of a workspace should be, `actions/apply`, read item by item."""
+"""Applies: what the variables of a workspace or a set should be, `actions/apply`, item by item."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -20,9 +21,12 @@ from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.reader import ItemReader, Reader
 from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.variables import owners
 from teamvars.web.variables.documents import entity_tag
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import (
     CATEGORY,
     KEY,
@@ -80,7 +84,7 @@ class ApplyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
 
 
 class ApplyDocument(msgspec.Struct):
-    """What the variables of a workspace should be."""
+    """What the variables of a workspace or a variable set should be."""
 
     data: Annotated[list[Item], Meta(max_length=MAX_ITEMS)]
     meta: ApplyOptions | UnsetType = UNSET
@@ -123,7 +127,7 @@ def body(dialect: Dialect) -> RequestBody:
     return RequestBody(ApplyDocument, example, max_items=MAX_ITEMS)
 
 
-async def draft(document: object, workspace_id: str, dialect: Dialect) -> ApplyDraft:
+async def draft(document: object, owner: Identifier, dialect: Dialect) -> ApplyDraft:
     """What an apply asks for. Between its items other tasks have the event loop."""
     if not isinstance(document, dict):
         read = Reader(document)
@@ -141,7 +145,7 @@ async def draft(document: object, workspace_id: str, dialect: Dialect) -> ApplyD
     for number, item in enumerate(items or ()):
         reader = ItemReader(item, number)
         expected, goes = _conditions(reader, item, versioned=versioned)
-        draft = item_draft(reader, workspace_id, dialect)
+        draft = item_draft(reader, owner, dialect)
         found.append(ItemDraft(draft, expected, goes, reader.at))
         await pace.keep()
     return ApplyDraft(found, prune=prune, dry_run=dry_run, faults=read.faults)
@@ -191,7 +195,7 @@ def flag(read: Reader, options: dict[str, object] | None, name: str) -> bool:
 
 
 class ApplyRoutes:
-    """`actions/apply` of a workspace, and what `actions/copy` has in common with it."""
+    """`actions/apply` of workspaces and sets, and what `actions/copy` has in common with it."""
 
     def __init__(self, applies: Applies, dialect: Dialect) -> None:
         self._applies = applies
@@ -199,27 +203,30 @@ class ApplyRoutes:
         self._dialect = dialect
 
     def routes(self) -> list[Route]:
-        """The one operation."""
+        """The operation, on each kind of what has variables."""
         return [
             Route(
                 "POST",
-                "/api/v2/workspaces/{workspace_id}/actions/apply",
-                self.apply,
+                f"{kind.path}/actions/apply",
+                partial(self.apply, kind),
                 {200: ResultsDocument},
                 takes=body(self._dialect),
                 keyed=True,
-                admit=self.admit,
+                admit=partial(self.admit, kind),
                 turn=self._turn_unless_short,
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,
-                name="applyVariables",
+                tag="Applies",
+                name=f"apply{kind.names}Variables",
+                text=f"Make the variables of {kind.noun} what the request says, all or none.",
             )
+            for kind in owners.EVERY
         ]
 
-    async def admit(self, request: Request) -> None:
-        """Refuses callers who may not change the variables of the workspace."""
-        await self._applies.admit(request.require_caller(), request.parameters["workspace_id"])
+    async def admit(self, kind: OwnerKind, request: Request) -> None:
+        """Refuses callers who may not change the variables of what the path names."""
+        await self._applies.admit(request.require_caller(), kind.asked(request))
 
     def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
         """A turn, in place of a slot: a short request may copy as much as there is."""
@@ -229,19 +236,19 @@ class ApplyRoutes:
     def _turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
         return nullcontext() if request.body_bytes <= _SHORT_BYTES else self.turn(request)
 
-    async def apply(self, request: Request) -> Response:
-        """Make the variables of a workspace what the request says, all or none."""
-        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
-        asked = await draft(request.document, workspace_id, self._dialect)
+    async def apply(self, kind: OwnerKind, request: Request) -> Response:
+        """Make variables what the request says, all or none."""
+        asked = await draft(request.document, kind.identifier(request), self._dialect)
         # A short one that prunes may delete as much as there is.
         has_turn = not asked.prune or request.body_bytes > _SHORT_BYTES
         async with nullcontext() if has_turn else self.turn(request):
-            work = self._applies.apply(caller, workspace_id, asked, wanted_versions(request))
+            where = request.require_caller(), kind.asked(request)
+            work = self._applies.apply(*where, asked, wanted_versions(request))
             return await changed(request, work, self.applied)
 
     def applied(self, applied: Applied) -> Response:
         """What became of each variable, with the entity tag of the list as it is now."""
-        tag = entity_tag(applied.version, applied.workspace, self._dialect)
+        tag = entity_tag(applied.version, applied.owner, self._dialect)
         results = [self._result(result) for result in applied.results]
         document = ResultsDocument(Results(applied.dry_run, results))
         return Response.document(200, document, {"ETag": tag})

@@ -1,4 +1,4 @@
-"""Audit events: the changes of a workspace, team or organization, newest first."""
+"""Audit events: the changes of a workspace, set, team or organization, newest first."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -19,6 +19,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, written
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
+from teamvars.web.variables import owners
 
 _KEY = Parameter(
     "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
@@ -37,7 +38,7 @@ _SINCE = Parameter(
     {"type": "string", "format": "date-time", "maxLength": MAX_CHARACTERS},
 )
 _OWN = "organizations"
-_STREAMS = {"ws": "workspaces", "team": "teams", "run": "runners"}
+_STREAMS = {"ws": "workspaces", "varset": "varsets", "team": "teams", "run": "runners"}
 """The types of the subjects of streams, by how their ids begin."""
 
 log = structlog.get_logger("teamvars")
@@ -73,8 +74,8 @@ class AuditEventResource(msgspec.Struct):
 
 
 class OrganizationAuditEventAttributes(AuditEventAttributes, rename="kebab", kw_only=True):
-    """What happened, and in which `stream`: that of a workspace, a team, a runner or the
-    organization.
+    """What happened, and in which `stream`: that of a workspace, a variable set, a team, a runner
+    or the organization.
 
     `stream-name` is what that is called now, and null once it is gone.
     """
@@ -135,12 +136,16 @@ def routes(audit: Audit) -> list[Route]:
         return Response.document(200, OrganizationAuditEventListDocument(events, links))
 
     return [
-        _lists(
-            "/workspaces/{workspace_id}",
-            "List the changes of a workspace, newest first.",
-            audit.of_workspace,
-            _KEY,
-            name="listWorkspaceAuditEvents",
+        *(
+            _lists(
+                kind.path.removeprefix("/api/v2"),
+                f"List the changes of {kind.noun}, newest first.",
+                audit.of_owner,
+                _KEY,
+                asks=kind.asked,
+                name=f"list{kind.names or 'Workspace'}AuditEvents",
+            )
+            for kind in owners.EVERY
         ),
         _lists(
             "/teams/{team_id}",
@@ -172,9 +177,13 @@ def _lists(
 ) -> Route:
     """Lists a page of what the work finds, which takes what `by` says as well."""
 
+    asks = more.pop("asks", None)
+
     async def handle(request: Request) -> Response:
         page, said = paging.requested_page(request), [text_of(request, one) for one in by]
-        found = await work(request.require_caller(), *request.parameters.values(), page, *said)
+        (id_,) = request.parameters.values()
+        asked = id_ if asks is None else asks(request)
+        found = await work(request.require_caller(), asked, page, *said)
         return _page(found, page)
 
     reads = (*paging.PARAMETERS, *by)

@@ -1,6 +1,7 @@
-"""Copies of variables from another workspace, `actions/copy`: the document, and reading it."""
+"""Copies of variables from another workspace or set: the document, and reading it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -25,9 +26,10 @@ from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.variables import owners
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import CATEGORY, KEY, category
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
@@ -54,14 +56,21 @@ class CopyAttributes(msgspec.Struct, rename="kebab", forbid_unknown_fields=True)
     ] = "refuse"
 
 
-class SourceLinkage(msgspec.Struct):
-    """A relationship to a workspace."""
+class SourceIdentifier(msgspec.Struct):
+    """A workspace or a variable set by id."""
 
-    data: Identifier
+    type: Literal["workspaces", "varsets"]
+    id: str
+
+
+class SourceLinkage(msgspec.Struct):
+    """A relationship to a workspace or a variable set."""
+
+    data: SourceIdentifier
 
 
 class CopyRelationships(msgspec.Struct):
-    """The workspace that is copied from, one of the same organization."""
+    """What is copied from, of the same organization."""
 
     source: SourceLinkage
 
@@ -82,7 +91,7 @@ class CopyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
 
 
 class CopyDocument(msgspec.Struct):
-    """Copies variables from another workspace."""
+    """Copies variables from another workspace or variable set."""
 
     data: Copy
     meta: CopyOptions | UnsetType = UNSET
@@ -116,7 +125,9 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     at = "/data/attributes/on-conflict"
     on_conflict = read.choice(word, _ON_CONFLICT, "This is {}.", at)
     relationships = read.member(data, "relationships", dict, "/data")
-    source_id = read.related_id(relationships, "source", "workspaces")
+    is_from_set = _is_of_set(relationships)
+    type_ = "varsets" if is_from_set else "workspaces"
+    source_id = read.related_id(relationships, "source", type_)
     options = None
     if isinstance(document, dict):
         options = read.member(document, "meta", dict, "", required=False)
@@ -124,11 +135,21 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     flag(read, options, "versioned")  # older releases refuse it, and what it stands for
     return CopyDraft(
         source_id,
+        is_from_set,
         originals,
         on_conflict or OnConflict.REFUSE,
         flag(read, options, "dry-run"),
         read.faults,
     )
+
+
+def _is_of_set(relationships: object) -> bool:
+    """Whether a source says that it is a set; whatever else is wrong with it is found elsewhere."""
+    try:
+        source = msgspec.convert(relationships, CopyRelationships).source
+    except msgspec.ValidationError:
+        return False
+    return source.data.type == "varsets"
 
 
 async def _originals(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Original]:
@@ -160,27 +181,31 @@ def _original(read: Reader, item: object, at: str, dialect: Dialect) -> Original
 
 
 def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route]:
-    """The one operation."""
+    """The operation, on each kind of what has variables."""
 
-    async def copy(request: Request) -> Response:
-        """Copy variables from another workspace of the organization, all or none."""
-        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
-        work = copies.copy(caller, workspace_id, await draft(request.document, dialect))
+    async def copy(kind: OwnerKind, request: Request) -> Response:
+        asked = await draft(request.document, dialect)
+        work = copies.copy(request.require_caller(), kind.asked(request), asked)
         return await changed(request, work, applies.applied)
 
     return [
         Route(
             "POST",
-            "/api/v2/workspaces/{workspace_id}/actions/copy",
-            copy,
+            f"{kind.path}/actions/copy",
+            partial(copy, kind),
             {200: ResultsDocument},
             takes=body(dialect),
-            admit=applies.admit,
+            admit=partial(applies.admit, kind),
             turn=applies.turn,
             keyed=True,
             has_entity_tag=True,
             may_forbid=True,
             tag="Applies",
-            name="copyVariables",
+            name=f"copy{kind.names}Variables",
+            text=(
+                f"Copy variables into {kind.noun} from another workspace or set of the "
+                "organization, all or none."
+            ),
         )
+        for kind in owners.EVERY
     ]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.variables import ValueDraft
@@ -17,6 +18,8 @@ from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.variables import owners
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import HCL, VALUE
 
 # YAML is read by the command line alone.
@@ -217,19 +220,32 @@ def _examined(found: Examination) -> ValueCheckAnswerDocument:
 def routes(parsed_files: ParsedFiles, value_checks: ValueChecks, dialect: Dialect) -> list[Route]:
     """One row an operation."""
     return [
+        route
+        for kind in owners.EVERY
+        for route in _routes_of(kind, parsed_files, value_checks, dialect)
+    ]
+
+
+def _routes_of(
+    kind: OwnerKind, parsed_files: ParsedFiles, value_checks: ValueChecks, dialect: Dialect
+) -> list[Route]:
+    of = f"Of{kind.names}" if kind.names else ""
+    return [
         _route(
+            kind,
             "check-value",
-            lambda caller, id_, said: value_checks.check(caller, id_, _value_draft(said)),
+            lambda caller, to, said: value_checks.check(caller, to, _value_draft(said)),
             _examined,
             _VALUE_CHECK,
             responses={200: ValueCheckAnswerDocument},
             text="Try a value: does it parse, and what does it evaluate to? Nothing is stored.",
             tag="Value checks",
-            name="checkValue",
+            name=f"checkValue{of}",
         ),
         _route(
+            kind,
             "parse",
-            lambda caller, id_, said: parsed_files.parse(caller, id_, _file_draft(said)),
+            lambda caller, to, said: parsed_files.parse(caller, to, _file_draft(said)),
             lambda found: _parsed(found, dialect),
             _FILE,
             responses={200: ParsedFileDocument},
@@ -238,21 +254,22 @@ def routes(parsed_files: ParsedFiles, value_checks: ValueChecks, dialect: Dialec
                 "stored."
             ),
             tag="Parsed files",
-            name="parseFile",
+            name=f"parseFile{of}",
         ),
     ]
 
 
 def _route(
+    kind: OwnerKind,
     action: str,
-    work: Callable[[Caller, str, object], Awaitable[Any]],
+    work: Callable[[Caller, ToOwner, object], Awaitable[Any]],
     shows: Callable[[Any], msgspec.Struct],
     takes: RequestBody,
     **more: Any,
 ) -> Route:
     async def handle(request: Request) -> Response:
-        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
-        return Response.document(200, shows(await work(caller, workspace_id, request.document)))
+        asked = request.require_caller(), kind.asked(request), request.document
+        return Response.document(200, shows(await work(*asked)))
 
-    path = f"/api/v2/workspaces/{{workspace_id}}/actions/{action}"
+    path = f"{kind.path}/actions/{action}"
     return Route("POST", path, handle, takes=takes, may_forbid=True, **more)

@@ -251,10 +251,10 @@ def update_draft(
     return _draft(read, attributes, dialect, required=frozenset())
 
 
-def item_draft(read: ItemReader, workspace_id: str, dialect: Dialect) -> VariableDraft:
+def item_draft(read: ItemReader, owner: Identifier, dialect: Dialect) -> VariableDraft:
     """What an item of an apply asks for: what it does not say stays or takes its default."""
     data, attributes = read.new_resource("vars")
-    _require_owner(read, data, Identifier(workspace_id, "workspaces"))
+    _require_owner(read, data, owner)
     return _draft(read, attributes, dialect, required=NAMES_A_VARIABLE)
 
 

@@ -1,13 +1,13 @@
 """The routes of variables: decode, call, encode."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
-from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace
+from teamvars.decisions.variables import ToOwner
 from teamvars.domain.variables import OwnedVariable
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
@@ -31,6 +31,7 @@ from teamvars.web.variables.documents import (
     place_of,
     rendered,
 )
+from teamvars.web.variables.owners import OF_SETS, OF_WORKSPACES, OwnerKind
 
 DEPRECATIONS = "/docs/deprecations"
 """The page that says what is deprecated."""
@@ -45,48 +46,6 @@ _WITHHELD = OwnedVariable.without_value
 _VARIABLE = {200: VariableDocument}
 
 
-class _Kind(msgspec.Struct, frozen=True):
-    """Where the variables of one kind of owner are, by which parameters of the path, and what that
-    is called: its type, the `noun` in texts, and in the `names` of operations.
-    """
-
-    path: str
-    parameter: str
-    variable: str
-    type: str
-    to: Callable[[str], ToOwner]
-    noun: str
-    names: str
-
-    def owner_of(self, request: Request) -> Identifier:
-        """What the path of a request names."""
-        return Identifier(request.parameters[self.parameter], self.type)
-
-    def variable_of(self, request: Request) -> str:
-        """The id of the variable that the path names."""
-        return request.parameters[self.variable]
-
-
-_OF_WORKSPACES = _Kind(
-    "/api/v2/workspaces/{workspace_id}/vars",
-    "workspace_id",
-    "variable_id",
-    "workspaces",
-    ToWorkspace,
-    "a workspace",
-    "Variable",
-)
-_OF_SETS = _Kind(
-    "/api/v2/varsets/{varset_id}/relationships/vars",
-    "varset_id",
-    "set_variable_id",
-    "varsets",
-    ToSet,
-    "a variable set",
-    "SetVariable",
-)
-
-
 def variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """The operations on variables of workspaces."""
     return of_workspaces(variables, dialect).routes()
@@ -94,12 +53,12 @@ def variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
 
 def set_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """The same on those of variable sets."""
-    return VariableRoutes(variables, dialect, _OF_SETS).routes()
+    return VariableRoutes(variables, dialect, OF_SETS).routes()
 
 
 def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """Reading those of a set that reaches a workspace, where its readers look for them."""
-    of_sets = VariableRoutes(variables, dialect, _OF_SETS)
+    of_sets = VariableRoutes(variables, dialect, OF_SETS)
     more: dict[str, Any] = {"precondition": IF_NONE_MATCH, "has_entity_tag": True}
     return [
         Route(
@@ -113,7 +72,7 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
         ),
         Route(
             "GET",
-            f"{_INHERITED}/{{{_OF_SETS.variable}}}",
+            f"{_INHERITED}/{{{OF_SETS.variable}}}",
             of_sets.read,
             _VARIABLE,
             name="readInheritedVariable",
@@ -125,13 +84,13 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
 
 def of_workspaces(variables: Variables, dialect: Dialect) -> "VariableRoutes":
     """What responds about the variables of workspaces, whatever the path that names one."""
-    return VariableRoutes(variables, dialect, _OF_WORKSPACES)
+    return VariableRoutes(variables, dialect, OF_WORKSPACES)
 
 
 class VariableRoutes:
     """The five operations on variables (contract §4), each on what its path or its caller names."""
 
-    def __init__(self, variables: Variables, dialect: Dialect, kind: _Kind) -> None:
+    def __init__(self, variables: Variables, dialect: Dialect, kind: OwnerKind) -> None:
         self._variables = variables
         self._dialect = dialect
         self._kind = kind
@@ -139,8 +98,9 @@ class VariableRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         kind = self._kind
-        all_, one = kind.path, f"{kind.path}/{{{kind.variable}}}"
-        is_of_workspaces = kind is _OF_WORKSPACES
+        all_ = f"{kind.path}{kind.below}"
+        one, named = f"{all_}/{{{kind.variable}}}", f"{kind.names}Variable"
+        is_of_workspaces = kind is OF_WORKSPACES
         return [
             Route(
                 "GET",
@@ -149,7 +109,7 @@ class VariableRoutes:
                 {200: VariableListDocument},
                 precondition=IF_NONE_MATCH,
                 has_entity_tag=True,
-                name=f"list{kind.names}s",
+                name=f"list{named}s",
                 text=f"List all variables of {kind.noun}, by key and category.",
             ),
             Route(
@@ -165,7 +125,7 @@ class VariableRoutes:
                     "Sent when the request has the deprecated filter.",
                 ),
                 may_forbid=True,
-                name=f"create{kind.names}",
+                name=f"create{named}",
                 text=f"Create a variable of {kind.noun}; no other of its category has its key.",
             ),
             Route(
@@ -175,7 +135,7 @@ class VariableRoutes:
                 _VARIABLE,
                 precondition=IF_NONE_MATCH,
                 has_entity_tag=True,
-                name=f"read{kind.names}",
+                name=f"read{named}",
             ),
             Route(
                 "PATCH",
@@ -187,7 +147,7 @@ class VariableRoutes:
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,
-                name=f"update{kind.names}",
+                name=f"update{named}",
             ),
             Route(
                 "DELETE",
@@ -196,16 +156,16 @@ class VariableRoutes:
                 {204: None},
                 precondition=IF_MATCH,
                 may_forbid=True,
-                name=f"delete{kind.names}",
+                name=f"delete{named}",
             ),
         ]
 
     async def list(self, request: Request) -> Response:
-        return await self.listed(request, self._kind.owner_of(request), self._at(request))
+        return await self.listed(request, self._kind.identifier(request), self._at(request))
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
-        to, id_ = self._to(self._kind.owner_of(request)), self._kind.variable_of(request)
+        to, id_ = self._to(self._kind.identifier(request)), self._kind.variable_of(request)
         caller, at = request.require_caller(), self._at(request)
         found = await self._variables.read(caller, to, id_, at=at)
         shown, known = self._shown(found), request.header("if-none-match")
@@ -214,15 +174,15 @@ class VariableRoutes:
         return shown
 
     async def create(self, request: Request) -> Response:
-        return await self.created(request, self._kind.owner_of(request))
+        return await self.created(request, self._kind.identifier(request))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
-        return await self.updated(request, self._kind.owner_of(request))
+        return await self.updated(request, self._kind.identifier(request))
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
-        return await self.deleted(request, self._kind.owner_of(request))
+        return await self.deleted(request, self._kind.identifier(request))
 
     async def listed(self, request: Request, owner: Identifier, at: str | None = None) -> Response:
         """The list of an owner, of a set where it reaches a workspace."""
@@ -232,7 +192,7 @@ class VariableRoutes:
     async def created(self, request: Request, owner: Identifier) -> Response:
         """A variable that an owner has from now on."""
         draft, named = requests.create_draft(request.document, owner, self._dialect)
-        named = named if self._kind is _OF_WORKSPACES else None
+        named = named if self._kind is OF_WORKSPACES else None
         caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
         to = self._to(owner)
         work = self._variables.create(caller, to, draft, named)
@@ -261,7 +221,7 @@ class VariableRoutes:
 
     def _at(self, request: Request) -> str | None:
         """The workspace that a set has to reach, where the path names one."""
-        return request.parameters.get("workspace_id") if self._kind is _OF_SETS else None
+        return request.parameters.get("workspace_id") if self._kind is OF_SETS else None
 
     def _shown(
         self, found: OwnedVariable, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
