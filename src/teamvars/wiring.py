@@ -289,7 +289,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
-        *project_grants.routes(all_services.project_grants),
+        *project_grants.routes(all_services.project_grants, dialect),
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens),

@@ -8,6 +8,7 @@ import pytest
 from teamvars.storage.access_by_name import MAX_LISTED
 from teamvars.storage.database import Transaction, each
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
+from tests.web.dialects import terraform
 from tests.web.test_authorization import apply
 from tests.web.test_organization_access import give
 from tests.web.test_projects import make, move, moved, names_of, newest
@@ -320,6 +321,16 @@ async def test_every_fault_of_a_change_is_named_at_once(tenant: Tenant) -> None:
         ("422", "invalid_value", f"{AT}/workspace-access/variables"),
         ("409", "id_conflict", "/data/id"),
     ]
+
+
+async def test_clients_of_the_terraform_dialect_may_leave_out_the_type(tenant: Tenant) -> None:
+    path = f"{PATH}/{(await grant(tenant, tenant.project, access='read'))['id']}"
+    said = {"data": {"attributes": {"access": "write"}}}
+    async with terraform(tenant) as client:
+        answer = await client.patch(path, json=said)
+        assert (answer.status_code, answer.json()["data"]["attributes"]["access"]) == (200, "write")
+    refused = await tenant.call("owner", "PATCH", path, said)
+    assert faults(refused) == [("422", "missing_member", "/data/type")]
 
 
 async def test_only_owners_give_access_to_a_project(tenant: Tenant) -> None:

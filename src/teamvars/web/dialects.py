@@ -54,8 +54,9 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
         if "createTeam" in self.types and "NewTeamResource" in schemas:
             also = [*self.types["createTeam"], "teams"]
             schemas["NewTeamResource"]["properties"]["type"] = {"type": "string", "enum": also}
-        if "updateTeamWorkspace" in self.types and "ChangedTeamWorkspaceResource" in schemas:
-            schemas["ChangedTeamWorkspaceResource"]["required"].remove("type")
+        for noun in ("TeamWorkspace", "TeamProject"):
+            if f"update{noun}" in self.types and f"Changed{noun}Resource" in schemas:
+                schemas[f"Changed{noun}Resource"]["required"].remove("type")
         if self.usernames:
             named = schemas["UserIdentifier"]["properties"]["id"]
             named["description"] = "The id or the username of a user."
@@ -113,7 +114,11 @@ TERRAFORM = Dialect(
     ignored_includes=_SENT_BY_CLIENTS,
     deletes_with_variables=True,
     puts=True,
-    types={"createTeam": ("organizations",), "updateTeamWorkspace": (None,)},
+    types={
+        "createTeam": ("organizations",),
+        "updateTeamWorkspace": (None,),
+        "updateTeamProject": (None,),
+    },
     made_team=200,
 )
 

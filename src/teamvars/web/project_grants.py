@@ -19,6 +19,7 @@ from teamvars.domain.project_grants import (
 )
 from teamvars.services.project_grants import ProjectGrants
 from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
+from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
@@ -131,7 +132,7 @@ _NEW = TEAM_PROJECT.new_body(
 _CHANGED = TEAM_PROJECT.changed_body(attributes={"access": "write"})
 
 
-def routes(grants: ProjectGrants) -> list[Route]:
+def routes(grants: ProjectGrants, dialect: Dialect) -> list[Route]:
     """One row an operation."""
     do = Operations(TEAM_PROJECT)
     return [
@@ -146,7 +147,13 @@ def routes(grants: ProjectGrants) -> list[Route]:
         ),
         do.creates(_ALL, "Give a team access to a project.", grants.create, _NEW, refuses=(404,)),
         do.reads(_ONE, "Read a team's access to a project.", grants.read),
-        do.updates(_ONE, "Update a team's access to a project.", grants.update, _CHANGED),
+        do.updates(
+            _ONE,
+            "Update a team's access to a project.",
+            grants.update,
+            _CHANGED,
+            also=dialect.types.get("updateTeamProject", ()),
+        ),
         do.deletes(_ONE, "Remove a team's access to a project.", grants.delete),
     ]
 
