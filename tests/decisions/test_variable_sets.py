@@ -1,0 +1,346 @@
+"""What becomes of requests about variable sets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Needs
+from teamvars.decisions.needs import WorkspacesWithIds
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.variable_sets import (
+    AttachedTo,
+    DetailsOfSets,
+    Rivals,
+    Rules,
+    SetsApplicable,
+    SetsAt,
+    SetsOf,
+    SetsReaching,
+    SetsSeen,
+    attach,
+    create,
+    delete,
+    page,
+    page_of_applicable,
+    page_of_workspace,
+    read,
+    update,
+)
+from teamvars.decisions.variables import ToSet
+from teamvars.domain.access import Level, SetAccess, WrappedKey
+from teamvars.domain.audit import Stream
+from teamvars.domain.linked import IdsDraft
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.teams import Right
+from teamvars.domain.variable_sets import (
+    Attaching,
+    SetDetails,
+    SetDraft,
+    SetLimits,
+    Target,
+    VariableSet,
+)
+from teamvars.domain.workspaces import Workspace, WorkspaceRecord
+from tests.decisions.directory import (
+    NETWORK,
+    NOW,
+    Answers,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_network,
+)
+from tests.decisions.test_deliveries import TRUST
+
+SHARED = VariableSet("varset-1", "shared", "org-1", "acme", description="what")
+GLOBAL = replace(SHARED, is_global=True)
+PAYMENTS = Workspace("ws-2", "payments", "org-1", "acme")
+RULES = Rules(SetLimits.of(sets=2, of_workspace=2), TRUST)
+BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
+LOCKED = ("org-1", "varset-1")
+SETTLED = 3
+"""When anything of the set last changed."""
+DETAILS = SetDetails(updated_at=SETTLED)
+FIRST = Page()
+ALL_OF_IT = None
+
+
+def to_set(one: VariableSet = SHARED, *, level: Level = Level.OWNER, **may: Any) -> Answers:
+    """A set, what somebody may do with it and in its organization, and that nothing is attached."""
+    stream = Stream(one.id, "org-1", 1, b"", b"")
+    access = SetAccess(one, level, stream, WrappedKey("org-1", 1, "k", b""))
+    return {
+        **to_acme(**may),
+        ToSet(one.id): access,
+        DetailsOfSets((one.id,), ALL_OF_IT): {one.id: DETAILS},
+        AttachedTo(one.id): frozenset(),
+    }
+
+
+def has(*workspaces: Workspace, asked: tuple[str, ...] = ()) -> Answers:
+    """The workspaces that there are, of those that are asked for."""
+    ids = asked or tuple(sorted(one.id for one in workspaces))
+    return {WorkspacesWithIds("org-1", ids): [WorkspaceRecord(one) for one in workspaces]}
+
+
+def at(**counts: int) -> Answers:
+    """To how many sets workspaces are attached."""
+    by_id = {id_.replace("_", "-"): count for id_, count in counts.items()}
+    return {SetsAt(tuple(sorted(by_id))): by_id}
+
+
+def naming(*ids: str, **said: Any) -> SetDraft:
+    """A draft that names the workspaces of a set."""
+    return SetDraft(workspaces=IdsDraft(ids), **said)
+
+
+def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
+    known = found(to_acme(), has(NETWORK), at(ws_1=0), {SetsOf("org-1"): []}, locked=LOCKED)
+    decision = create(known, "acme", naming("ws-1", name="shared"), "varset-1", RULES)
+    made = VariableSet("varset-1", "shared", "org-1", "acme", created_at=NOW)
+    assert decision.writes == (Insert(made), Insert(Target.of_workspace("varset-1", "ws-1")))
+    assert actions(decision) == [("org-1", "varset.create"), ("varset-1", "varset.attach")]
+    assert decision.opens == {"varset-1": "org-1"}
+    assert decision.answer.details == SetDetails({"ws-1": "network"}, (), NOW)
+    everywhere = create(known, "acme", SetDraft(name="all", is_global=True), "varset-1", RULES)
+    assert everywhere.writes[1:] == (Insert(Target("varset-1", "org-1", None)),)
+    assert actions(everywhere) == [("org-1", "varset.create")]
+
+
+def test_how_many_sets_there_are_is_counted_under_the_lock_of_the_organization() -> None:
+    draft = SetDraft(name="shared")
+    with pytest.raises(Needs) as needs:
+        create(found(to_acme(), {SetsOf("org-1"): []}), "acme", draft, "varset-1", RULES)
+    assert getattr(needs.value.need, "stream_ids", None) == {"org-1"}
+
+    def with_sets(count: int) -> Any:
+        sets = {SetsOf("org-1"): [(f"varset-{n}", 0) for n in range(count)]}
+        return found(to_acme(), sets, locked=LOCKED)
+
+    create(with_sets(1), "acme", draft, "varset-1", RULES)
+    assert refused(create, with_sets(2), "acme", draft, "varset-1", RULES) == ["too_many_items"]
+
+
+@pytest.mark.parametrize(
+    ("may", "code"),
+    [
+        ({"owner": False, "member": False, "rights": BOTH}, "not_found"),
+        ({"owner": False}, "forbidden"),
+        ({"owner": False, "rights": BOTH[:1]}, "forbidden"),
+        ({"owner": False, "rights": BOTH[1:]}, "forbidden"),
+        ({"owner": False, "rights": BOTH}, None),
+    ],
+)
+def test_a_set_is_made_by_owners_and_by_whoever_has_both_rights(
+    may: dict[str, Any], code: str | None
+) -> None:
+    known = found(to_acme(**may), {SetsOf("org-1"): []}, locked=LOCKED)
+    asked = known, "acme", SetDraft(name="shared"), "varset-1", RULES
+    if code is None:
+        create(*asked)
+    else:
+        assert refused(create, *asked) == [code]
+
+
+@pytest.mark.parametrize(
+    ("level", "codes"),
+    [
+        (Level.NONE, ["not_found", "not_found", "not_found", "not_found"]),
+        (Level.READ, ["", "forbidden", "forbidden", "forbidden"]),
+        (Level.WRITE, ["", "", "", ""]),
+    ],
+)
+def test_a_set_is_shown_and_changed_by_the_level_that_its_caller_has(
+    level: Level, codes: list[str]
+) -> None:
+    known = found(to_set(level=level), locked=LOCKED)
+    asked: list[tuple[Any, ...]] = [
+        (read,),
+        (update, SetDraft(name="other"), RULES),
+        (attach, IdsDraft(()), Attaching.ADD, RULES),
+        (delete,),
+    ]
+    for (decide, *said), code in zip(asked, codes, strict=True):
+        if code:
+            assert refused(decide, known, "varset-1", *said) == [code]
+        else:
+            decide(known, "varset-1", *said)
+
+
+@pytest.mark.parametrize(
+    ("may", "seen"),
+    [
+        ({}, ALL_OF_IT),
+        ({"owner": False, "rights": BOTH}, ALL_OF_IT),
+        ({"owner": False, "rights": BOTH[:1], "teams": ("team-1",)}, Level.MANAGE),
+        ({"owner": False, "rights": [Right.READ_WORKSPACES], "teams": ("team-1",)}, Level.READ),
+        ({"owner": False, "teams": ("team-1",)}, Level.NONE),
+    ],
+)
+def test_who_does_not_write_sets_sees_of_them_what_reaches_their_own_workspaces(
+    may: dict[str, Any], seen: Level | None
+) -> None:
+    """The store is asked with the level and the teams of the caller, or for everything."""
+    sight = None if seen is None else (seen, frozenset({"team-1"}))
+    details = {DetailsOfSets(("varset-1",), sight): {"varset-1": DETAILS}}
+    some = Paged([SHARED], 1)
+    known = found(
+        {**to_set(**may), DetailsOfSets(("varset-1",), ALL_OF_IT): None},
+        to_network(Level.READ),
+        {SetsSeen(("org-1", "acme"), sight, "sh", FIRST): some},
+        {SetsReaching(NETWORK, "sh", FIRST): some},
+        {SetsApplicable(NETWORK, sight, "sh", FIRST): some},
+        details,
+    )
+    shown = [
+        read(known, "varset-1"),
+        *page(known, "acme", "sh", FIRST).items,
+        *page_of_workspace(known, "ws-1", "sh", FIRST).items,
+        *page_of_applicable(known, "ws-1", "sh", FIRST).items,
+    ]
+    assert [view.details for view in shown] == [DETAILS] * 4
+    assert [view.is_writable for view in shown] == [seen is ALL_OF_IT] * 4
+
+
+def test_strangers_are_told_of_no_sets() -> None:
+    nobody = to_acme(owner=False, member=False)
+    assert refused(page, found(nobody), "acme", "", FIRST) == ["not_found"]
+    unread = found(nobody, to_network(Level.NONE))
+    assert refused(page_of_workspace, unread, "ws-1", "", FIRST) == ["not_found"]
+    assert refused(page_of_applicable, unread, "ws-1", "", FIRST) == ["not_found"]
+    empty = found(to_acme(), {SetsSeen(("org-1", "acme"), ALL_OF_IT, "", FIRST): Paged([], 0)})
+    assert page(empty, "acme", "", FIRST) == Paged([], 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "changed", "recorded"),
+    [
+        ({}, None, None),
+        ({"name": "shared", "is_priority": False}, None, None),
+        ({"name": "other"}, ["name"], [("varset-1", "varset.update"), ("org-1", "varset.rename")]),
+        ({"description": "why"}, ["description"], [("varset-1", "varset.update")]),
+        ({"is_priority": True}, ["priority"], [("varset-1", "varset.update")]),
+    ],
+)
+def test_a_set_changes_where_the_draft_says_something_new(
+    said: dict[str, Any], changed: list[str] | None, recorded: list[tuple[str, str]] | None
+) -> None:
+    decision = update(found(to_set(), locked=LOCKED), "varset-1", SetDraft(**said), RULES)
+    if changed is None or recorded is None:
+        assert (decision.writes, decision.notes) == ((), ())
+        assert decision.answer.details.updated_at == SETTLED
+        return
+    assert decision.writes == (Update(SHARED, decision.answer.set),)
+    assert actions(decision) == recorded
+    first, *more = [note.event.details for note in decision.notes]
+    assert first["changed"] == changed
+    assert more == ([{"name": "other", "from": "shared"}] if "name" in said else [])
+    assert decision.answer.details.updated_at == NOW
+    assert decision.taken is not None
+    assert (decision.taken.code.word == "name_taken") == ("name" in said)
+
+
+def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> None:
+    target = Target("varset-1", "org-1", None)
+    known = found(to_set(), {Rivals("varset-1", "org-1"): []}, locked=LOCKED)
+    draft = SetDraft(is_global=True)
+    assert update(known, "varset-1", draft, RULES).writes[1:] == (Insert(target),)
+    known = found(to_set(GLOBAL), locked=LOCKED)
+    assert update(known, "varset-1", draft, RULES).writes == ()
+    renamed = update(known, "varset-1", SetDraft(name="other"), RULES)
+    assert renamed.writes == (Update(GLOBAL, replace(GLOBAL, name="other")),)
+    narrowed = update(known, "varset-1", SetDraft(is_global=False), RULES)
+    assert narrowed.writes[1:] == (Delete(Target, (target.id,)),)
+
+
+def test_a_set_becomes_global_unless_another_global_one_has_one_of_its_keys() -> None:
+    rivals = {Rivals("varset-1", "org-1"): [("region", "tool"), ("region", "env")]}
+    known = found(to_set(), rivals, locked=LOCKED)
+    assert refused(update, known, "varset-1", SetDraft(is_global=True), RULES) == ["key_taken"]
+
+
+def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() -> None:
+    reached = {AttachedTo("varset-1"): frozenset({"ws-1"})}
+    known = found(to_set(), reached, has(PAYMENTS), at(ws_2=1), locked=LOCKED)
+    decision = update(known, "varset-1", naming("ws-2"), RULES)
+    new, old = (Target.of_workspace("varset-1", id_) for id_ in ("ws-2", "ws-1"))
+    assert decision.writes == (Insert(new), Delete(Target, (old.id,)))
+    both = [("varset-1", "varset.attach"), ("varset-1", "varset.detach")]
+    assert actions(decision) == both
+    assert [note.event.details["workspaces"] for note in decision.notes] == [["ws-2"], ["ws-1"]]
+    assert decision.answer.details == SetDetails({"ws-2": "payments"}, (), NOW)
+
+    def by(how: Attaching, *ids: str) -> list[tuple[str, str]]:
+        every = found(known.answers, has(NETWORK, PAYMENTS), has(NETWORK), locked=LOCKED)
+        return actions(attach(every, "varset-1", IdsDraft(ids), how, RULES))
+
+    assert by(Attaching.ADD, "ws-1", "ws-2") == both[:1]
+    assert by(Attaching.ADD, "ws-1") == []
+    assert by(Attaching.REMOVE, "ws-1", "ws-2") == both[1:]
+    assert by(Attaching.REMOVE, "ws-2") == []
+
+
+def test_a_draft_without_workspaces_leaves_them_and_one_with_none_detaches_all() -> None:
+    reached = {AttachedTo("varset-1"): frozenset({"ws-1"})}
+    known = found(to_set(), reached, has(NETWORK), locked=LOCKED)
+    kept = update(known, "varset-1", SetDraft(is_priority=True), RULES)
+    assert actions(kept) == [("varset-1", "varset.update")]
+    assert kept.answer.details.workspaces == {"ws-1": "network"}
+    gone = update(known, "varset-1", naming(), RULES)
+    assert actions(gone) == [("varset-1", "varset.detach")]
+
+
+@pytest.mark.parametrize(("counts", "is_full"), [({"ws_2": 1}, False), ({"ws_2": 2}, True)])
+def test_a_workspace_gets_so_many_sets_and_no_more(
+    counts: Mapping[str, int], is_full: bool
+) -> None:
+    sets: Answers = {SetsOf("org-1"): []}
+    known = found(to_set(), has(PAYMENTS), at(**counts), sets, locked=LOCKED)
+    asked: list[tuple[Any, ...]] = [
+        (create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
+        (update, "varset-1", naming("ws-2"), RULES),
+        (attach, "varset-1", IdsDraft(("ws-2",)), Attaching.ADD, RULES),
+    ]
+    for decide, *said in asked:
+        if is_full:
+            assert refused(decide, known, *said) == ["too_many_items"]
+        else:
+            decide(known, *said)
+
+
+def test_workspaces_that_there_are_not_are_pointed_at_and_nothing_is_attached() -> None:
+    ids = ("ws-1", "", "ws-9")
+    known = found(to_set(), has(NETWORK, asked=("ws-1", "ws-9")), locked=LOCKED)
+    draft = IdsDraft(ids)
+    assert refused(attach, known, "varset-1", draft, Attaching.ADD, RULES) == ["not_found"]
+    assert refused(update, known, "varset-1", naming(*ids), RULES) == ["not_found"]
+
+
+def test_what_is_decided_of_a_set_is_decided_under_its_lock_and_the_organizations() -> None:
+    asked: list[tuple[Any, ...]] = [
+        (update, SetDraft(name="other"), RULES),
+        (attach, IdsDraft(()), Attaching.ADD, RULES),
+        (delete,),
+    ]
+    for decide, *said in asked:
+        with pytest.raises(Needs) as needs:
+            decide(found(to_set()), "varset-1", *said)
+        assert getattr(needs.value.need, "stream_ids", None) == set(LOCKED)
+
+
+def test_a_set_ends_with_its_stream() -> None:
+    decision = delete(found(to_set(), locked=LOCKED), "varset-1")
+    assert decision.writes == (Delete(VariableSet, ("varset-1",)),)
+    (note,) = decision.notes
+    assert (note.stream_id, note.closes) == ("org-1", ["varset-1"])
+
+
+def test_every_fault_of_a_draft_is_told_at_once() -> None:
+    faulty = SetDraft(id="varset-2", parent="other", name=" ", description="x" * 513)
+    known = found(to_set(), {SetsOf("org-1"): []}, locked=LOCKED)
+    codes = ["invalid_value", "invalid_value", "id_conflict", "invalid_value"]
+    assert refused(update, known, "varset-1", faulty, RULES) == codes
+    assert refused(create, known, "acme", faulty, "varset-1", RULES) == codes
