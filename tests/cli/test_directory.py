@@ -42,6 +42,7 @@ def test_json_names_the_ids_of_everything_in_the_file(served_host: ServedHost) -
         "memberships": ("ou-", ["alice", "bob", "carol"]),
         "runners": ("run-", []),
         "projects": ("prj-", []),
+        "variable-sets": ("varset-", []),
     }
     assert set(acme) == {"id", *prefixes}
     assert acme["id"].startswith("org-")
@@ -472,6 +473,57 @@ def test_projects_are_applied_and_exported_as_they_are_written(served_host: Serv
         assert apply(served_host, again, "--dry-run").code == 0
     back = exported.replace("project: on sale", "project: MAIN").replace("on sale: write", "")
     assert "move workspace acme/network to project Main\n" in apply(served_host, back).out
+
+
+def test_variable_sets_are_applied_and_exported_as_they_are_written(
+    served_host: ServedHost,
+) -> None:
+    sets = """
+    variable-sets:
+      - {name: Cloud, description: '', global: true, priority: false, workspaces: []}
+      - {name: On sale, description: "two\nlines", global: false, priority: true,
+         workspaces: [network, payments]}
+    """
+    text = DIRECTORY.rstrip().replace("\n    teams:", f"{sets.rstrip()}\n    teams:", 1)
+    told = [
+        "create variable set acme/Cloud",
+        "create variable set acme/On sale",
+        "attach variable set acme/On sale to workspace network",
+        "attach variable set acme/On sale to workspace payments",
+    ]
+    assert apply(served_host, text, "--dry-run").out.splitlines() == told
+    assert apply(served_host, text).out.splitlines() == told
+    exported = served_host.host.succeed("directory", "export").out
+    (acme,) = yaml.safe_load(exported)["organizations"]
+    assert acme["variable-sets"] == yaml.safe_load(sets)["variable-sets"]
+    for again in (exported, text):
+        assert apply(served_host, again, "--dry-run").code == 0
+    ids = apply(served_host, text, "--json").json["organizations"]["acme"]
+    assert list(ids["variable-sets"]) == ["Cloud", "On sale"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("variable-sets: shared", "this must be a list"),
+        ("variable-sets: [shared]", "this must be a mapping"),
+        ("variable-sets: [{name: a}, {name: A}]", "A is given twice"),
+        ("variable-sets: [{name: ' a'}]", "the name of a variable set has 1 to 90 characters"),
+        ("variable-sets: [{name: a, global: 1}]", "this must be true or false"),
+        ("variable-sets: [{name: a, vars: {}}]", "unknown key 'vars'"),
+        (
+            f"variable-sets: [{{name: a, description: {'d' * 513}}}]",
+            "a description has at most 512",
+        ),
+        ('variable-sets: [{name: a, description: "\\0"}]', "a description has at most 512"),
+        ('variable-sets: [{name: a, description: "\\ud800"}]', "a description has at most 512"),
+        ("variable-sets: [{name: a, former-name: b, new: true}]", "something with a 'former-name'"),
+        ("variable-sets: [{name: a, workspaces: {b: read}}]", "this must be a list"),
+    ],
+)
+def test_what_no_variable_set_may_be_is_a_fault(tmp_path: Path, said: str, fault: str) -> None:
+    (told,) = faults_of(tmp_path, f"organizations:\n  - name: a\n    {said}\n")
+    assert told.startswith(f"3: {fault}")
 
 
 @pytest.mark.parametrize(

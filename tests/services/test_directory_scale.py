@@ -17,6 +17,7 @@ from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
     ProjectEntry,
+    SetEntry,
     TagsEntry,
     TeamEntry,
     UserEntry,
@@ -39,8 +40,9 @@ from tests.support.tenant import build_tenant
 
 
 def large(people: int, organization: str = "") -> Directory:
-    """A file of one organization with that many users, and a tenth as many teams, workspaces and
-    projects, which have tags; each workspace is in one of these.
+    """A file of one organization with that many users, and a tenth as many teams, workspaces,
+    projects and variable sets. Workspaces and projects have tags; each workspace is in a project,
+    and has a set.
     """
     mark = uuid4().hex
     names = [f"u{n}-{mark}" for n in range(people)]
@@ -64,6 +66,10 @@ def large(people: int, organization: str = "") -> Directory:
         tags={name: TagsEntry(("eu",), {"region": "eu"}) for name in spaces},
         projects=tuple(ProjectEntry(f"p{n}", {"region": "eu"}) for n in range(len(spaces))),
         placed={name: f"p{n}" for n, name in enumerate(spaces)},
+        variable_sets=tuple(
+            SetEntry(f"s{n}", is_priority=n % 2 == 0, workspaces=(name,))
+            for n, name in enumerate(spaces)
+        ),
     )
     return Directory(tuple(UserEntry(name, f"{name}@example.com") for name in names), (entry,))
 
@@ -92,10 +98,12 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
         (entry,) = directory.organizations
         tags = dict.fromkeys(entry.tags, TagsEntry(("us",)))
         placed = dict.fromkeys(entry.placed, DEFAULT_NAME)
-        retagged = replace(directory, organizations=(replace(entry, tags=tags, placed=placed),))
-        told = await calls.services.directory.apply(operator(), retagged, AS_WRITTEN)
-        assert len(told.changes) == number // 10 * 2
-    assert counted[10] == counted[300] < 95
+        sets = [replace(one, description="d", workspaces=()) for one in entry.variable_sets]
+        after = replace(entry, tags=tags, placed=placed, variable_sets=tuple(sets))
+        changed = replace(directory, organizations=(after,))
+        told = await calls.services.directory.apply(operator(), changed, AS_WRITTEN)
+        assert len(told.changes) == number // 10 * 4
+    assert counted[10] == counted[300] < 120
     assert await calls.tenant.deployment.audit_holds()
 
 

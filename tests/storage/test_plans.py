@@ -834,7 +834,8 @@ async def test_a_file_finds_what_was_renamed_by_an_index(large: Large) -> None:
     await services.directory.apply(operator(), file, Options(dry_run=True))
     asked = [one for one in dict(seen).values() if "audit_entries" in one.sql]
     plans = [await _plan(large, statement) for statement in asked]
-    indexes = "audit_entries_renamed", "audit_entries_renamed", "audit_entries_of_projects"
+    renamed = "audit_entries_renamed"
+    indexes = renamed, renamed, "audit_entries_of_projects", "audit_entries_of_sets"
     assert len(plans) == len(indexes)
     assert all(index in plan for index, plan in zip(indexes, plans, strict=True))
 

@@ -96,6 +96,21 @@ class RunnerEntry(msgspec.Struct, frozen=True):
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
+class SetEntry(msgspec.Struct, frozen=True):
+    """A variable set the file names, and not what is in it. `workspaces` are exact when they are
+    present.
+    """
+
+    name: str
+    description: str | None = None
+    is_global: bool | None = None
+    is_priority: bool | None = None
+    workspaces: tuple[str, ...] | None = None
+    at: str = ""
+    workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    origin: Origin = Origin()
+
+
 class TagsEntry(msgspec.Struct, frozen=True):
     """The tags of a workspace the file names. Both are exact when they are present."""
 
@@ -131,6 +146,7 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     tags: Mapping[str, TagsEntry] = msgspec.field(default_factory=dict)
     projects: tuple[ProjectEntry, ...] = ()
     placed: Mapping[str, str] = msgspec.field(default_factory=dict)
+    variable_sets: tuple[SetEntry, ...] = ()
 
 
 class Directory(msgspec.Struct, frozen=True):
@@ -140,7 +156,7 @@ class Directory(msgspec.Struct, frozen=True):
     organizations: tuple[OrganizationEntry, ...] = ()
 
 
-class OrganizationIds(msgspec.Struct, frozen=True):
+class OrganizationIds(msgspec.Struct, frozen=True, rename="kebab"):
     """The ids of everything the file names in one organization."""
 
     id: str
@@ -149,6 +165,7 @@ class OrganizationIds(msgspec.Struct, frozen=True):
     memberships: Mapping[str, str]
     runners: Mapping[str, str]
     projects: Mapping[str, str]
+    variable_sets: Mapping[str, str]
 
 
 class Exported(msgspec.Struct, frozen=True):

@@ -112,7 +112,7 @@ class SetDraft(msgspec.Struct, frozen=True):
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
         faults = list(self.faults)
-        if self.name is not None and not _is_name(self.name):
+        if self.name is not None and not is_set_name(self.name):
             faults.append(invalid("name", f"The name of a variable set has {NAME_RULE}."))
         if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
             length = f"at most {MAX_DESCRIPTION_CHARACTERS} characters"
@@ -146,7 +146,8 @@ class SetDetails(msgspec.Struct, frozen=True):
     updated_at: int = 0
 
 
-def _is_name(text: str) -> bool:
+def is_set_name(text: str) -> bool:
+    """Whether it can name a variable set."""
     return 1 <= len(text) <= MAX_NAME_CHARACTERS and text == text.strip() and is_safe(text)
 
 

@@ -14,7 +14,7 @@ from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 
 ORGANIZATIONS, TEAMS, WORKSPACES = "organizations", "teams", "workspaces"
-PROJECTS = "projects"
+PROJECTS, SETS = "projects", "variable_sets"
 
 
 def _is_rename(entries: str) -> str:
@@ -30,9 +30,10 @@ _RENAMES = {
     f"WHERE ({_is_rename('entries')}) AND entries.subject_type = '{table}'"
     for table in (ORGANIZATIONS, TEAMS, WORKSPACES)
 } | {
-    # Of an index of their own.
-    PROJECTS: "FROM audit_entries AS entries JOIN projects ON projects.id = entries.subject_id "
-    "WHERE entries.action = 'project.update'"
+    # Each by an index of its own.
+    table: f"FROM audit_entries AS entries JOIN {table} ON {table}.id = entries.subject_id "
+    f"WHERE entries.action = '{action}'"
+    for table, action in ((PROJECTS, "project.update"), (SETS, "varset.rename"))
 }
 MOST_ORGANIZATIONS = 100
 """Of a caller that are looked at for a hint, with this many changes of each."""
@@ -54,7 +55,7 @@ async def every(tx: Transaction) -> FormerNames:
 async def inside(
     tx: Transaction, table: str, organization_ids: Collection[str]
 ) -> dict[str, FormerNames]:
-    """All former names of teams, workspaces or projects by organization."""
+    """All former names of teams, workspaces, projects or variable sets by organization."""
     found = {id_: FormerNames() for id_ in organization_ids}
     rows = await _fetch(
         tx,

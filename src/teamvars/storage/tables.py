@@ -33,8 +33,9 @@ Record = msgspec.Struct
 class Table(msgspec.Struct, frozen=True):
     """Where records of a kind are stored: each column, with what it has of a record.
 
-    `is_dated`: a column says when the row was made. `is_long`: many rows may change with one.
-    `later`: columns that are NULL in a new row, which has nothing for them yet.
+    `is_dated`: a column says when the row was made. `is_long`: many rows may go with one.
+    `carried`: columns that rows of another table have as well, and so change with. `later`: columns
+    that are NULL in a new row, which has nothing for them yet.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Table(msgspec.Struct, frozen=True):
     key: str = "id"
     is_dated: bool = False
     is_long: bool = False
+    carried: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
 
 
@@ -145,6 +147,7 @@ TABLES: Mapping[type[Record], Table] = {
         ),
         is_dated=True,
         is_long=True,
+        carried=("name_folded",),
     ),
     VariableSet: Table(
         "variable_sets",
@@ -153,6 +156,7 @@ TABLES: Mapping[type[Record], Table] = {
             priority=lambda one: int(one.is_priority),
         ),
         is_long=True,
+        carried=("scope",),
     ),
     Target: Table("set_targets", _columns("id set_id target_id workspace_id")),
     ProjectGrant: Table(
@@ -212,7 +216,8 @@ def updating(before: Record, after: Record) -> Statement:
     names = [name for name in row if row[name] != former[name]]
     settings = ", ".join(f"{name} = ${n}" for n, name in enumerate(names, start=2))
     sql = f"UPDATE {table.name} SET {settings} WHERE {table.key} = $1"
-    return Statement(sql, (row[table.key], *(row[name] for name in names)), table.is_long)
+    is_long = any(name in table.carried for name in names)
+    return Statement(sql, (row[table.key], *(row[name] for name in names)), is_long)
 
 
 def deleting(kind: type[Record], keys: Sequence[str]) -> Statement:

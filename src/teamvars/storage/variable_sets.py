@@ -75,6 +75,37 @@ async def of_organization(tx: Transaction, organization_id: str) -> list[tuple[s
     return [(id_, count) for id_, count in rows]
 
 
+async def of_organizations(
+    tx: Transaction, organization_ids: Collection[str]
+) -> list[tuple[VariableSet, int]]:
+    """All sets of organizations by id, and how many variables each has."""
+    rows = await tx.fetch(
+        f"SELECT {SET_COLUMNS}, organizations.id, organizations.name, "
+        "CAST(streams.variables AS BIGINT) FROM variable_sets "
+        "JOIN streams ON streams.id = variable_sets.id "
+        "JOIN organizations ON organizations.id = variable_sets.organization_id "
+        "WHERE variable_sets.organization_id IN {each $1} ORDER BY variable_sets.id",
+        each(organization_ids),
+    )
+    return [(set_of(row[:-3], row[-3], row[-2]), row[-1]) for row in rows]
+
+
+async def all_attached(
+    tx: Transaction, organization_ids: Collection[str]
+) -> Mapping[str, frozenset[str]]:
+    """The ids of the workspaces that sets of organizations are attached to, by the sets' ids."""
+    found: dict[str, set[str]] = {}
+    for set_id, workspace_id in await tx.fetch(
+        "SELECT set_targets.set_id, set_targets.workspace_id FROM set_targets "
+        "JOIN variable_sets ON variable_sets.id = set_targets.set_id "
+        "WHERE variable_sets.organization_id IN {each $1} "
+        "AND set_targets.workspace_id IS NOT NULL",
+        each(organization_ids),
+    ):
+        found.setdefault(set_id, set()).add(workspace_id)
+    return {set_id: frozenset(ids) for set_id, ids in found.items()}
+
+
 async def find_details(
     tx: Transaction, set_ids: Collection[str], seen: Seen
 ) -> Mapping[str, SetDetails]:
@@ -163,6 +194,24 @@ async def names_in_others(tx: Transaction, one: VariableSet, keys: Collection[st
         one.id,
     )
     return [(key, Category(category)) for key, category in rows]
+
+
+async def shared_keys(
+    tx: Transaction, set_ids: Collection[str], among: Collection[str]
+) -> list[tuple[str, str]]:
+    """Some keys of these sets that another set has as well, in the same category, of those that
+    they are `among`: each with the set.
+    """
+    rows = await tx.fetch(
+        "SELECT DISTINCT mine.set_id, mine.key FROM set_variables AS mine "
+        "JOIN set_variables AS others ON others.key = mine.key "
+        "AND others.category = mine.category AND others.set_id <> mine.set_id "
+        "WHERE mine.set_id IN {each $1} AND others.set_id IN {each $2} "
+        "ORDER BY mine.set_id, mine.key LIMIT 100",
+        each(set_ids),
+        each(among),
+    )
+    return [(set_id, key) for set_id, key in rows]
 
 
 async def contested(

@@ -1,5 +1,6 @@
 """The directory file: YAML, with file and line for every fault."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter
@@ -12,13 +13,14 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from teamvars.cli.exits import INVALID, Failure
-from teamvars.domain import tags
+from teamvars.domain import tags, variable_sets
 from teamvars.domain.directory import (
     FILE_ACCESS,
     Directory,
     OrganizationEntry,
     ProjectEntry,
     RunnerEntry,
+    SetEntry,
     TagsEntry,
     TeamEntry,
     UserEntry,
@@ -52,7 +54,10 @@ _TEAM_KEYS = (
     "projects",
 )
 _TAG_KEYS = "tag-names", "tag-bindings"
+_SET_KEYS = "description", "global", "priority", "workspaces"
+_FLAGS = {"global": "is_global", "priority": "is_priority"}
 _MOST_DIGITS = 9
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _RUNNER_KEYS = (
     "name",
     "description",
@@ -81,6 +86,7 @@ def document(directory: Directory) -> dict[str, Any]:
                 "workspaces": [_workspace(name, entry) for name in entry.workspaces],
                 "teams": [_said(team, *_TEAM_KEYS) for team in entry.teams],
                 **({"runners": [*map(_runner, entry.runners)]} if entry.runners else {}),
+                **_sets(entry),
             }
             for entry in directory.organizations
         ],
@@ -106,6 +112,11 @@ def _runner(entry: RunnerEntry) -> dict[str, Any]:
     return {**_said(entry, *_RUNNER_KEYS), **({"expired-at": written} if written else {})}
 
 
+def _sets(entry: OrganizationEntry) -> dict[str, Any]:
+    sets = [_said(one, "name", *_SET_KEYS) for one in entry.variable_sets]
+    return {"variable-sets": sets} if sets else {}
+
+
 def _said(entry: msgspec.Struct, *keys: str) -> dict[str, Any]:
     """What an entry says under these keys; those of which it does not speak are left out."""
     plain = msgspec.json.decode(msgspec.json.encode(entry))
@@ -114,7 +125,7 @@ def _said(entry: msgspec.Struct, *keys: str) -> dict[str, Any]:
 
 def _field(key: str) -> str:
     """The field of an entry that a key of the file stands for."""
-    return key.replace("-", "_")
+    return _FLAGS.get(key) or key.replace("-", "_")
 
 
 def read(path: Path) -> Directory:
@@ -199,6 +210,7 @@ class _Reader:
             "workspaces": self._each(self._workspace, name, once=True),
             "teams": self._each(self._team, name, once=True),
             "runners": self._each(self._runner, name, once=True),
+            "variable-sets": self._each(self._set, name, once=True),
         }
         tag_key = self._text(tags.KEY.fullmatch, tags.KEY_RULE)
         tag_value = self._text(tags.VALUE.fullmatch, tags.VALUE_RULE)
@@ -215,6 +227,15 @@ class _Reader:
             "members": self._each(self._username),
             "workspaces": self._pairs(self._name, access),
             "projects": self._pairs(self._project_name, access),
+        }
+        rule = f"the name of a variable set has {variable_sets.NAME_RULE}"
+        self._set_name = self._text(variable_sets.is_set_name, rule)
+        length = f"at most {variable_sets.MAX_DESCRIPTION_CHARACTERS} characters"
+        self._of_set = {
+            "description": self._text(_is_description, f"a description has {length}, and no NUL"),
+            "global": self._boolean,
+            "priority": self._boolean,
+            "workspaces": self._each(self._name),
         }
         text = self._text(is_safe, "this must be a text on one line")
         self._of_runner = {
@@ -304,6 +325,14 @@ class _Reader:
             project_at=self._places(members.get("projects")),
             origin=origin,
         )
+
+    def _set(self, node: Node) -> SetEntry | None:
+        members, name, origin = self._named(node, self._set_name, self._of_set)
+        said = self._values(members, self._of_set)
+        if name is None:
+            return None
+        places = self._places(members.get("workspaces"))
+        return SetEntry(name, **said, at=self._at(node), workspace_at=places, origin=origin)
 
     def _runner(self, node: Node) -> RunnerEntry | None:
         members = self._mapping(node, "name", *self._of_runner)
@@ -434,6 +463,11 @@ class _Reader:
 
     def _at(self, node: Node) -> str:
         return f"{self._path}:{node.start_mark.line + 1}"
+
+
+def _is_description(text: str) -> bool:
+    """Whether it is one that both engines can store."""
+    return len(text) <= variable_sets.MAX_DESCRIPTION_CHARACTERS and not _UNSTORABLE.search(text)
 
 
 def _seconds(text: str) -> int | None:

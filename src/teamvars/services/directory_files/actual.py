@@ -1,6 +1,6 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.changeset import Changeset, Overtaken
 from teamvars.services.directory_files.people import People
@@ -31,28 +32,40 @@ from teamvars.storage import (
     team_access,
     teams,
     users,
+    variable_sets,
     workspaces,
 )
 from teamvars.storage.database import Transaction
 
 Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
-Changing = Callable[[Workspace], bool]
+
+
+class Changing(msgspec.Struct, frozen=True):
+    """The folded names of the workspaces and of the variable sets that may change; None: all."""
+
+    workspaces: Collection[str] | None = ()
+    sets: Collection[str] | None = ()
+
+
+_NOTHING = Changing()
 
 
 class OrganizationState(msgspec.Struct):
     """One organization as read, then as the entries so far have changed it.
 
-    `former_teams`, `former_workspaces` and `former_projects` are names that what it has had before.
+    `former_teams` and the others are names that what it has had before.
 
     Keyed by folded name, or by id: `variables`, `tags`, `placed` and `grants` by workspace,
-    `bindings` by project, `in_team`, `grants` and `project_grants` by team. `variables` counts
-    them; `in_team` has ids of memberships; `placed` has those of projects, and not the default one.
+    `bindings` by project, `in_team`, `grants` and `project_grants` by team, `set_variables` and
+    `attached` by set. `variables` and `set_variables` count them; `in_team` has ids of memberships,
+    `attached` those of workspaces; `placed` has those of projects, and not the default one.
     """
 
     organization: Organization
     former_teams: FormerNames = msgspec.field(default_factory=FormerNames)
     former_workspaces: FormerNames = msgspec.field(default_factory=FormerNames)
     former_projects: FormerNames = msgspec.field(default_factory=FormerNames)
+    former_sets: FormerNames = msgspec.field(default_factory=FormerNames)
     members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
@@ -65,6 +78,9 @@ class OrganizationState(msgspec.Struct):
     bindings: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     placed: dict[str, str] = msgspec.field(default_factory=dict)
     project_grants: dict[str, dict[str, ProjectGrant]] = msgspec.field(default_factory=dict)
+    sets: dict[str, VariableSet] = msgspec.field(default_factory=dict)
+    set_variables: dict[str, int] = msgspec.field(default_factory=dict)
+    attached: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -87,9 +103,10 @@ async def find(
 ) -> tuple[People, dict[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
-    Everything the decisions rest on is locked: organizations, then teams, runners and, to `prune`
-    them, workspaces. Users are not: those that change are locked and compared later. Raises
-    Overtaken when a name is another organization's once that is locked.
+    Everything the decisions rest on is locked: organizations, then teams, runners and what may
+    change of workspaces and variable sets, with `prune` all of it. Users are not: those that change
+    are locked and compared later. Raises Overtaken when a name is another organization's once that
+    is locked.
     """
     origins = (entry.origin.former_name for entry in directory.organizations)
     names = [*(entry.name for entry in directory.organizations), *filter(None, origins)]
@@ -104,22 +121,28 @@ async def find(
     of_teams = await former_names.inside(tx, former_names.TEAMS, ids)
     of_workspaces = await former_names.inside(tx, former_names.WORKSPACES, ids)
     of_projects = await former_names.inside(tx, former_names.PROJECTS, ids)
+    of_sets = await former_names.inside(tx, former_names.SETS, ids)
     for state in loaded.values():
         state.former_teams = of_teams[state.id]
         state.former_workspaces = of_workspaces[state.id]
         state.former_projects = of_projects[state.id]
+        state.former_sets = of_sets[state.id]
     return people, loaded
 
 
-def _changing(directory: Directory, *, prune: bool) -> Changing | None:
-    """Which workspaces change: those that may be pruned, renamed, moved or given other tags."""
+def _changing(directory: Directory, *, prune: bool) -> Changing:
+    """The workspaces that may be pruned, renamed, moved or given other tags, and the sets that the
+    file names or may prune.
+    """
+    if prune:
+        return Changing(None, None)
     entries = directory.organizations
     origins = (one for entry in entries for one in entry.origins.values())
     named = {fold(one.former_name) for one in origins if one.former_name is not None}
     named |= {fold(name) for entry in entries for name in (*entry.tags, *entry.placed)}
-    if not (prune or named):
-        return None
-    return lambda space: prune or fold(space.name) in named
+    sets = [one for entry in entries for one in entry.variable_sets]
+    of_sets = (name for one in sets for name in (one.name, one.origin.former_name))
+    return Changing(named, {fold(name) for name in of_sets if name is not None})
 
 
 async def _people(tx: Transaction, directory: Directory, changeset: Changeset) -> People:
@@ -150,10 +173,10 @@ async def load(
     found: Iterable[Organization],
     people: People,
     lock: Lock = no_lock,
-    changing: Changing | None = None,
+    changing: Changing = _NOTHING,
 ) -> dict[str, OrganizationState]:
     """The organizations with their contents, read after their teams and runners are locked, and
-    those of their workspaces that are `changing`.
+    those of their workspaces and variable sets that are `changing`.
     """
     loaded = {one.id: OrganizationState(one) for one in found}
     if not loaded:
@@ -162,8 +185,7 @@ async def load(
         loaded[team.organization_id].teams[fold(team.name)] = team
     team_ids = [team.id for organization in loaded.values() for team in organization.teams.values()]
     found_runners = await runners.of_organizations(tx, loaded)
-    spaces = [] if changing is None else await workspaces.of_organizations(tx, loaded)
-    changed = [space.id for space, _ in spaces if changing and changing(space)]
+    changed = await _changed(tx, loaded, changing)
     await lock([*team_ids, *(runner.id for runner in found_runners), *changed])
     _place(found_runners, loaded)
     spaces = await workspaces.of_organizations(tx, loaded)
@@ -173,6 +195,7 @@ async def load(
         loaded[space.organization_id].variables[space.id] = variables
         loaded[space.organization_id].tags[space.id] = tagged.get(space.id, Tags())
     await _load_projects(tx, loaded, team_ids)
+    await _load_sets(tx, loaded)
     for member in await memberships.of_organizations(tx, loaded):
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
@@ -185,6 +208,31 @@ async def load(
     for grant in granted:
         loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
     return {fold(organization.name): organization for organization in loaded.values()}
+
+
+async def _changed(tx: Transaction, loaded: Collection[str], changing: Changing) -> Sequence[str]:
+    """The ids of the workspaces and variable sets that may change."""
+    kinds = (
+        (changing.workspaces, workspaces.of_organizations),
+        (changing.sets, variable_sets.of_organizations),
+    )
+    return [
+        one.id
+        for named, find_all in kinds
+        if named is None or named
+        for one, _ in await find_all(tx, loaded)
+        if named is None or fold(one.name) in named
+    ]
+
+
+async def _load_sets(tx: Transaction, loaded: Mapping[str, OrganizationState]) -> None:
+    """Puts variable sets into their organizations, with what they are attached to."""
+    attached = await variable_sets.all_attached(tx, loaded)
+    for one, variables in await variable_sets.of_organizations(tx, loaded):
+        state = loaded[one.organization_id]
+        state.sets[fold(one.name)] = one
+        state.set_variables[one.id] = variables
+        state.attached[one.id] = attached.get(one.id, frozenset())
 
 
 async def _load_projects(

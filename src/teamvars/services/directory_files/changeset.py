@@ -14,6 +14,7 @@ from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.users import User
+from teamvars.domain.variable_sets import Target
 
 P = ParamSpec("P")
 Step = IntEnum(
@@ -47,6 +48,12 @@ Step = IntEnum(
         "CREATE_PROJECT_GRANT",
         "CHANGE_PROJECT_GRANT",
         "DELETE_PROJECT_GRANTS",
+        "RENAME_SET",
+        "DELETE_SET",
+        "CHANGE_SET",
+        "WIDEN_SET",
+        "CREATE_SET",
+        "ATTACH_SET",
         "DELETE_WORKSPACE",
         "DELETE_PROJECT",
         "DELETE_TEAM",
@@ -54,7 +61,7 @@ Step = IntEnum(
     ],
 )
 """In the order in which changes are written: what is referred to before what refers to it, and what
-gives up a name before what takes it.
+gives up a name, or with a set the keys in it, before what takes it.
 """
 
 
@@ -104,8 +111,9 @@ class Changeset:
         self.faults.append(Fault(code, f"{at}: {detail}" if at else detail))
 
     def decided(self, found: Found) -> Decision[None]:
-        """All of it, step by step. The rows of tags come last, those alike together, and a default
-        project is kept once: so these take a few statements, and not some for each workspace.
+        """All of it, step by step. The rows of tags and of what sets are attached to come last,
+        those alike together, and a default project is kept once: so these take a few statements,
+        and not some for each workspace.
         """
         in_order = sorted(self._changes, key=itemgetter(0))
         whole = together(None, *(decide(found) for _, decide in in_order))
@@ -124,9 +132,9 @@ def _once(writes: Iterable[Write]) -> Iterator[Write]:
 
 def _place(write: Write) -> int:
     match write:
-        case Delete(kind=kind) if kind in (TagRow, ProjectTagRow):
+        case Delete(kind=kind) if kind in (TagRow, ProjectTagRow, Target):
             return 1
-        case Insert(row=TagRow() | ProjectTagRow()):
+        case Insert(row=TagRow() | ProjectTagRow() | Target()):
             return 2
         case Update(after=TagRow() | ProjectTagRow()):
             return 3

@@ -103,6 +103,7 @@ class Contents:
             {name: state.members[fold(name)].id for name in entry.members},
             {one.name: state.runners[fold(one.name)].id for one in entry.runners},
             {one.name: state.projects[fold(one.name)].id for one in entry.projects},
+            {one.name: state.sets[fold(one.name)].id for one in entry.variable_sets},
         )
 
     def _rename(self) -> None:

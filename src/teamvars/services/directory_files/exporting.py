@@ -12,6 +12,7 @@ from teamvars.domain.directory import (
     OrganizationEntry,
     ProjectEntry,
     RunnerEntry,
+    SetEntry,
     TagsEntry,
     TeamEntry,
     UserEntry,
@@ -103,6 +104,7 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
             for space in state.workspaces.values()
             if (project := names.get(state.placed.get(space.id, "")))  # none in what is broken
         },
+        variable_sets=tuple(_sets(state)),
     )
 
 
@@ -116,6 +118,15 @@ def _projects(state: actual.OrganizationState) -> Iterator[ProjectEntry]:
             yield ProjectEntry(one.name, bindings, origin=Origin(DEFAULT_NAME))
         elif bindings:
             yield ProjectEntry(one.name, bindings)
+
+
+def _sets(state: actual.OrganizationState) -> Iterator[SetEntry]:
+    for _, one in sorted(state.sets.items()):
+        ids = state.attached[one.id]
+        spaces = tuple(
+            space.name for _, space in sorted(state.workspaces.items()) if space.id in ids
+        )
+        yield SetEntry(one.name, one.description, one.is_global, one.is_priority, spaces)
 
 
 def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:

@@ -1,8 +1,8 @@
 """`directory apply` reconciles users, organizations and what is in these with a file.
 
 One transaction in three steps: the actual state is locked and read (`actual`), the difference is
-determined in memory (`people`, `contents` with `projects` and `grants`, `runners`), and the change
-set is written with a few statements for each kind of change (`changeset`).
+determined in memory (`people`, `contents` with `projects` and `grants`, `runners`, `sets`), and the
+change set is written with a few statements for each kind of change (`changeset`).
 """
 
 import time
@@ -30,6 +30,7 @@ from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken, Step
 from teamvars.services.directory_files.contents import Contents, rename_organizations
 from teamvars.services.directory_files.runners import Proposals
+from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import House, UseCases
 from teamvars.storage import former_names, streams, users, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
@@ -37,7 +38,7 @@ from teamvars.storage.database import MissingReference, Taken, Transaction
 
 class Options(msgspec.Struct, frozen=True):
     """How to apply. `prune` removes what the named organizations have besides the file;
-    `delete_variables` lets it remove workspaces that hold some."""
+    `delete_variables` lets it remove workspaces and variable sets that hold some."""
 
     dry_run: bool = False
     prune: bool = False
@@ -57,7 +58,7 @@ class DirectoryFiles(UseCases):
         A dry run only reads, and holds up nobody. Refuses with every fault at once: an unknown
         user, member or workspace, a name that something had before and has not been given to
         anything since, a taken e-mail address, an organization that would lose its last
-        active owner, with `prune` a workspace that has variables.
+        active owner, with `prune` a workspace or variable set that has variables.
         """
         if options.dry_run:
             changeset = Changeset(self._clock())
@@ -129,6 +130,9 @@ class DirectoryFiles(UseCases):
                 content.prune(delete_variables=options.delete_variables)
             content.require_owner()
             Proposals(entry, state, changeset, self._trust).apply(prune=options.prune)
+            sets = Sets(entry, state, changeset, self._house.limits)
+            sets.apply(prune=options.prune, delete_variables=options.delete_variables)
+            await sets.require_own_keys(tx)
             contents[entry.name] = content
         refuse_all(changeset.faults)
         named = ((user.username, people.named(user.username)) for user in directory.users)

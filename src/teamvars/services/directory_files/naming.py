@@ -11,10 +11,11 @@ from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objecti
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project
 from teamvars.domain.teams import Team
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.changeset import Changeset, Step
 
-Named = TypeVar("Named", Organization, Project, Team, Workspace)
+Named = TypeVar("Named", Organization, Project, Team, VariableSet, Workspace)
 
 
 class Names(msgspec.Struct, Generic[Named], frozen=True):

@@ -90,7 +90,8 @@ class Projects:
         wanted = former if entry.tag_bindings is None else entry.tag_bindings
         path = f"project {state.name}/{project.name}"
         for fault in surplus(Tags(bindings=former), Tags(bindings=wanted)):
-            changeset.refuse(f"{path.capitalize()}: {fault.detail}", entry.at, fault.code)
+            detail = f"Project {state.name}/{project.name}: {fault.detail}"
+            changeset.refuse(detail, entry.at, fault.code)
         if before is None:
             state.projects[fold(project.name)] = project
             told = [f"create {path}"]
