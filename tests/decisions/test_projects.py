@@ -6,18 +6,24 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Needs, projects
-from teamvars.decisions.needs import WorkspacesIn, WorkspacesWithIds
+from teamvars.decisions.needs import AccessTo, ToProject, WorkspacesIn, WorkspacesWithIds
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.domain.moves import MoveDraft
+from teamvars.domain.access import Level, ProjectAccess
+from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
+from teamvars.domain.moves import Access, AccessChange, Foreseen, MoveDraft
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft
-from teamvars.domain.teams import Right
+from teamvars.domain.team_access import AccessType, Grant
+from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import WorkspaceRecord
 from tests.decisions.directory import (
+    CREW,
     DEFAULT,
     NETWORK,
     NOW,
+    OWNERS,
     SHOP,
     actions,
     found,
@@ -29,6 +35,7 @@ from tests.decisions.directory import (
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
 RECORD = WorkspaceRecord(NETWORK)
 NAMED = MoveDraft(("ws-1",))
+ACCESS: ProjectAccess = to_project(SHOP)[ToProject(SHOP.id)]
 
 
 def in_acme(*records: WorkspaceRecord) -> dict[Any, Any]:
@@ -166,3 +173,81 @@ def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
     assert projects.move(known, DEFAULT.id, NAMED).writes == (PutInto(DEFAULT, ("ws-1",)),)
     nowhere = found(to_project(SHOP), in_acme())
     assert refused(projects.move, nowhere, SHOP.id, NAMED) == ["not_found"]
+
+
+READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)
+LOSERS = replace(CREW, id="team-3", name="losers", visibility=Visibility.ORGANIZATION)
+EVERYWHERE = replace(
+    CREW,
+    id="team-4",
+    name="all",
+    visibility=Visibility.ORGANIZATION,
+    rights=frozenset({Right.READ_WORKSPACES}),
+)
+
+
+def on_project(team_id: str, project: Project, level: Any) -> ProjectGrant:
+    access = ProjectAccessType.CUSTOM
+    return ProjectGrant(f"tprj-{team_id}", "org-1", team_id, project.id, access, level)
+
+
+@pytest.mark.parametrize(
+    ("may", "told", "unseen"),
+    [
+        ({}, {"crew", "losers", "Readers"}, 0),
+        ({"owner": False, "rights": BOTH}, {"losers", "Readers"}, 1),
+        ({"owner": False, "rights": BOTH, "teams": ("team-1",)}, {"crew", "losers", "Readers"}, 0),
+    ],
+)
+def test_a_dry_run_tells_of_each_team_that_the_caller_sees_and_counts_the_others(
+    may: dict[str, Any], told: set[str], unseen: int
+) -> None:
+    access = Access(
+        (CREW, READERS, LOSERS, EVERYWHERE, OWNERS),
+        [Grant("tws-2", "org-1", "team-2", "ws-1", AccessType.READ, Level.READ)],
+        [
+            on_project("team-1", SHOP, Level.READ),
+            on_project("team-2", SHOP, Level.WRITE),
+            on_project("team-3", DEFAULT, Level.WRITE),
+            on_project("team-4", SHOP, Level.READ),
+            on_project("team-0", SHOP, Level.READ),
+        ],
+    )
+    asked = AccessTo("org-1", ("ws-1",), tuple(sorted([DEFAULT.id, SHOP.id])))
+    known = found(to_project(SHOP, **may), in_acme(RECORD), {asked: access})
+    changes = {
+        "crew": AccessChange(CREW, Level.NONE, Level.READ, 1),
+        "losers": AccessChange(LOSERS, Level.WRITE, Level.NONE, 1),
+        "Readers": AccessChange(READERS, Level.READ, Level.WRITE, 1),
+    }
+    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True))
+    expected = [change for name, change in changes.items() if name in told]
+    assert decision.answer == Foreseen(1, expected, unseen)
+    assert (decision.writes, decision.notes) == ((), ())
+
+
+def test_a_dry_run_of_what_is_in_the_project_already_foresees_nothing() -> None:
+    inside = replace(RECORD, project_id=SHOP.id)
+    nothing = {AccessTo("org-1", (), (SHOP.id,)): Access((CREW,), (), ())}
+    known = found(to_project(SHOP), in_acme(inside), nothing)
+    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True))
+    assert decision.answer == Foreseen(0, [], 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (ACCESS, SHOP),
+        (not_found(), None),
+        (ProjectAccess(replace(SHOP, organization_id="org-2"), ACCESS.owner, 0, 0), None),
+    ],
+)
+def test_a_project_is_named_by_whoever_sees_it_in_its_own_organization(
+    answer: object, named: Project | None
+) -> None:
+    assert projects.named(found({ToProject(SHOP.id): answer}), "org-1", SHOP.id) == named
+
+
+def test_who_is_known_no_more_is_not_told_that_there_is_no_project() -> None:
+    known = found({ToProject(SHOP.id): Refusal(NO_VALID_TOKEN)})
+    assert refused(projects.named, known, "org-1", SHOP.id) == ["unauthenticated"]

@@ -13,6 +13,7 @@ from teamvars.decisions.runners import (
     RunnerWithId,
     create,
     delete,
+    name_workspaces,
     of_workspace,
     page,
     seen,
@@ -22,7 +23,15 @@ from teamvars.domain.access import Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import invalid
 from teamvars.domain.pages import Page
-from teamvars.domain.runners import MAX_RUNNERS, ApprovalMode, Runner, RunnerDraft, RunnerStatus
+from teamvars.domain.runners import (
+    MAX_RUNNERS,
+    ApprovalMode,
+    Change,
+    Runner,
+    RunnerDraft,
+    RunnerStatus,
+    WorkspacesDraft,
+)
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import (
     NOW,
@@ -195,3 +204,49 @@ def test_readers_see_the_runners_that_reach_their_workspace_or_would_or_did() ->
     assert refused(of_workspace, stranger, "ws-1", Page(), TRUST) == ["not_found"]
     member = found(to_acme(owner=False))
     assert refused(page, member, "acme", Page(), TRUST) == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("change", "ids", "after"),
+    [
+        (Change.ADD, ("ws-2",), ("ws-1", "ws-2")),
+        (Change.ADD, ("ws-1",), None),
+        (Change.REPLACE, ("ws-2",), ("ws-2",)),
+        (Change.REPLACE, ("ws-1",), None),
+        (Change.REMOVE, ("ws-1",), ()),
+        (Change.REMOVE, ("ws-2",), None),
+    ],
+)
+def test_workspaces_are_named_by_a_version_that_waits(
+    change: Change, ids: tuple[str, ...], after: tuple[str, ...] | None
+) -> None:
+    runner = replace(FEDERATED, spec=replace(SPEC, workspace_patterns=("pay*",)))
+    asked = "run-1", change, WorkspacesDraft(ids), TRUST
+    decided = name_workspaces(found(*knowing(runner)), *asked)
+    assert decided.answer.runner.spec.workspace_ids == (("ws-1",) if after is None else after)
+    assert decided.answer.runner.version == (2 if after is None else 3)
+    assert actions(decided) == ([] if after is None else [("org-1", "runner.update")])
+
+
+@pytest.mark.parametrize(
+    ("change", "draft", "codes"),
+    [
+        (Change.REPLACE, WorkspacesDraft(()), ["invalid_value"]),
+        (Change.REMOVE, WorkspacesDraft(("ws-1",)), ["invalid_value"]),
+        (Change.ADD, WorkspacesDraft(("ws-9", "ws-2")), ["not_found"]),
+        (Change.REMOVE, WorkspacesDraft(("ws-1", "ws-9")), ["not_found"]),
+        (Change.REPLACE, WorkspacesDraft((), (invalid("", "No."),)), ["invalid_value"]),
+    ],
+)
+def test_all_that_a_change_of_workspaces_names_is_known_or_none_is_changed(
+    change: Change, draft: WorkspacesDraft, codes: list[str]
+) -> None:
+    assert refused(name_workspaces, found(*knowing()), "run-1", change, draft, TRUST) == codes
+
+
+def test_a_workspace_that_a_runner_names_is_known_to_it_after_it_has_gone() -> None:
+    """Else nobody could take it out of the version."""
+    runner = replace(FEDERATED, spec=replace(SPEC, workspace_ids=("ws-1", "ws-gone")))
+    asked = "run-1", Change.REMOVE, WorkspacesDraft(("ws-gone",)), TRUST
+    decided = name_workspaces(found(*knowing(runner)), *asked)
+    assert decided.answer.runner.spec.workspace_ids == ("ws-1",)
