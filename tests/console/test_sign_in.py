@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from playwright.async_api import Route, expect
 
 from tests.console.visitors import Crowd, Site, Visitor
@@ -100,18 +101,23 @@ async def idle(visitor: Visitor, minutes: int) -> None:
         await visitor.page.clock.fast_forward(MINUTE)
 
 
-async def test_what_was_typed_before_the_machine_slept_waits_until_one_has_signed_in(
-    sqlite_site: Site, timeless: Crowd
+@pytest.mark.parametrize(
+    ("is_hidden", "steps"), [(False, [31]), (True, [1] * 31)], ids=["asleep", "behind another tab"]
+)
+async def test_what_was_typed_waits_where_nobody_saw_that_one_was_asked_to_stay(
+    sqlite_site: Site, timeless: Crowd, is_hidden: bool, steps: list[int]
 ) -> None:
-    """Nobody could be asked whether to stay."""
     tenant = await sqlite_site.tenant()
     visitor = await timeless.visitor(sqlite_site, tenant)
     await visitor.page.clock.install()
     await visitor.go(f"/{tenant.organization}/workspaces/network")
     await visitor.sign_in("owner")
     form = await visitor.add("half", "a thought")
-    await visitor.page.clock.fast_forward(31 * MINUTE)
-    await visitor.page.get_by_text("this machine slept").first.wait_for()
+    hidden = f"Object.defineProperty(document, 'hidden', {{ value: {str(is_hidden).lower()} }})"
+    await visitor.page.evaluate(hidden)
+    for minutes in steps:
+        await visitor.page.clock.fast_forward(minutes * MINUTE)
+    await visitor.page.get_by_text("nor saw that it asked").first.wait_for()
     assert not await form.is_visible()
     assert await visitor.page.evaluate("sessionStorage.length") == 0
     await visitor.sign_in("owner")

@@ -198,9 +198,18 @@ class Person:
             chain.key_up(holding)
         chain.perform()
 
+    def enters(self, label: str) -> None:
+        """Clicks into a field, once it takes a click."""
+
+        def clicked() -> bool:
+            self.field(label).click()
+            return True
+
+        self.wait_for(clicked)
+
     def fill(self, label: str, text: str) -> None:
         """Types into a field, in the place of what it holds."""
-        self.field(label).click()
+        self.enters(label)
         self.press("a", holding=Keys.CONTROL)
         self.press(Keys.DELETE, *text)
 

@@ -24,7 +24,7 @@ async def test_coming_back_to_a_form_leaves_its_focus_caret_selection_and_scroll
     person.click("Edit D")
     person.fill("Description", "open as well")
     person.click("Edit C")
-    person.field("Value").click()
+    person.enters("Value")
     person.press(Keys.END, holding=Keys.CONTROL)
     person.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT, holding=Keys.SHIFT)
     person.sees()
@@ -91,7 +91,7 @@ async def test_what_is_pasted_beside_a_form_or_is_one_line_opens_nothing(person:
     await person.site.make(person.tenant, "LINE", "a=secret")
     person.work()
     person.click("Edit LINE")
-    person.field("Value").click()
+    person.enters("Value")
     person.press("a", "c", holding=Keys.CONTROL)
     person.click("Cancel")
     person.run("document.querySelector('h1').focus()")
@@ -99,7 +99,7 @@ async def test_what_is_pasted_beside_a_form_or_is_one_line_opens_nothing(person:
     assert person.run(DIALOGS) == 0
 
     person.click("Edit COPIED")
-    person.field("Value").click()
+    person.enters("Value")
     person.press("a", "c", holding=Keys.CONTROL)
     person.run("document.querySelector('h1').focus()")
     person.press("v", holding=Keys.CONTROL)
@@ -122,7 +122,7 @@ async def test_while_a_save_is_under_way_nothing_can_be_typed_and_nothing_is_los
     person.wait_for(person.held)
     person.reads("Saving …", "form")
     person.press("typed meanwhile")
-    person.field("Sensitive").click()
+    person.enters("Sensitive")
     assert person.value("Value") == "sent"
     assert not person.field("Sensitive").is_selected()
     person.release("fail")

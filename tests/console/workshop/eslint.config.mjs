@@ -2,8 +2,8 @@ import js from "@eslint/js";
 
 /** What the modules find in a browser. */
 const BROWSER = ["AbortController", "addEventListener", "clearInterval", "clearTimeout", "crypto", "CSS", "document",
-  "Event", "fetch", "getSelection", "history", "location", "navigator", "sessionStorage", "setInterval", "setTimeout",
-  "URL", "URLSearchParams"];
+  "Event", "fetch", "getSelection", "history", "location", "navigator", "performance", "sessionStorage",
+  "setInterval", "setTimeout", "URL", "URLSearchParams", "window"];
 
 export default [
   js.configs.recommended,

@@ -4,6 +4,7 @@ import { Change, Refused, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, count, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
+import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { PagedList, searchField, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
@@ -151,7 +152,7 @@ class Grants {
         const { document } = await this.list.answer(send("PATCH", `/team-workspaces/${id}`, { data }, { change }));
         const fresh = this.#row(document.data, included);
         row.replaceWith(fresh);
-        fresh.querySelector("button").focus();
+        lead(fresh.querySelector("button"));
         announce(`${called}: ${label}`);
         await this.changed();
       }, { kind: "bare", "aria-label": `Change to ${label}: ${called}` }));
@@ -161,13 +162,15 @@ class Grants {
   }
 
   async #remove(id, { team, workspace }, called) {
+    const isStill = stay();
     const text = await losses(workspace.data.id, team.data.id, this.signal);
+    if (!isStill()) return;
     const title = this.side === "workspace" ? ["Remove access from ", name(called), "?"] : ["Remove access to ", name(called), "?"];
     if (!(await ask(title, text, "Take away", { kind: "danger" }))) return;
     await remove(`/team-workspaces/${id}`);
     announce(`The access of ${called} is removed.`);
     await Promise.all([this.list.draw(), this.changed()]);
-    this.input.focus();
+    lead(this.input);
   }
 
   #form() {
@@ -190,7 +193,7 @@ class Grants {
         announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
         input.value = "";
         await Promise.all([this.list.draw(), this.changed()]);
-        input.focus();
+        lead(input);
       },
     },
       field({ label: other === "team" ? "Team" : "Workspace", control: input, pointer }), names, level.element,

@@ -2,9 +2,12 @@
 
 import { button, h, part } from "./dom.js";
 import { holdsTyped } from "./fields.js";
+import { settle } from "./hands.js";
 
 const open = [];
 let aside = false;
+/** Of each, what had the focus in it last. */
+const left = new WeakMap();
 
 /**
  * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
@@ -34,13 +37,15 @@ export function show(title, content, { wide = false, onclose } = {}) {
   });
   dialog.addEventListener("close", () => {
     if (aside || !open.includes(dialog)) return;
-    if (holdsTyped(dialog)) dialog.showModal();
+    if (holdsTyped(dialog)) showAgain(dialog);
     leave();
   });
+  dialog.addEventListener("focusin", ({ target }) => left.set(dialog, target));
   dialog.append(heading, h("div", {}, content(close)));
   part("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
+  settle(dialog);
   (dialog.querySelector("[autofocus], textarea, input:not([type=radio])") ?? heading).focus();
 }
 
@@ -72,7 +77,14 @@ export function putAside() {
 
 export function bringBack() {
   aside = false;
-  for (const dialog of open) dialog.showModal();
+  for (const dialog of open) showAgain(dialog);
+}
+
+/** With the focus where it was. */
+function showAgain(dialog) {
+  const at = left.get(dialog);
+  dialog.showModal();
+  at?.focus();
 }
 
 /** Ends all of them. */

@@ -10,10 +10,18 @@ const LARGEST_BYTES = 1024 * 1024;
 export function watchDrops(element, signal, take) {
   const options = { signal };
   const isTyping = () => document.querySelector("dialog[open], main form") !== null;
+  // On some systems a wheel that is pressed pastes what was selected last, anywhere.
+  let isMiddle = false;
+  document.addEventListener("mousedown", ({ button }) => {
+    isMiddle = button === 1;
+  }, options);
+  document.addEventListener("keydown", () => {
+    isMiddle = false;
+  }, options);
   document.addEventListener("dragover", (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    element.classList.add("dropping");
+    if (!isTyping()) element.classList.add("dropping");
   }, options);
   document.addEventListener("dragleave", () => element.classList.remove("dropping"), options);
   document.addEventListener("drop", async (event) => {
@@ -26,7 +34,7 @@ export function watchDrops(element, signal, take) {
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
     const target = /** @type {Partial<Element> | null} */ (event.target);
-    if (isTyping() || target?.closest?.("input, textarea")) return;
+    if (isMiddle || isTyping() || target?.closest?.("input, textarea")) return;
     if (!text.includes("=") || !text.trim().includes("\n")) return;
     event.preventDefault();
     take({ name: "", text });

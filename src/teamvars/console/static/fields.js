@@ -2,6 +2,7 @@
 
 import { Refused } from "./api.js";
 import { announce, button, h, icon, shown } from "./dom.js";
+import { lead } from "./hands.js";
 
 const STILL_MS = 10_000;
 const CANCELLED = "You did not wait for the answer. It may have been done all the same: look at the page, or send the same "
@@ -151,7 +152,7 @@ export class FormPlace {
     const isOpen = this.element.querySelector("form") !== null;
     if (!isOpen) this.#opener = /** @type {HTMLElement | null} */ (document.activeElement);
     if (!isOpen || !holdsTyped(this.element)) this.element.replaceChildren(this.#made(make));
-    this.element.querySelector("textarea, input").focus();
+    lead(this.element.querySelector("textarea, input"));
   }
 
   #made(make) {
@@ -159,7 +160,7 @@ export class FormPlace {
       if (!element.isConnected) return; // another one is there by now
       this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
       if (told) announce(this.element.textContent);
-      (this.#opener?.isConnected ? this.#opener : document.querySelector("h1"))?.focus();
+      lead(this.#opener?.isConnected ? this.#opener : document.querySelector("h1"));
     });
     return element;
   }
@@ -187,7 +188,7 @@ function showErrors(element, error) {
     if (place) sayAt(place, one.detail);
     else say(element, { message: one.detail });
   }
-  element.querySelector("[aria-invalid]")?.focus();
+  lead(element.querySelector("[aria-invalid]"), element);
 }
 
 /** Something about the form as a whole. */

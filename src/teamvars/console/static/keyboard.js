@@ -1,8 +1,9 @@
-/** Single keys that act, while nobody types: they never take a letter from a field, nor open what would. */
+/** Single keys that act, while nobody types: they never take a letter from a field, not even from one that has just gone. */
 
 import { mayLose, show } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { tick } from "./fields.js";
+import { isTyping } from "./hands.js";
 
 const KEYS = [
   ["/", "Search"], ["n", "Add or make one"], ["↓ ↑", "Go through the list"], ["Enter", "Open what has the focus"],
@@ -27,7 +28,7 @@ function actOf({ key, target }, main) {
   const isArrow = key === "ArrowDown" || key === "ArrowUp";
   const isSearch = target.matches("input[type=search]");
   if (isArrow && (isSearch || !target.closest("form, input, textarea"))) return step(main, target, key === "ArrowDown" ? 1 : -1);
-  if (!areOn || target.closest("input, textarea")) return null;
+  if (!areOn || isTyping() || target.closest("input, textarea")) return null;
   if (key === "/") return seen(main, "input[type=search]", (one) => one.focus());
   // Where a form is open, whoever thinks to type in it would open another.
   if (key === "n" && !main.querySelector("form")) return seen(main, "[data-adds]", (one) => one.click());

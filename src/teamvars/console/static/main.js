@@ -4,6 +4,7 @@ import { Refused, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name, part } from "./dom.js";
 import { holdsTyped } from "./fields.js";
+import { fieldInUse, lead, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
 import { clear, failed, leavePage, notify } from "./notices.js";
 import { PAGES, ROOT } from "./pages.js";
@@ -24,7 +25,7 @@ async function go(path, { replace = false } = {}) {
   if (!(await dialogs.mayLose(main))) return;
   history[replace ? "replaceState" : "pushState"](null, "", path);
   await render();
-  document.querySelector("h1")?.focus();
+  lead(document.querySelector("h1"));
 }
 
 async function render() {
@@ -101,7 +102,7 @@ function mark() {
 
 /** Whoever leaves, or stays away, leaves nothing here: not even what is not seen. */
 function leave(reason) {
-  if (reason === "refused" || reason === "asleep") return askToSignIn(reason);
+  if (reason === "refused" || reason === "unseen") return askToSignIn(reason);
   leaving.abort();
   dialogs.endAll();
   for (const place of document.body.children) place.replaceChildren();
@@ -113,6 +114,7 @@ function leave(reason) {
 function askToSignIn(reason) {
   const before = account;
   const kept = holdsTyped(main);
+  const at = fieldInUse();
   account = null;
   page.hidden = true;
   if (kept) dialogs.putAside();
@@ -130,9 +132,11 @@ function askToSignIn(reason) {
     page.hidden = false;
     head(pageOf(location.pathname)[1]);
     dialogs.bringBack();
+    at?.focus();
   });
   main.append(section);
-  section.querySelector("[type=password]").focus();
+  // The letters of whoever was typing are for no other field.
+  section.querySelector(at ? "h1" : "[type=password]").focus();
 }
 
 /** Any key or click is an answer, and so is that of the button. */
@@ -172,6 +176,7 @@ function complain(event) {
 async function start() {
   main.replaceChildren(page);
   document.addEventListener("click", follow);
+  watchHands();
   watchKeys(main);
   addEventListener("popstate", goBack);
   addEventListener("unhandledrejection", complain);

@@ -4,6 +4,7 @@ import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, icon, listed, name, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
+import { lead } from "./hands.js";
 import { organizationHead } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -119,7 +120,7 @@ class MembersPage {
         if (!(error instanceof Refused && error.has("last_owner"))) throw error;
         const told = lastOwner();
         pressed.replaceWith(told);
-        return told.focus();
+        return lead(told);
       }
       if (isSelf) return go("/app");
       await this.#left(`${username} is removed.`);
@@ -130,7 +131,7 @@ class MembersPage {
   async #left(told) {
     announce(told);
     await this.list.draw();
-    this.element.querySelector("h1").focus();
+    lead(this.element.querySelector("h1"));
   }
 
   /** Where somebody comes who has found nobody of that name, the form has what they typed. */

@@ -50,7 +50,7 @@ export class MemberWords {
   constructor(organization, input) {
     this.path = `/organizations/${encodeURIComponent(organization)}/organization-memberships?include=user&sort=username&q=`;
     this.input = input;
-    this.element = h("div", { class: "changes suggested", role: "group", "aria-label": "Members with these letters" });
+    this.element = h("div", { class: "suggested", role: "group", "aria-label": "Members with these letters" });
     input.addEventListener("input", afterLastKey(() => this.#suggest()));
   }
 

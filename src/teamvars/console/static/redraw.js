@@ -1,5 +1,7 @@
 /** Draws a list anew, in place: what is still there keeps its focus, caret, selection and scrolling. */
 
+import { settle } from "./hands.js";
+
 /** Of each list, what it is made of, by key. */
 const lists = new WeakMap();
 const FOCUSABLE = "button, a[href], input, textarea";
@@ -23,10 +25,17 @@ export function redraw(parent, wanted) {
   const focused = parent.contains(document.activeElement) ? document.activeElement : null;
   const elements = [...after.values()].map((one) => one.element);
   place(parent, elements, elements.find((one) => one.contains(focused)));
+  // Whoever types does not click at the same time, and has seen what each key does.
+  if (window.event?.type !== "input" && hasMoved([...before.values()], elements)) settle(parent);
   if (focused && !focused.isConnected) {
     const [key] = [...before].find(([, { element }]) => element.contains(focused)) ?? [];
     focusOn(after.get(key)?.element, nameOf(focused));
   }
+}
+
+/** Whether what was there is anywhere else now, or something else is there. */
+function hasMoved(before, elements) {
+  return before.some((one, at) => one.element !== elements[at]);
 }
 
 /** Puts the elements into the parent, and takes all others out; the one that is held is not touched. */

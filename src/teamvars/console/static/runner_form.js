@@ -49,7 +49,7 @@ class Fields {
     this.key = text(said["public-key"] ?? "");
     this.patterns = area(said["workspace-patterns"] ?? []);
     this.expiry = h("input", { type: "date", value: dayOf(this.ends ?? new Date(Date.now() + DAYS * DAY_MS)) });
-    this.ttl = h("input", { type: "number", min: 60, max: 3600, value: String(said["max-ttl"] ?? 900) });
+    this.ttl = text(String(said["max-ttl"] ?? 900));
     this.sensitive = tick({ label: "Sensitive values too", checked: said["include-sensitive"] ?? true,
       pointer: `${AT}/include-sensitive` });
     this.unbound = tick({ label: "Tokens that name no key", checked: said["allow-unbound"] ?? false,

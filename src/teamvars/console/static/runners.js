@@ -4,6 +4,7 @@ import { Change, read, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, count, h, listed, name, time } from "./dom.js";
 import { FormPlace } from "./fields.js";
+import { lead } from "./hands.js";
 import { organizationHead } from "./heads.js";
 import { PagedList } from "./paged_list.js";
 import { runnerForm } from "./runner_form.js";
@@ -80,7 +81,7 @@ class RunnersPage {
     await send("POST", `/runners/${id}/actions/approve`, { data: { type: "runners", id, attributes: { digest } } },
       { change: new Change() });
     announce("The runner is approved.");
-    this.element.querySelector("h1").focus(); // what had the focus is gone
+    lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.draw();
   }
 
@@ -89,7 +90,7 @@ class RunnersPage {
     if (!(await ask(["Take the approval of ", name(attributes.name), " back?"], text, "Revoke", { kind: "danger" }))) return;
     await send("POST", `/runners/${id}/actions/revoke`, null, { change: new Change() });
     announce("The approval is taken back.");
-    this.element.querySelector("h1").focus(); // what had the focus is gone
+    lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.draw();
   }
 
@@ -111,7 +112,7 @@ class RunnersPage {
     if (!(await ask(["Delete ", name(attributes.name), "?"], text, "Delete", { kind: "danger" }))) return;
     await remove(`/runners/${id}`);
     announce("The runner is deleted.");
-    this.element.querySelector("h1").focus(); // what had the focus is gone
+    lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.draw();
   }
 }

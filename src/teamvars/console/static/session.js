@@ -11,22 +11,20 @@ const IDLE_MS = 30 * 60 * 1000;
 const ASKED_MS = 2 * 60 * 1000;
 const NOTED_MS = 5 * 1000;
 const LOOKED_MS = 10 * 1000;
-/** Browsers look once a minute in tabs that nobody sees: after more than that the machine slept. */
-const SLEPT_MS = 90 * 1000;
 
 /** Why nobody is signed in, in words for whoever looks at the form. */
 export const REASONS = {
   none: "",
   left: "You are signed out.",
   idle: "You were signed out after 30 minutes without a key or a click.",
-  asleep: "You were signed out: this machine slept for more than 30 minutes.",
+  unseen: "You were signed out: nobody used this tab for 30 minutes, nor saw that it asked.",
   refused: "The token is no longer valid: it has expired, was revoked, or its owner is disabled.",
 };
 
 let secret = null;
 let seenAt = 0;
-let lookedAt = 0;
 let isAsked = false;
+let isAskedInSight = false;
 const ended = new Set();
 
 /** The token; null where nobody is signed in. */
@@ -45,8 +43,8 @@ export function resume() {
 /** Signs in with a token, which somebody else has found to be good. */
 export function begin(text) {
   secret = text;
-  seenAt = lookedAt = Date.now();
-  isAsked = false;
+  seenAt = Date.now();
+  isAsked = isAskedInSight = false;
   keep();
 }
 
@@ -54,7 +52,7 @@ export function begin(text) {
 export function end(reason) {
   if (secret === null && reason !== "idle") return;
   secret = null;
-  if (reason === "refused" || reason === "asleep") sessionStorage.removeItem(PLACE);
+  if (reason === "refused" || reason === "unseen") sessionStorage.removeItem(PLACE);
   else {
     seenAt = 0;
     sessionStorage.setItem(PLACE, JSON.stringify({ ended: reason }));
@@ -70,8 +68,8 @@ export function onEnd(listener) {
 /**
  * Signs out once nobody has touched a key, a button or the page for a while, also where a token was refused.
  * @param {{ask: (does: boolean) => void, holds: () => boolean}} page `ask(true)` offers to stay, two minutes before, and
- *   `ask(false)` no more. Where nobody could be asked, since the machine slept, and the page `holds` something typed,
- *   the reason is "asleep".
+ *   `ask(false)` no more. Where nobody saw that, since the machine slept or another tab was in front, and the page
+ *   `holds` something typed, the reason is "unseen".
  */
 export function watch(page) {
   const look = () => judge(page);
@@ -80,10 +78,10 @@ export function watch(page) {
     if (seenAt === 0 || Date.now() - seenAt < NOTED_MS) return;
     seenAt = Date.now();
     if (isAsked) page.ask(false);
-    isAsked = false;
+    isAsked = isAskedInSight = false;
     if (secret !== null) keep();
   };
-  for (const kind of ["keydown", "pointerdown", "wheel"]) {
+  for (const kind of ["keydown", "pointerdown", "wheel", "input", "click"]) {
     document.addEventListener(kind, note, { passive: true, capture: true });
   }
   document.addEventListener("visibilitychange", look);
@@ -96,15 +94,15 @@ function keep() {
 
 function judge({ ask, holds }) {
   const now = Date.now();
-  const [idle, unseen] = [now - seenAt, now - lookedAt];
-  lookedAt = now;
+  const idle = now - seenAt;
   if (seenAt === 0 || idle < IDLE_MS - ASKED_MS) return;
-  if (idle >= IDLE_MS && secret !== null && unseen > SLEPT_MS && holds()) {
+  if (idle >= IDLE_MS && secret !== null && !isAskedInSight && holds()) {
     seenAt = now; // what was typed waits as long again, for them to sign in
-    end("asleep");
+    end("unseen");
   } else if (idle >= IDLE_MS) end("idle");
-  else if (secret !== null && !isAsked) {
+  else if (secret !== null) {
+    if (!isAsked) ask(true);
     isAsked = true;
-    ask(true);
+    isAskedInSight ||= !document.hidden;
   }
 }

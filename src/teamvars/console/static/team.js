@@ -6,6 +6,7 @@ import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
+import { lead } from "./hands.js";
 import { isOwners, readTeam, teamHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
@@ -96,7 +97,7 @@ class TeamPage {
     }
     announce(`${username} is removed.`);
     if (isSelf) return this.context.go(`/app/${organization}/teams`);
-    this.element.querySelector("h1").focus(); // what had the focus is gone
+    lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.draw();
   }
 

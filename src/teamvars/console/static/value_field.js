@@ -52,6 +52,7 @@ export function valueField(workspaceId, { value, label }) {
   let isCode = false;
   const check = (is) => {
     isCode = is;
+    preview.classList.toggle("tried", is);
     if (is && input.value) tried.later(input.value);
     else tried.stop();
   };

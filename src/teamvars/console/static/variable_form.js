@@ -4,6 +4,7 @@ import { Change, Refused, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { lead } from "./hands.js";
 import { valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
@@ -94,7 +95,7 @@ export function variableForm(said) {
     };
     element.hidden = true;
     element.after(panel);
-    panel.querySelector("h2").focus();
+    lead(panel.querySelector("h2"), element);
   };
   return element;
 }

@@ -1,6 +1,7 @@
 /** The table of variables. The first rows are there at once, and all of them soon: to be found, and to be printed. */
 
 import { button, edgesOf, h, little, name, pictureButton } from "./dom.js";
+import { lead } from "./hands.js";
 import { redraw } from "./redraw.js";
 
 const PIECE = 60;
@@ -104,9 +105,9 @@ export class VariableTable {
     this.#put(this.#drawn);
   }
 
-  /** Puts the focus on a variable, if it is shown; nothing scrolls. */
+  /** Puts the focus on a variable, if it is shown and nobody types elsewhere; nothing scrolls. */
   focus(id) {
-    this.#row(id)?.querySelector("button").focus({ preventScroll: true });
+    lead(this.#row(id)?.querySelector("button"));
   }
 
   #row(id) {

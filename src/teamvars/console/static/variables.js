@@ -5,6 +5,7 @@ import { Deletions } from "./deletions.js";
 import { addButton, announce, button, count, h, icon } from "./dom.js";
 import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
+import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { notify } from "./notices.js";
 import { redraw } from "./redraw.js";
@@ -171,13 +172,15 @@ class VariablesPage {
   }
 
   async #import(file) {
+    const isStill = stay();
     const { importDialog } = await import("./import_dialog.js");
-    if (!this.signal.aborted) importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
+    if (!this.signal.aborted && isStill()) importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
   }
 
   async #copy() {
+    const isStill = stay();
     const { copyDialog } = await import("./copy_dialog.js");
-    if (!this.signal.aborted) copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
+    if (!this.signal.aborted && isStill()) copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
   }
 
   async #reload(text) {

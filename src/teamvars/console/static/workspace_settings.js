@@ -3,6 +3,7 @@
 import { Refused, read, readPage } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { button, count, h, listed, name } from "./dom.js";
+import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { notify } from "./notices.js";
 import { workspaceForm } from "./workspace_form.js";
@@ -28,7 +29,9 @@ export async function workspaceSettingsPage(context) {
 
 /** Says first what goes with it, and who loses access. */
 async function askToDelete({ organization, go, signal }, { id, attributes }) {
+  const isStill = stay();
   const losing = await whoLoses(id, signal);
+  if (!isStill()) return;
   deleteDialog({
     title: "Delete this workspace?", what: "name", word: attributes.name, path: `/workspaces/${id}`,
     text: [`It has ${count(attributes["variables-count"], "variable")}. `, losing, " It is deleted for ever: "],

@@ -1,0 +1,79 @@
+/**
+ * Where somebody's hands are: nothing takes the focus from whoever types, and what has just come under a finger takes
+ * no click and no key that was meant for what was there before.
+ */
+
+/** Longer than a double click takes, and shorter than anybody needs to see what has moved. */
+const MOMENT_MS = 300;
+/** Whoever has typed a letter so lately is still typing. */
+const BURST_MS = 1000;
+const TEXT = "input:not([type=checkbox], [type=radio], [type=file]), textarea";
+
+let typed = 0;
+let typedAt = -Infinity;
+/** @type {EventTarget | null} */
+let heldIn = null;
+/** @type {WeakMap<Element, ReturnType<typeof setTimeout>>} */
+const settling = new WeakMap();
+
+/** Follows them on this page. */
+export function watchHands() {
+  document.addEventListener("input", () => {
+    typed += 1;
+    typedAt = performance.now();
+  }, true);
+  document.addEventListener("pointerdown", () => leaveOff(), true);
+  document.addEventListener("keydown", (event) => {
+    const { key, repeat, target } = event;
+    if (key === "Tab" || key === "Escape" || key === "Enter") leaveOff();
+    if (!repeat) heldIn = target;
+    else if (target !== heldIn && (key.length === 1 || key === "Enter")) {
+      event.preventDefault(); // it was pressed for something else
+      event.stopImmediatePropagation();
+    }
+  }, true);
+  // What is behind takes no focus from a field either.
+  document.addEventListener("mousedown", (event) => {
+    if (/** @type {Element} */ (event.target).querySelector("[data-settles]")) event.preventDefault();
+  }, true);
+}
+
+function leaveOff() {
+  typedAt = -Infinity;
+}
+
+/** Whether somebody is in the middle of a word, wherever the focus is now. */
+export function isTyping() {
+  return performance.now() - typedAt < BURST_MS;
+}
+
+/**
+ * The field that somebody may type in, if the focus is in one that is not in `beside`.
+ * @param {Element | null} [beside]
+ */
+export function fieldInUse(beside) {
+  const at = /** @type {HTMLElement | null} */ (document.activeElement);
+  return at?.matches(TEXT) && !beside?.contains(at) ? at : null;
+}
+
+/** Notes where the hands are. What is returned says whether they are still there, or at least in no field. */
+export function stay() {
+  const [at, then] = [document.activeElement, typed];
+  return () => !fieldInUse() || (document.activeElement === at && typed === then);
+}
+
+/**
+ * Puts the focus on an element, where nobody has gone on to type elsewhere than in `from`.
+ * @param {HTMLElement | null | undefined} element
+ * @param {Element | null} [from]
+ */
+export function lead(element, from) {
+  if (!fieldInUse(from)) element?.focus({ preventScroll: true });
+}
+
+/** Lets an element take no click for a moment, since another was there when the finger began to move. */
+export function settle(element) {
+  element.toggleAttribute("data-settles", true);
+  clearTimeout(settling.get(element));
+  settling.set(element, setTimeout(() => element.removeAttribute("data-settles"), MOMENT_MS));
+}

@@ -1,0 +1,192 @@
+"""Whoever means harm to a typing person: no letter, no tick and no click lands elsewhere."""
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from tests.console.hands.people import Person
+
+FORMS = "return document.querySelectorAll('main form').length"
+DIALOGS = "return document.querySelectorAll('dialog').length"
+SETTLES = "return document.querySelector('[data-settles]')"
+SUGGESTED = "return document.querySelector('.suggested button')"
+CATEGORY = "return document.querySelector('main form .choice input:checked').value"
+PASTED = """
+const [text, button] = arguments;
+const paste = new Event("paste", { bubbles: true, cancelable: true });
+Object.defineProperty(paste, "clipboardData", { value: { getData: () => text } });
+const main = document.querySelector("main");
+main.dispatchEvent(new MouseEvent("mousedown", { button, bubbles: true }));
+main.dispatchEvent(paste);
+"""
+# A key that is held goes on where the focus is by then.
+HELD = """
+const press = (repeat) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown",
+  { key: arguments[0], repeat, bubbles: true, cancelable: true }));
+press(false);
+arguments[1]?.click();
+return press(true);
+"""
+TYPES_ON = """
+const real = performance.now.bind(performance);
+performance.now = () => real() + 1000 * arguments[0];
+"""
+
+
+def twice(person: Person, name: str) -> None:
+    """Two clicks in the place of what has that name, as fast as they come."""
+    person.wait_for(lambda: not person.run(SETTLES))
+    element = person.wait_for(lambda: person.find("button, a[href], label, bdi", name))
+    ActionChains(person.driver).double_click(element).perform()
+
+
+async def test_an_answer_takes_no_focus_from_whoever_has_gone_on(person: Person) -> None:
+    for key in ("C", "D"):
+        await person.site.make(person.tenant, key, "x")
+    person.work()
+    person.click("Edit D")
+    person.fill("Value", "saved")
+    person.hold("/vars", "PATCH")
+    person.submit()
+    person.wait_for(person.held)
+    person.click("Edit C")
+    person.press("half of ")
+    person.release()
+    person.reads("saved", "tbody .value")
+    person.press("the letters")
+    assert person.value("Value") == "xhalf of the letters"
+    person.press(Keys.ESCAPE)
+    person.click("Leave it")
+
+    person.fill("Filter variables", "")
+    person.hold("/vars", "POST")
+    person.click("Add variable")
+    person.fill("Key", "two words")
+    person.submit()
+    person.wait_for(person.held)
+    person.fill("Filter variables", "half of ")
+    person.release()
+    person.reads("white space", "form")
+    person.press("the letters")
+    assert person.value("Filter variables") == "half of the letters"
+    assert person.value("Key") == "two words"
+
+
+async def test_a_dialog_that_comes_late_does_not_open_over_whoever_types(person: Person) -> None:
+    person.enter("owner", f"/{person.tenant.organization}/workspaces/network/settings")
+    person.hold("/access", "GET")
+    person.click("Delete workspace")
+    person.wait_for(person.held)
+    person.fill("Description", "half of ")
+    person.release()
+    person.sees()
+    person.press("the letters")
+    assert person.value("Description") == "half of the letters"
+    assert person.run(DIALOGS) == 0
+    person.click("Delete workspace")  # the control
+    person.wait_for(lambda: person.focus() == "Type the name to confirm")
+
+
+async def test_a_token_that_ends_takes_no_letter_of_a_value(person: Person) -> None:
+    tenant = person.tenant
+    person.work()
+    person.click("Add variable")
+    person.fill("Key", "PSK")
+    person.fill("Value", "half of ")
+    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
+    (token,) = (await tenant.call("writer", "GET", mine)).json()["data"]
+    made = (await tenant.call("writer", "POST", mine, {})).json()["data"]["attributes"]["token"]
+    await tenant.call("writer", "DELETE", f"/authentication-tokens/{token['id']}")
+    person.comes_back()
+    person.reads("The token is no longer valid")
+    person.press("n", "?", "the letters")
+    assert person.value("Token") == ""
+    assert person.run(DIALOGS) == 0
+    person.fill("Token", made)
+    person.press(Keys.ENTER)
+    person.wait_for(lambda: person.focus() == "Value")
+    assert person.value("Value") == "half of "
+
+
+async def test_the_second_of_two_clicks_is_not_for_what_the_first_one_brought(
+    person: Person,
+) -> None:
+    for key in ("A", "B", "C", "D", "E", "F"):
+        await person.site.make(person.tenant, key, "x")
+    person.work()
+    for key in "ABCDEF":
+        twice(person, key)  # it opens where the first one was
+        assert person.focus() == "Value"
+        assert person.run(CATEGORY) == "env"
+        person.click("Cancel")
+    twice(person, "Delete C")
+    assert person.focus() == "Undo: C"
+    assert "C" in await person.site.stored(person.tenant)
+    person.click("Undo: C")
+
+
+async def test_what_moves_by_itself_takes_no_click_at_once(person: Person) -> None:
+    """A row comes under the finger that was meant for another."""
+    for key in ("B", "C"):
+        await person.site.make(person.tenant, key, "x")
+    person.work()
+    person.run(f"setInterval(() => window.moved ||= (() => {{ {SETTLES} }})())")
+    await person.site.make(person.tenant, "A", "x")
+    person.comes_back()
+    person.wait_for(lambda: person.find("button", "Edit A"))
+    person.wait_for(lambda: person.run("return Boolean(window.moved)"))
+    person.click("Edit A")
+    person.wait_for(lambda: person.focus() == "Value")
+
+
+async def test_single_keys_wait_until_whoever_types_has_stopped(person: Person) -> None:
+    """The field that they typed in may be gone."""
+    person.work()
+    person.fill("Filter variables", "so")
+    person.run("document.querySelector('h1').focus()")
+    person.press("n?/")
+    assert (person.focus(), person.run(FORMS), person.run(DIALOGS)) == ("network", 0, 0)
+    person.run(TYPES_ON, 5)
+    person.press("n")
+    person.wait_for(lambda: person.focus() == "Key")
+
+
+async def test_a_key_that_is_held_goes_on_nowhere_else(person: Person) -> None:
+    await person.site.make(person.tenant, "A", "x")
+    person.work()
+    for key in (Keys.ENTER, "n"):
+        name = {"n": "n"}.get(key, "Enter")
+        edit = person.wait_for(lambda: person.find("button", "Edit A"))
+        edit.parent.execute_script("arguments[0].focus()", edit)
+        assert person.run(HELD, name, edit) is False
+        assert person.focus() == "Value"
+        assert person.run(HELD, name, None) is True  # the control: where it was pressed
+        person.click("Cancel")
+
+
+async def test_a_wheel_that_is_pressed_pastes_nothing(person: Person) -> None:
+    """Some systems paste so what was selected last, in any program."""
+    person.work()
+    person.run(PASTED, "a=secret\nb=secret", 1)
+    assert person.run(DIALOGS) == 0
+    person.run(PASTED, "a=secret\nb=secret", 0)  # the control
+    person.wait_for(lambda: person.find("textarea", "Contents of the file"))
+
+
+async def test_what_is_told_while_one_types_moves_nothing(person: Person) -> None:
+    person.enter("owner", f"/{person.tenant.organization}/workspaces/network")
+    person.click("Add variable")
+    person.click("tool", "form label")
+    person.click("HCL", "label")
+    before = person.wait_for(lambda: person.find("label", "Sensitive")).location
+    person.fill("Value", "[1, 2]")
+    person.reads("Evaluates to", "form")
+    assert person.wait_for(lambda: person.find("label", "Sensitive")).location == before
+
+    person.press(Keys.ESCAPE)
+    person.click("Leave it")
+    person.go(f"/{person.tenant.organization}/teams/{person.tenant.teams['crew']}")
+    person.click("Add members")
+    before = person.wait_for(lambda: person.find("button", "Add to the team")).location
+    person.fill("Whom to add", "reader")
+    person.wait_for(lambda: person.run(SUGGESTED))
+    assert person.wait_for(lambda: person.find("button", "Add to the team")).location == before
