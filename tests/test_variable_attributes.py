@@ -13,7 +13,7 @@ import pytest
 
 from teamvars import console
 from teamvars.cli.client import variables as client
-from teamvars.cli.client.contents import Contents
+from teamvars.cli.client.contents import Contents, Owner
 from teamvars.domain.variables import ATTRIBUTES, Variable
 from teamvars.web.applies import ItemAttributes
 from teamvars.web.variables.documents import VariableAttributes
@@ -53,7 +53,7 @@ PLACES: Mapping[str, Collection[str]] = {
     "ItemAttributes in web/applies.py": ItemAttributes.__struct_fields__,
     "VariableAttributes in web/variables/documents.py": VariableAttributes.__struct_fields__,
     "_attributes in cli/client/variables.py": client._attributes(
-        Contents("", "", [], None, ""), VARIABLE
+        Contents(Owner("", ""), [], None, ""), VARIABLE
     ),
     "NAMES in console/static/conflict.js": names_of_the_console(),
     "attributes in tests/faults/machine/strategies.py": strategies.attributes,

@@ -15,7 +15,7 @@ GROUPS = {
     "server-key": "The key that deliveries are signed with.",
     "keys": "The keys of the keyring.",
     "audit": "The audit trail.",
-    "vars": "The variables of a workspace.",
+    "vars": "The variables of a workspace or a set.",
     "set": "Variable sets: variables that workspaces share.",
     "runner": "Runners: who may be handed values.",
     "deliveries": "What was handed to whom.",
@@ -83,7 +83,7 @@ OPERATOR = (
 """Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
 
 CLIENT = (
-    ("vars list", "variables:list_", "List the variables of a workspace."),
+    ("vars list", "variables:list_", "List the variables of a workspace or a set."),
     ("vars get", "variables:get", "Show a variable."),
     ("vars why", "variables:why", "Show where a value is from, and what it overrides."),
     ("vars set", "setting:set_", "Set variables: create or update them."),
@@ -93,7 +93,7 @@ CLIENT = (
     ("vars import", "importing:import_", "Add and update variables from a file."),
     ("vars apply", "importing:apply", "Make the variables match a file."),
     ("vars export", "files:export", "Print variables as a file."),
-    ("vars copy", "setting:copy", "Copy variables from another workspace."),
+    ("vars copy", "setting:copy", "Copy variables from another workspace or set."),
     (
         "vars search",
         "variables:search",
@@ -106,8 +106,6 @@ CLIENT = (
     ("set update", "sets:update", "Change what you name of a set."),
     ("set attach", "sets:attach", "Attach a set to workspaces, all or none."),
     ("set detach", "sets:detach", "Attach a set to workspaces no longer, all or none."),
-    ("set put", "sets:put", "Create or update a variable of a set."),
-    ("set unset", "sets:unset", "Delete a variable of a set."),
     ("set delete", "sets:delete", "Delete a set with its variables."),
     ("project list", "projects:list_", "List the projects you see."),
     ("project create", "projects:create", "Make a project, without workspaces."),

@@ -3,7 +3,7 @@
 import pytest
 
 from teamvars.cli.client.changes import Wanted
-from teamvars.cli.client.contents import Contents
+from teamvars.cli.client.contents import Contents, Owner
 from teamvars.cli.client.secrecy import Intent, Secrecy, settled, suggested
 from teamvars.cli.exits import Failure
 from teamvars.domain.variables import Variable
@@ -17,7 +17,10 @@ def intents(*states: bool | None, key: str = "DB_URL") -> list[Intent]:
     return [
         Intent(
             Contents(
-                f"ws-{n}", f"svc-{n}", [] if state is None else [held(key, state)], None, "tool"
+                Owner(f"ws-{n}", f"svc-{n}"),
+                [] if state is None else [held(key, state)],
+                None,
+                "tool",
             ),
             [Wanted(key, Category.ENV, "topsecret")],
         )

@@ -1,5 +1,8 @@
 """`set`: variable sets are made, filled, attached, changed and deleted."""
 
+from pathlib import Path
+
+from tests.cli.client.test_edit import editor
 from tests.support.desk import Desk
 
 
@@ -7,10 +10,11 @@ def test_a_set_is_made_filled_attached_and_shown(network: Desk) -> None:
     assert "You see no variable sets" in network.succeed("set", "list").err
     network.succeed("set", "create", "Cloud account", "--description", "for all")
     assert network.run("set", "create", "cloud ACCOUNT").code == 7
-    network.succeed("set", "put", "Cloud account", "ACCOUNT=4711")
-    network.succeed("set", "put", "Cloud account", "ACCOUNT=4712")
-    network.succeed("set", "put", "cloud account", "KEY", "--sensitive", given="canary-of-a-set")
-    network.succeed("set", "put", "cloud account", "zones=[1]", "--hcl")
+    to = "vars", "set", "--set", "Cloud account"
+    network.succeed(*to, "ACCOUNT=4711")
+    network.succeed(*to, "ACCOUNT=4712")
+    network.succeed(*to, "KEY", "--sensitive", given="canary-of-a-set")
+    network.succeed(*to, "zones=[1]", "--hcl")
     network.succeed("set", "attach", "Cloud account", "network")
     shown = network.succeed("set", "show", "Cloud account")
     assert [line.split() for line in shown.out.splitlines()] == [
@@ -27,7 +31,7 @@ def test_a_set_is_made_filled_attached_and_shown(network: Desk) -> None:
 
 def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     network.succeed("set", "create", "A", "--global")
-    network.succeed("set", "put", "A", "KEY=1")
+    network.succeed("vars", "set", "--set", "A", "KEY=1")
     network.succeed("set", "update", "A", "--name", "B", "--priority", "--no-global")
     (found,) = network.succeed("set", "list", "--json").json
     assert (found["name"], found["priority"], found["global"]) == ("B", True, False)
@@ -35,8 +39,8 @@ def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     detached = network.succeed("set", "detach", "B", "network", "--json").json
     assert detached == {"id": found["id"], "detached": ["network"]}
     assert network.run("vars", "why", "KEY").code == 5
-    assert network.run("set", "unset", "B", "NONE", "--yes").code == 5
-    network.succeed("set", "unset", "B", "KEY", "--yes")
+    assert network.run("vars", "unset", "--set", "B", "NONE", "--yes").code == 5
+    network.succeed("vars", "unset", "--set", "B", "KEY", "--yes")
     assert network.run("set", "delete", "B").code == 2
     network.succeed("set", "delete", "B", "--yes")
     assert network.run("set", "show", "B").code == 5
@@ -44,7 +48,7 @@ def test_a_set_is_changed_and_deleted(network: Desk) -> None:
 
 def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
     network.succeed("set", "create", "A")
-    network.succeed("set", "put", "A", "KEY=1")
+    network.succeed("vars", "set", "--set", "A", "KEY=1")
     done = network.run("set", "attach", "A", "network", "--dry-run")
     assert (done.code, done.out.split()) == (3, ["network", "gains", "KEY"])
     assert "1 workspace would get a value more, 0 another value, and 0 would lose one" in done.err
@@ -63,5 +67,39 @@ def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
 def test_what_cannot_be_meant_is_refused(network: Desk) -> None:
     network.succeed("set", "create", "A")
     assert network.run("set", "update", "A").code == 2
-    assert network.run("set", "put", "A", "KEY=secret", "--sensitive").code == 2
+    assert network.run("vars", "set", "--set", "A", "KEY=secret", "--sensitive").code == 2
+    assert network.run("vars", "list", "--set", "nowhere").code == 5
+    both = network.run("vars", "list", "--set", "A", "--workspace", "network")
+    assert (both.code, "--workspace and --set" in both.err) == (2, True)
+    for words in (["list"], ["export", "--format", "shell"]):
+        done = network.run("vars", *words, "--set", "A", "--effective")
+        assert (done.code, "--effective" in done.err) == (2, True)
     assert network.run("set", "attach", "A", "nowhere").code == 5
+
+
+def test_variables_of_a_set_are_handled_as_those_of_a_workspace(
+    network: Desk, tmp_path: Path
+) -> None:
+    network.succeed("set", "create", "Cloud account")
+    of_set = "--set", "cloud account"
+    (tmp_path / "a.env").write_text("REGION=eu\nOLD=1\n")
+    (tmp_path / "b.env").write_text("REGION=us\n")
+    one, other = str(tmp_path / "a.env"), str(tmp_path / "b.env")
+    network.succeed("vars", "import", one, *of_set, "--no-sensitive", "--yes")
+    (made, _) = network.succeed("vars", "list", *of_set, "--json").json
+    assert (made["set"], made["key"]) == ("Cloud account", "OLD")
+    done = network.run("vars", "diff", other, *of_set, "--prune", "--json")
+    assert (done.code, {each["outcome"] for each in done.json}) == (3, {"updated", "deleted"})
+    applied = network.succeed("vars", "apply", other, *of_set, "--prune", "--yes", "--json").json
+    assert {each["set"] for each in applied} == {"Cloud account"}
+    assert network.succeed("vars", "get", "REGION", "--plain", *of_set).out == "us"
+    exported = network.succeed("vars", "export", "--format", "dotenv", *of_set).out
+    assert exported == "REGION=us\n"
+    editor(network, 'sed -i s/us/ap/ "$1"').succeed("vars", "edit", "REGION", *of_set)
+    told = network.succeed("vars", "history", "REGION", *of_set).out
+    assert [line.split()[3] for line in told.splitlines()] == ["update", "update", "create"]
+    network.succeed("vars", "copy", "cloud account", "--from-set", "--yes")
+    assert network.succeed("vars", "get", "REGION", "--plain").out == "ap"
+    network.succeed("vars", "set", "MORE=1")
+    network.succeed("vars", "copy", "network", "MORE", *of_set, "--yes")
+    assert network.succeed("vars", "get", "MORE", "--plain", *of_set).out == "1"

@@ -1,5 +1,5 @@
-"""What a workspace should hold, and the changes for that: shown, agreed to, and made in one request
-for each workspace.
+"""What a workspace or a set should hold, and the changes for that: shown, agreed to, and made in
+one request for each.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm
-from teamvars.cli.client.api import Api, Resource, at
+from teamvars.cli.client.api import Api, Resource
 from teamvars.cli.client.api.errors import ApiError, says
-from teamvars.cli.client.contents import TERRAFORM, Contents, Workspace, contents_of
+from teamvars.cli.client.contents import TERRAFORM, Contents, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
 from teamvars.cli.exits import DIFFERENCES, ERROR, NOT_FOUND, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.options import Function, json_option, together
@@ -184,9 +184,9 @@ def _shown(change: Change, value: str | None, show: Show) -> str:
 
 
 class Work(NamedTuple):
-    """What is to be done in a workspace.
+    """What is to be done in a workspace or a set.
 
-    `versioned`: only the variables it is about must be as they were read, not the whole workspace.
+    `versioned`: only the variables it is about must be as they were read, not all there are.
     """
 
     there: Contents
@@ -238,7 +238,7 @@ def _sent(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
         "meta": {**how, "dry-run": dry_run},
     }
     answer = api.post(
-        at("workspaces", work.there.id, "actions", "apply"),
+        work.there.owner.path("actions", "apply"),
         document,
         if_match=None if work.versioned else work.there.etag,
         quotable={
@@ -284,7 +284,7 @@ def _name(there: Contents, one: Change | Variable) -> dict[str, str]:
 
 def _stands(api: Api, work: Work) -> bool:
     """Whether all the variables it is about are at the versions they had."""
-    now = contents_of(api, Workspace(work.there.id, work.there.name))
+    now = contents_of(api, work.there.owner)
     versions = {(one.key, one.category): one.version_id for one in now.variables}
     return all(
         versions.get((one.key, one.category)) == (one.before.version_id if one.before else None)
@@ -367,7 +367,7 @@ def _carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resourc
             what = "failed, and nothing was changed there" if is_known else "nobody knows"
             note(f"{one.there.name}: {what}.\n{failure}")
             continue
-        results += [{"workspace": one.there.name, **result} for result in made]
+        results += [{**one.there.told, **result} for result in made]
         note(f"{one.there.name}: {counted(one.changes, is_done=not how.dry_run)}.")
     return results, failures
 

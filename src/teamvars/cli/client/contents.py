@@ -1,10 +1,11 @@
-"""The variables of a workspace, as the service shows them."""
+"""The variables of a workspace or a variable set, as the service shows them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from teamvars.cli.client.api import Api, Resource, at
+from teamvars.cli.client.api import Api, Resource, at, by_name_or_id
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import Row
@@ -16,24 +17,51 @@ TERRAFORM = "terraform"
 """What HCP Terraform, and a service in the dialect of that name, calls the category `tool`."""
 
 
-class Workspace(NamedTuple):
-    """A workspace."""
+WORKSPACES, SETS = "workspaces", "varsets"
+
+
+class Owner(NamedTuple):
+    """What has variables: a workspace, or a variable set."""
 
     id: str
     name: str
+    type: str = WORKSPACES
+
+    @property
+    def noun(self) -> str:
+        """What it is called, for programs too."""
+        return "workspace" if self.type == WORKSPACES else "set"
+
+    def path(self, *more: str, query: Mapping[str, str] | None = None) -> str:
+        """What is below it."""
+        return at(self.type, self.id, *more, query=query)
+
+    def variables_path(self, *more: str) -> str:
+        """That of its variables, or of one."""
+        below = ("vars",) if self.type == WORKSPACES else ("relationships", "vars")
+        return self.path(*below, *more)
 
 
 class Contents(NamedTuple):
-    """A workspace and all of its variables. `etag` stands for them as they were when read.
+    """A workspace or a set and all of its variables. `etag` stands for them as they were when read.
 
     `tool` is the service's word for the category of the tool's own variables.
     """
 
-    id: str
-    name: str
+    owner: Owner
     variables: Sequence[Variable]
     etag: str | None
     tool: str
+
+    @property
+    def name(self) -> str:
+        """That of the owner."""
+        return self.owner.name
+
+    @property
+    def told(self) -> Resource:
+        """The owner, as programs are told of it."""
+        return {self.owner.noun: self.owner.name}
 
     def word(self, category: Category) -> str:
         """What the service calls a category."""
@@ -53,13 +81,18 @@ class Contents(NamedTuple):
         if not found:
             of = "" if category is None else f" of the category {self.word(category)}"
             raise Failure(
-                f"{self.name} has no variable {key}{of}. To see its variables: teamvars vars list",
+                f"{self.name} has no variable {key}{of}. To see its variables: "
+                f"teamvars vars list{self._option}",
                 NOT_FOUND,
             )
         if len(found) > 1:
             words = " or ".join(self.word(one.category) for one in found)
             raise Misuse(f"{self.name} has two variables {key}. Give --category {words}.")
         return found[0]
+
+    @property
+    def _option(self) -> str:
+        return "" if self.owner.type == WORKSPACES else f" --set {shlex.quote(self.name)}"
 
     def _meant(self, key: str, category: Category | None) -> list[Variable]:
         return [one for one in self.called(key) if category in (None, one.category)]
@@ -78,7 +111,12 @@ def category_of(word: str | None) -> Category | None:
 def is_for_several(api: Api) -> bool:
     """Whether the flag has a pattern or several names, however many that comes to."""
     given = api.target.workspace
-    return given is not None and given.origin == WORKSPACE_FLAG and not is_name(given.value)
+    return (
+        api.target.set is None
+        and given is not None
+        and given.origin == WORKSPACE_FLAG
+        and not is_name(given.value)
+    )
 
 
 def shown_in(api: Api, rows: Iterable[Row]) -> Iterator[Row]:
@@ -87,14 +125,28 @@ def shown_in(api: Api, rows: Iterable[Row]) -> Iterator[Row]:
     return (row[cut:] for row in rows)
 
 
-def workspaces_for(api: Api) -> list[Workspace]:
-    """The workspaces a command is for: one by its name, or all that match what the flag says.
+def owner_for(api: Api) -> Owner:
+    """The one workspace, or the set, that a command is for."""
+    if api.target.set is not None:
+        return set_owner(api, api.target.set)
+    return workspace_of(api.workspace())
+
+
+def set_owner(api: Api, word: str) -> Owner:
+    """A set by its name or id."""
+    found = set_named(api, word)
+    return Owner(found["id"], found["attributes"]["name"], SETS)
+
+
+def owners_for(api: Api) -> list[Owner]:
+    """The workspaces a command is for: one by its name, or all that match what the flag says; or
+    the set.
 
     Patterns and names are parted by commas. Only the flag has them: what a folder or a setting
     says leads to one workspace, never to all.
     """
     if not is_for_several(api):
-        return [workspace_of(api.workspace())]
+        return [owner_for(api)]
     assert api.target.workspace is not None
     seen = [workspace_of(one) for one in api.workspaces()]
     patterns = [pattern.strip() for pattern in api.target.workspace.value.split(",")]
@@ -108,18 +160,18 @@ def workspaces_for(api: Api) -> list[Workspace]:
 
 
 def all_contents(api: Api) -> list[Contents]:
-    """What each of the workspaces that a command is for holds."""
-    return [contents_of(api, workspace) for workspace in workspaces_for(api)]
+    """What each of the workspaces that a command is for holds, or the set."""
+    return [contents_of(api, owner) for owner in owners_for(api)]
 
 
-def contents_of(
-    api: Api, workspace: Workspace | None = None, *, effective: bool = False
-) -> Contents:
-    """What the workspace holds, or what it gets, from variable sets as well; the one that the
-    command is for, unless another is given.
+def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False) -> Contents:
+    """What a workspace or a set holds, or what the workspace gets, from variable sets as well; the
+    one that the command is for, unless another is given.
     """
-    where = workspace or workspace_of(api.workspace())
-    answer = api.get(at("workspaces", where.id, "all-vars" if effective else "vars"))
+    where = owner or owner_for(api)
+    if effective:
+        refuse_set(api, "--effective")
+    answer = api.get(where.path("all-vars") if effective else where.variables_path())
     resources = [(one["id"], one["attributes"]) for one in answer.document["data"]]
     variables = [
         Variable(
@@ -139,22 +191,38 @@ def contents_of(
     # The dialect's word; `created-at` is there in that of HCP Terraform alone.
     speaks_terraform = any("created-at" in attributes for _, attributes in resources)
     tool = TERRAFORM if speaks_terraform else Category.TOOL.value
-    return Contents(*where, variables, answer.headers.get("etag"), tool)
+    return Contents(where, variables, answer.headers.get("etag"), tool)
 
 
-def gotten(api: Api, workspace: Workspace) -> list[Resource]:
+def refuse_set(api: Api, option: str) -> None:
+    """Fails where an option that is about what a workspace gets comes with --set."""
+    if api.target.set is not None:
+        raise Misuse(f"{option} is about what a workspace gets. Give it without --set.")
+
+
+def sets_of(api: Api) -> list[Resource]:
+    """The variable sets that the caller sees."""
+    return list(api.pages(at("organizations", api.target.organization_name, SETS)))
+
+
+def set_named(api: Api, word: str) -> Resource:
+    """A set by its name or id."""
+    unknown = f"You see no variable set {word}. Those you see: teamvars set list"
+    return by_name_or_id(word, sets_of(api), unknown)
+
+
+def gotten(api: Api, workspace: Owner) -> list[Resource]:
     """What a workspace gets, each with where it is from and what it overrides."""
-    path = at("workspaces", workspace.id, "effective-vars")
-    data = api.get(path).document["data"]
+    data = api.get(workspace.path("effective-vars")).document["data"]
     return [{"workspace": workspace.name, "id": one["id"], **one["attributes"]} for one in data]
 
 
-def workspace_of(resource: Resource) -> Workspace:
+def workspace_of(resource: Resource) -> Owner:
     """The workspace of a resource."""
-    return Workspace(resource["id"], resource["attributes"]["name"])
+    return Owner(resource["id"], resource["attributes"]["name"])
 
 
-def _matches(workspace: Workspace, pattern: str) -> bool:
+def _matches(workspace: Owner, pattern: str) -> bool:
     return fnmatchcase(workspace.name.lower(), pattern.lower())
 
 

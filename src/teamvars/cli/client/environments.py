@@ -8,7 +8,7 @@ from teamvars.cli.asking import agrees, is_terminal
 from teamvars.cli.client.api import accounts
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import Address
-from teamvars.cli.client.contents import Workspace
+from teamvars.cli.client.contents import Owner
 from teamvars.cli.client.jobs import is_id_token
 from teamvars.cli.commands import TOKEN
 from teamvars.cli.starting import Values
@@ -139,7 +139,7 @@ def chosen(
             yield one
 
 
-def agreed(address: Address, workspace: Workspace, names: Sequence[str]) -> list[str]:
+def agreed(address: Address, workspace: Owner, names: Sequence[str]) -> list[str]:
     """Those of the names that may be taken. Asks about what was not agreed to before, on a
     terminal; a yes is kept."""
     if not names:

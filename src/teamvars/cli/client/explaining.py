@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from teamvars.cli.client.api import Api, at
-from teamvars.cli.client.contents import Workspace, category_of, contents_of, gotten
+from teamvars.cli.client.api import Api
+from teamvars.cli.client.contents import category_of, contents_of, gotten
 from teamvars.cli.client.environments import WorkspaceVariable, chosen
 from teamvars.cli.output import Row
 from teamvars.domain.names import escaped
@@ -18,9 +18,9 @@ def explained(api: Api, only: Sequence[str]) -> Iterator[Row]:
     found = contents_of(api, effective=True)
     sources = {
         (one["key"], category_of(one["category"])): one["source"]["name"]
-        for one in gotten(api, Workspace(found.id, found.name))
+        for one in gotten(api, found.owner)
     }
-    runners = [one["attributes"] for one in api.pages(at("workspaces", found.id, "runners"))]
+    runners = [one["attributes"] for one in api.pages(found.owner.path("runners"))]
     in_force = [one for one in runners if one["status"] in _IN_FORCE]
     for variable in chosen(found.variables, only):
         names = [

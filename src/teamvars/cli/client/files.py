@@ -107,7 +107,7 @@ def _format(path: str) -> Format:
     default=True,
 )
 @flag("--effective", "All that a run gets, from variable sets as well.")
-@connected("organization", "workspace")
+@connected("organization", "workspace", "set")
 def export(
     api: Api,
     form: Writing,

@@ -47,7 +47,7 @@ _UNKNOWN = "sensitive, cannot be compared"
 @source_options
 @secrecy_options
 @how_options
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
     """Add and update variables from a file. The rest stays.
 
@@ -65,7 +65,7 @@ def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
 @secrecy_options
 @prune_option
 @how_options
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def apply(where: Where, source: Source, told: Secrecy, prune: bool, how: How) -> None:
     """Make the variables match a file.
 
@@ -111,7 +111,7 @@ def _make(
 @source_options
 @prune_option
 @json_option
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def diff(where: Where, source: Source, prune: bool) -> None:
     """Show what applying a file would change.
 
@@ -154,7 +154,7 @@ def _row(there: Contents, change: Change) -> Row:
 def _told(there: Contents, change: Change) -> Resource:
     """The same for programs. What nobody may see is null, and `hidden` says so."""
     return {
-        "workspace": there.name,
+        **there.told,
         "key": change.key,
         "category": there.word(change.category),
         "outcome": "unknown" if change.is_unknown else change.outcome.value,

@@ -50,6 +50,7 @@ _SHARED: dict[str, Decorator] = {
         "--organization", "The organization.", "-o", shell_complete=offered("organization")
     ),
     "workspace": option("--workspace", "The workspace.", "-w", shell_complete=offered("workspace")),
+    "set": option("--set", "A variable set, by name or id, instead of a workspace.", metavar="SET"),
     "account": option(
         "--account",
         "The account that 'login --name NAME' stored.",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.contents import Contents, contents_of, workspaces_for
+from teamvars.cli.client.contents import Contents, contents_of, owners_for
 from teamvars.cli.client.options import connected
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
@@ -48,12 +48,12 @@ def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resourc
         yield from api.pages(path)
         return
     missing = True
-    for workspace in workspaces_for(api):
+    for workspace in owners_for(api):
         ids = [None] if key is None else _ids(contents_of(api, workspace), key)
         for id_ in ids:
             missing = False
             asked = query if id_ is None else {**query, "filter[variable]": id_}
-            yield from api.pages(at("workspaces", workspace.id, "deliveries", query=asked))
+            yield from api.pages(workspace.path("deliveries", query=asked))
     if missing:
         raise Failure(f"There is no variable {key} there.", NOT_FOUND)
 
@@ -98,7 +98,7 @@ def _long_ago() -> str:
 def _show_unused(api: Api) -> None:
     found = [
         {"workspace": each.name, "key": key, "category": category, "delivered-at": at_}
-        for each in (contents_of(api, one) for one in workspaces_for(api))
+        for each in (contents_of(api, one) for one in owners_for(api))
         for key, category, at_ in _last_of(api, each)
         if at_ is None or at_ < _long_ago()
     ]
@@ -117,7 +117,7 @@ def _show_unused(api: Api) -> None:
 
 def _last_of(api: Api, contents: Contents) -> Iterator[tuple[str, str, str | None]]:
     """Key, category and the time of its last delivery, of each variable."""
-    receipts = [*api.pages(at("workspaces", contents.id, "deliveries"))]
+    receipts = [*api.pages(contents.owner.path("deliveries"))]
     for one in contents.variables:
         times = [at_ for each in receipts if (at_ := _time_of(each["attributes"], one.id))]
         yield one.key, one.category.value, max(times, default=None)

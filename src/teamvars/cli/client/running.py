@@ -16,7 +16,7 @@ from teamvars.cli.client import terraform
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.targets import JobTarget, Where, has_token, target_of_job
-from teamvars.cli.client.contents import Workspace, contents_of
+from teamvars.cli.client.contents import Owner, contents_of
 from teamvars.cli.client.environments import (
     Rules,
     WorkspaceVariable,
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     """
 
     service: Address
-    workspace: Workspace
+    workspace: Owner
     variables: Sequence[WorkspaceVariable]
     place: Place | None
 
@@ -151,7 +151,7 @@ def _found(where: Where, only: Sequence[str]) -> Found:
         api = connect(where)
         contents = contents_of(api, effective=True)
         note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
-        workspace = Workspace(contents.id, contents.name)
+        workspace = contents.owner
         return Found(api.target.address, workspace, contents.variables, None)
     workspace = _workspace(where, target)
     asked = Asked(target.address, target.travel, workspace.id, only, target.pins or "")
@@ -175,10 +175,10 @@ def _is_pinned(target: JobTarget) -> bool:
     return target.pins is not None
 
 
-def _workspace(where: Where, target: JobTarget) -> Workspace:
+def _workspace(where: Where, target: JobTarget) -> Owner:
     """The workspace: a job names it by its id, since only people may look for names."""
     if target.workspace is not None and _WORKSPACE_ID.fullmatch(target.workspace.value):
-        return Workspace(target.workspace.value, target.workspace.value)
+        return Owner(target.workspace.value, target.workspace.value)
     try:
         found = connect(where).workspace()
     except Failure as failure:
@@ -188,4 +188,4 @@ def _workspace(where: Where, target: JobTarget) -> Workspace:
             f"A job names its workspace by its id: set {WORKSPACE} to ws-…, as 'teamvars "
             "workspace list' shows it."
         ) from None
-    return Workspace(found["id"], found["attributes"]["name"])
+    return Owner(found["id"], found["attributes"]["name"])

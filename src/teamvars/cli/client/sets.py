@@ -1,26 +1,23 @@
-"""`set list`, `create`, `show`, `update`, `attach`, `detach`, `put`, `unset` and `delete`."""
+"""`set list`, `create`, `show`, `update`, `attach`, `detach` and `delete`."""
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
+from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import in_full, linked_workspaces, number
-from teamvars.cli.client.contents import TERRAFORM, category_of
+from teamvars.cli.client.contents import set_named, sets_of
 from teamvars.cli.client.options import (
-    category_option,
     connected,
     placed,
     workspaces_argument,
     yes_option,
 )
-from teamvars.cli.exits import DIFFERENCES, NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import DIFFERENCES, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.names import escaped
-from teamvars.kernel.variables import Category
 
 _SHOWN = {
     "name": "name",
@@ -54,7 +51,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars set list
     """
-    found = [told(one, _SHOWN) for one in _sets(api)]
+    found = [told(one, _SHOWN) for one in sets_of(api)]
     said = "You see no variable sets there."
     show(found, map(_row, found), said=None if found else said)
 
@@ -74,7 +71,7 @@ def show_(api: Api, name: str) -> None:
 
     Example: teamvars set show 'Cloud account'
     """
-    found = _set(api, name)
+    found = set_named(api, name)
     variables = _variables(api, found)
     names = {one["id"]: one["attributes"]["name"] for one in api.workspaces()}
     ids = [one["id"] for one in found["relationships"]["workspaces"]["data"]]
@@ -133,7 +130,7 @@ def update(
 
     Example: teamvars set update 'Cloud account' --priority
     """
-    found = _set(api, name)
+    found = set_named(api, name)
     said = _said(renamed, description, is_global=is_global, priority=priority)
     if not said:
         raise Misuse("Say what is to change: --name, --description, --global or --priority.")
@@ -156,7 +153,7 @@ def attach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> Non
 
     Example: teamvars set attach 'Cloud account' network payments
     """
-    found, linked = _set(api, name), linked_workspaces(api, workspaces)
+    found, linked = set_named(api, name), linked_workspaces(api, workspaces)
     if dry_run:
         before = found["relationships"]["workspaces"]["data"]
         added = [one for one in linked["data"] if one not in before]
@@ -178,7 +175,7 @@ def detach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> Non
 
     Example: teamvars set detach 'Cloud account' payments
     """
-    found, linked = _set(api, name), linked_workspaces(api, workspaces)
+    found, linked = set_named(api, name), linked_workspaces(api, workspaces)
     if dry_run:
         before = found["relationships"]["workspaces"]["data"]
         left = [one for one in before if one not in linked["data"]]
@@ -187,70 +184,6 @@ def detach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> Non
     api.delete(at("varsets", found["id"], "relationships", "workspaces"), linked)
     note(f"Detached from {number(len(workspaces), 'workspace')}.")
     show({"id": found["id"], "detached": list(workspaces)}, ())
-
-
-@command
-@set_argument
-@argument("word", "What to set, and to what.", metavar="KEY | KEY=VALUE")
-@option("--file", "The value, byte for byte; - is standard input.")
-@category_option
-@flag("--hcl", "The value is code.")
-@flag("--sensitive", "Make it sensitive for ever.")
-@description_option
-@placed("organization")
-def put(where: Where, name: str, word: str, file: str | None, **more: Any) -> None:
-    """Create or update a variable of a set.
-
-    For a KEY alone, type the value, which is not shown, or give it on standard input.
-
-    Example: teamvars set put 'Cloud account' REGION=eu
-    """
-    key, has_value, value = word.partition("=")
-    if has_value and (more["sensitive"] or file is not None):
-        raise Misuse("Give the value in a file or on standard input, not as an argument.")
-    of = category_of(more["category"]) or (Category.TOOL if more["hcl"] else Category.ENV)
-    api = connect(where)
-    found = _set(api, name)
-    variables = _variables(api, found)
-    there = [one for one in variables if _is_called(one, key, of)]
-    if not has_value:
-        value = asking.text_of(file) if file is not None else asking.secret(f"{key}: ")
-    said: dict[str, object] = {"value": value}
-    said |= {flag: True for flag in ("hcl", "sensitive") if more[flag]}
-    if more["description"] is not None:
-        said["description"] = more["description"]
-    path = at("varsets", found["id"], "relationships", "vars")
-    if there:
-        (one,) = there
-        document = {"data": {"type": "vars", "id": one["id"], "attributes": said}}
-        api.patch(f"{path}/{one['id']}", document)
-    else:
-        new = {"key": key, "category": _word(variables, of), "description": "", **said}
-        api.post(path, {"data": {"type": "vars", "attributes": new}})
-    note(f"{escaped(key)}: {'updated' if there else 'created'}.")
-
-
-@command
-@set_argument
-@argument("key", "The variable.", metavar="KEY")
-@category_option
-@yes_option
-@placed("organization")
-def unset(where: Where, name: str, key: str, category: str | None, yes: bool) -> None:
-    """Delete a variable of a set.
-
-    Example: teamvars set unset 'Cloud account' REGION --yes
-    """
-    api, of = connect(where), category_of(category)
-    found = _set(api, name)
-    there = [one for one in _variables(api, found) if _is_called(one, key, of)]
-    if not there:
-        raise Failure(f"{name} has no variable {key}.", NOT_FOUND)
-    if len(there) > 1:
-        raise Misuse(f"{name} has two variables {key}. Give --category.")
-    asking.confirm(f"Delete {key} of {name}?", yes=yes)
-    api.delete(at("varsets", found["id"], "relationships", "vars", there[0]["id"]))
-    note(f"{escaped(key)}: deleted.")
 
 
 @command
@@ -265,7 +198,7 @@ def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
     Example: teamvars set delete 'Cloud account' --yes
     """
     api = connect(where)
-    found = _set(api, name)
+    found = set_named(api, name)
     if dry_run:
         _preview(api, found, None)
         return
@@ -276,30 +209,10 @@ def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
     show({"id": found["id"], "deleted": True}, ())
 
 
-def _sets(api: Api) -> list[Resource]:
-    return list(api.pages(at("organizations", api.target.organization_name, "varsets")))
-
-
-def _set(api: Api, word: str) -> Resource:
-    unknown = f"You see no variable set {word}. Those you see: teamvars set list"
-    return by_name_or_id(word, _sets(api), unknown)
-
-
 def _variables(api: Api, one: Resource) -> list[Resource]:
     path = at("varsets", one["id"], "relationships", "vars")
     found: list[Resource] = api.get(path).document["data"]
     return found
-
-
-def _is_called(one: Resource, key: str, of: Category | None) -> bool:
-    attributes = one["attributes"]
-    return attributes["key"] == key and of in (None, category_of(attributes["category"]))
-
-
-def _word(variables: Sequence[Resource], of: Category) -> str:
-    """What the service calls a category, as the set's variables say."""
-    speaks_terraform = any("created-at" in one["attributes"] for one in variables)
-    return TERRAFORM if speaks_terraform and of is Category.TOOL else of.value
 
 
 def _attached(found: Resource, linked: Sequence[Resource]) -> Resource:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm, is_terminal, secret, text_of
-from teamvars.cli.client.api import Api, Resource, at, connect
+from teamvars.cli.client.api import Api, Resource, connect
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import (
@@ -28,6 +28,8 @@ from teamvars.cli.client.contents import (
     category_of,
     contents_of,
     is_for_several,
+    owner_for,
+    set_owner,
     workspace_of,
 )
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
@@ -62,7 +64,7 @@ _TAKEN = "key_taken"
 )
 @option("--description", "What it is for.")
 @how_options
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def set_(
     where: Where,
     words: Sequence[str],
@@ -126,7 +128,7 @@ def set_(
 )
 @category_option
 @how_options
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> None:
     """Delete variables, all or none. Nobody can bring a sensitive one back.
 
@@ -204,7 +206,7 @@ def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:
 @key_argument
 @category_option
 @flag("--allow-disk", "Use a disk if there is no file system in memory.")
-@connected("organization", "workspace")
+@connected("organization", "workspace", "set")
 def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
     """Edit a value in your own editor: $VISUAL, else $EDITOR.
 
@@ -234,16 +236,14 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
                 return
             confirm("Edit it again, and overwrite what is there now?", yes=False)
             # With the version it has now: the person has seen that there may be another.
-            path = at("workspaces", variable.owner_id, "vars", variable.id)
-            now = api.get(path).document["data"]["attributes"]
+            now = api.get(found.owner.variables_path(variable.id)).document["data"]["attributes"]
             variable = replace(variable, sensitive=now["sensitive"], version_id=now["version-id"])
     note(f"{key}: nothing was changed.")
 
 
 @command
-@argument(
-    "source", "The workspace to copy from.", metavar="SOURCE", shell_complete=offered("workspace")
-)
+@argument("source", "What to copy from.", metavar="SOURCE", shell_complete=offered("workspace"))
+@flag("--from-set", "SOURCE is a variable set.")
 @argument(
     "keys", "Only these, instead of all.", nargs=-1, metavar="[KEY…]", shell_complete=offered("key")
 )
@@ -255,24 +255,26 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
     default=OnConflict.REFUSE.value,
 )
 @how_options
-@connected("organization", "workspace")
+@connected("organization", "workspace", "set")
 def copy(
     api: Api,
     source: str,
+    from_set: bool,
     keys: Sequence[str],
     category: str | None,
     on_conflict: OnConflict,
     how: How,
 ) -> None:
-    """Copy variables from another workspace. Only owners can copy sensitive ones.
+    """Copy variables from another workspace or set. Only owners can copy sensitive ones.
 
     Example: teamvars vars copy payments --on-conflict skip --yes
     """
-    target = workspace_of(api.workspace())
-    found = contents_of(api, workspace_of(api.workspace(source)))
+    target = owner_for(api)
+    from_ = set_owner(api, source) if from_set else workspace_of(api.workspace(source))
+    found = contents_of(api, from_)
     document = _document(found, keys, category, on_conflict)
     api.announce()
-    path = at("workspaces", target.id, "actions", "copy")
+    path = target.path("actions", "copy")
     planned = _copied(api, path, document, dry_run=True)
     rows = [
         (SIGNS[Outcome(one["outcome"])], escaped(one["key"]), one["category"]) for one in planned
@@ -299,7 +301,7 @@ def _document(
     if keys or of is not None:
         names = [{"key": one.key, "category": source.word(one.category)} for one in named]
         attributes["keys"] = names
-    related = {"source": {"data": {"type": "workspaces", "id": source.id}}}
+    related = {"source": {"data": {"type": source.owner.type, "id": source.owner.id}}}
     return {"type": "copies", "attributes": attributes, "relationships": related}
 
 

@@ -18,9 +18,10 @@ from teamvars.cli.client.contents import (
     contents_of,
     gotten,
     is_for_several,
+    owners_for,
+    refuse_set,
     shown_in,
     workspace_of,
-    workspaces_for,
 )
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
@@ -39,9 +40,9 @@ _PAGE = "100"
 @category_option
 @flag("--effective", "All that a run gets, and what it overrides.")
 @json_option
-@connected("organization", "workspace")
+@connected("organization", "workspace", "set")
 def list_(api: Api, category: str | None, effective: bool) -> None:
-    """List the variables of a workspace.
+    """List the variables of a workspace or a set.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
 
@@ -65,7 +66,8 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
 
 def _list_effective(api: Api, category: Category | None) -> None:
     """Lists what workspaces get: below each variable that counts, those that do not."""
-    found = [one for each in workspaces_for(api) for one in gotten(api, each)]
+    refuse_set(api, "--effective")
+    found = [one for each in owners_for(api) for one in gotten(api, each)]
     wanted = [one for one in found if category in (None, category_of(one["category"]))]
     rows = shown_in(api, (row for one in wanted for row in _effective_rows(one)))
     show(wanted, rows, said=None if wanted else "No variable reaches it.")
@@ -128,7 +130,7 @@ def _reasons(one: Resource) -> Iterator[Row]:
 @flag("--plain", "Only the value, byte for byte.")
 @flag("--evaluated", "The evaluated value, as JSON.")
 @json_option
-@placed("organization", "workspace")
+@placed("organization", "workspace", "set")
 def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bool) -> None:
     """Show a variable.
 
@@ -178,7 +180,7 @@ def _value(variable: Variable) -> str:
 
 def _attributes(found: Contents, variable: Variable) -> Resource:
     return {
-        "workspace": found.name,
+        **found.told,
         "key": variable.key,
         "value": variable.value,
         "category": found.word(variable.category),
@@ -289,7 +291,7 @@ def _found_row(one: Resource) -> Row:
 @argument("key", "The present or former key of the variable.", shell_complete=offered("key"))
 @option("--limit", "At most this many changes.", type=click.IntRange(min=1), default=30)
 @json_option
-@connected("organization", "workspace")
+@connected("organization", "workspace", "set")
 def history(api: Api, key: str, limit: int) -> None:
     """Show who changed a variable, newest first. It may be deleted; no value is shown.
 
@@ -298,10 +300,10 @@ def history(api: Api, key: str, limit: int) -> None:
     Example: teamvars vars history LOG_LEVEL
     """
     found: list[Resource] = []
-    for each in workspaces_for(api):
-        path = at("workspaces", each.id, "audit-events", query={"filter[key]": key})
+    for each in owners_for(api):
+        path = each.path("audit-events", query={"filter[key]": key})
         events = islice(api.pages(path), limit)
-        found += [{"workspace": each.name, **one["attributes"]} for one in events]
+        found += [{each.noun: each.name, **one["attributes"]} for one in events]
     # Of one workspace they come in the right order, which their times alone would not tell.
     if is_for_several(api):
         found.sort(key=lambda event: str(event["created-at"]), reverse=True)
@@ -317,7 +319,7 @@ def _event_row(event: Resource) -> Row:
     if isinstance(was := details.get("from"), str):
         changed.append(f"was {was}")
     return (
-        event["workspace"],
+        event.get("workspace", ""),
         event["created-at"][:19].replace("T", " "),
         escaped(event["actor-name"] or f"{actor['type']} {actor['id']}"),
         event["action"].rpartition(".")[2],

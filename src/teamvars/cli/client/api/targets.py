@@ -37,6 +37,7 @@ class Where(NamedTuple):
     address: str | None = None
     organization: str | None = None
     workspace: str | None = None
+    set: str | None = None
     account: str | None = None
     timeout: str | None = None
     proxy: str | None = None
@@ -65,6 +66,7 @@ class Target(msgspec.Struct, frozen=True):
     token: Token
     organization: Given | None = None
     workspace: Given | None = None
+    set: str | None = None
     travel: Travel = Travel()
 
     @property
@@ -80,8 +82,10 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """What a command that writes says first: `acme/network on https://…`."""
-        known = [given.value for given in (self.organization, self.workspace) if given]
-        return f"{'/'.join(known)} on {self.address}" if known else str(self.address)
+        of_workspace = self.workspace if self.set is None else None
+        known = [given.value for given in (self.organization, of_workspace) if given]
+        what = "/".join(known) if self.set is None else f"set {self.set} of {', '.join(known)}"
+        return f"{what} on {self.address}" if known else str(self.address)
 
 
 class JobTarget(NamedTuple):
@@ -130,13 +134,15 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
     link that is not trusted; always on what is no address, and without a token. A named account
     says address and token, whatever else does.
     """
+    if where.workspace is not None and where.set is not None:
+        raise Misuse("Give one of --workspace and --set.")
     organization = _first(
         (where.organization, "--organization"), (os.environ.get(ORGANIZATION), ORGANIZATION)
     )
     workspace = _workspace_said(where)
     # A link may be anybody's: it is not looked at where nothing is left that it could say.
     is_said = where.account is None and all(
-        (said_address(where), organization, workspace, _own_token())
+        (said_address(where), organization, workspace or where.set, _own_token())
     )
     link = links.find_trusted() if use_link and not is_said else None
     settings = Settings() if is_said else accounts.read(Settings)
@@ -156,6 +162,7 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
         organization=organization
         or _first((linked.organization, origin), (account.organization, "teamvars login")),
         workspace=workspace or _first((linked.workspace, origin)),
+        set=where.set,
         travel=travel_of(where),
     )
 
