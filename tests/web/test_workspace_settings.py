@@ -105,6 +105,25 @@ async def test_patterns_take_the_place_of_prefixes(tenant: Tenant) -> None:
         assert (await attributes_of(tenant))[name] == []
 
 
+async def test_patterns_need_files_that_trigger_a_run(tenant: Tenant) -> None:
+    patterns, triggers = {"trigger-patterns": ["a"]}, {"file-triggers-enabled": False}
+    at = "/data/attributes/trigger-patterns"
+    made = said({**patterns, **triggers, "name": "made"})
+    refused = await tenant.call("owner", "POST", all_path(tenant), made)
+    assert faults(refused) == [("422", "invalid_value", at)]
+    assert (await tenant.call("owner", "PATCH", path(tenant), said(triggers))).is_success
+    refused = await tenant.call("owner", "PATCH", path(tenant), said(patterns))
+    assert faults(refused) == [("422", "invalid_value", at)]
+    none = said({"trigger-patterns": [], "trigger-prefixes": ["a"]})
+    assert (await tenant.call("owner", "PATCH", path(tenant), none)).is_success
+    both = said({**patterns, "file-triggers-enabled": True})
+    assert (await tenant.call("owner", "PATCH", path(tenant), both)).is_success
+    refused = await tenant.call("owner", "PATCH", path(tenant), said(triggers))
+    assert faults(refused) == [("422", "invalid_value", "/data/attributes/file-triggers-enabled")]
+    other = said({"description": "another"})
+    assert (await tenant.call("owner", "PATCH", path(tenant), other)).is_success
+
+
 async def test_what_promises_something_that_does_not_happen_is_refused_all_at_once(
     tenant: Tenant,
 ) -> None:

@@ -54,6 +54,7 @@ from teamvars.domain.workspaces import (
     WorkspaceDetails,
     WorkspaceDraft,
     WorkspaceRecord,
+    WorkspaceSettings,
     default_mode,
 )
 
@@ -119,7 +120,8 @@ def create(
     draft, project = _placed(found, owner.id, draft, default_project_of(owner.id))
     home = project or found.of(ProjectWithId(default_project_of(owner.id)))
     mode = default_mode(owner.settings, home.settings)
-    refuse_all([*draft.all_faults(), *draft.mode_faults(mode)])
+    nothing = WorkspaceSettings()
+    refuse_all([*draft.all_faults(), *draft.mode_faults(mode), *draft.trigger_faults(nothing)])
     tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
     refuse_all(surplus(Tags(), tags))
     settings, project_id = draft.new_settings(mode), None if project is None else project.id
@@ -141,7 +143,8 @@ def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[Wo
     draft = replace(draft, tags=named(found, owner_id, draft.tags))
     draft, project = _placed(found, owner_id, draft, former.in_project)
     there = former if project is None else _put_into(found, former, project)
-    faults = [*draft.all_faults(), *draft.mode_faults(there.settings.default_mode)]
+    modes = draft.mode_faults(there.settings.default_mode)
+    faults = [*draft.all_faults(), *modes, *draft.trigger_faults(there.settings)]
     refuse_all([*faults, *draft.conflicts(before.workspace)])
     settings = draft.applied_to(there.settings)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)

@@ -4,8 +4,13 @@ from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import Fault, invalid
 
 PREFIXES, PATTERNS = "trigger-prefixes", "trigger-patterns"
+TRIGGERS = "file-triggers-enabled"
 OWN_MODE, OWN_POOL = "setting-overwrites/execution-mode", "setting-overwrites/agent-pool"
 
+# In the words that the tfe provider's users know.
+_NO_PATTERNS = (
+    "'trigger_patterns' cannot be populated when 'file_triggers_enabled' is set to false."
+)
 _NO_RUNS = "Nothing runs here, so nothing would happen then."
 
 SETTINGS = Settings(
@@ -13,7 +18,7 @@ SETTINGS = Settings(
     Setting("allow-destroy-plan", True, "Whether a run may destroy everything."),
     Setting("auto-apply", False, "Whether a plan that succeeds is applied."),
     Setting("auto-apply-run-trigger", False, "The same of runs that others trigger."),
-    Setting("file-triggers-enabled", True, "Whether only some files trigger a run."),
+    Setting(TRIGGERS, True, "Whether only some files trigger a run."),
     Setting(PREFIXES, (), "Paths whose files trigger a run; there are no patterns then."),
     Setting(PATTERNS, (), "Patterns of files that trigger a run; no prefixes then."),
     Setting("working-directory", "", "The path in which a run works."),
@@ -69,6 +74,15 @@ def faults(said: Values) -> list[Fault]:
     if said.get(PREFIXES) and said.get(PATTERNS):
         found.append(invalid(PATTERNS, "A workspace has prefixes or patterns, and not both."))
     return found
+
+
+def contradictions(values: Values, said: Values) -> list[Fault]:
+    """The fault of patterns where no file triggers a run, if that is what a request asks for."""
+    after = changed(values, said)
+    if SETTINGS.value(after, TRIGGERS) or not SETTINGS.value(after, PATTERNS):
+        return []
+    named = [name for name in (PATTERNS, TRIGGERS) if name in said]
+    return [invalid(name, _NO_PATTERNS) for name in named[:1]]
 
 
 def changed(values: Values, said: Values) -> Values:

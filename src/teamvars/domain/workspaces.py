@@ -187,6 +187,10 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         detail = f"By 'setting-overwrites' the mode is the default, which is '{default.value}'."
         return [invalid("execution-mode" if self.execution_mode else "operations", detail)]
 
+    def trigger_faults(self, former: WorkspaceSettings) -> list[Fault]:
+        """A fault when it leaves patterns of files where no file triggers anything."""
+        return workspace_settings.contradictions(former.others, self.settings)
+
     def new_settings(self, default: ExecutionMode) -> WorkspaceSettings:
         """The settings of a workspace that a draft without faults makes, where that is the default
         mode.
