@@ -3,15 +3,24 @@
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions.needs import TeamsOf, UserWithId, WorkspacesOf
+from teamvars.decisions.needs import (
+    TeamsOf,
+    TokenLimitsOf,
+    ToOrganization,
+    UserWithId,
+    WorkspacesOf,
+)
 from teamvars.decisions.organizations import Fresh, create, delete, update
 from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
+from teamvars.decisions.token_limits import Shorten
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
+from teamvars.domain.token_limits import ENABLED
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 
@@ -80,16 +89,36 @@ def test_all_streams_end_in_the_organizations_and_that_in_the_systems() -> None:
 def test_variables_go_along_only_by_force(force: bool) -> None:
     contents = {
         TeamsOf("org-1"): (),
-        WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2)),
+        WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2), (NETWORK, 0)),
         RunnersOf("org-1"): (),
-        SetsOf("org-1"): [],
+        SetsOf("org-1"): [("varset-1", 4), ("varset-2", 0)],
     }
     known = found(to_acme(), contents)
     if not force:
-        assert refused(delete, known, "acme", force=False) == ["organization_not_empty"]
+        with pytest.raises(Refusal) as refusal:
+            delete(known, "acme", force=False)
+        (fault,) = refusal.value.faults
+        assert fault.code.word == "organization_not_empty"
+        assert fault.meta == {"variables": 9, "workspaces": 2, "varsets": 1}
         return
     notes = delete(known, "acme", force=True).notes
-    assert [note.event.details["variables"] for note in notes] == [5, 5]
+    assert [note.event.details["variables"] for note in notes] == [9, 9]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "begins"),
+    [(False, True, True), (True, True, False), (True, False, False), (False, False, False)],
+)
+def test_tokens_are_shortened_once_limits_begin_to_count(
+    before: bool, after: bool, begins: bool
+) -> None:
+    known = found(to_acme(), {TokenLimitsOf("org-1"): []})
+    granted = known.of(ToOrganization("acme"))
+    owner = replace(granted.organization, settings={ENABLED: True} if before else {})
+    known.answers[ToOrganization("acme")] = replace(granted, organization=owner)
+    draft = OrganizationDraft(email="a@example.com", settings={ENABLED: after})
+    kinds = [one.kind for one in update(known, "acme", draft).writes if isinstance(one, Shorten)]
+    assert kinds == (["organization", "team"] if begins else [])
 
 
 @pytest.mark.parametrize(("member", "code"), [(True, "forbidden"), (False, "not_found")])

@@ -16,6 +16,7 @@ from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.workspaces import create, update
 from teamvars.domain.access import Level
 from teamvars.domain.linked import IdsDraft
+from teamvars.domain.pages import Page
 from teamvars.domain.tags import (
     SaidBinding,
     SaidName,
@@ -26,6 +27,7 @@ from teamvars.domain.tags import (
     rows_of,
     tag_id_of,
 )
+from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import (
     WorkspaceDetails,
     WorkspaceDraft,
@@ -119,7 +121,7 @@ def test_a_tag_is_taken_from_each_workspace_that_has_it() -> None:
     assert refused(tags.delete, member, "acme", IdsDraft(("tag-1",))) == ["forbidden"]
 
 
-def test_a_tag_is_given_to_workspaces_by_owners_alone() -> None:
+def test_a_tag_is_given_to_workspaces_by_whoever_manages_workspaces() -> None:
     other = replace(TAGGED, tags=Tags())
     asked = {
         TagCalled(LIVE): ("org-1", "live"),
@@ -127,8 +129,24 @@ def test_a_tag_is_given_to_workspaces_by_owners_alone() -> None:
         WorkspacesWithIds("org-1", ("ws-1", "ws-9")): [other],
     }
     owner, member = (found(to_acme(owner=owns), asked) for owns in (True, False))
+    manager = found(to_acme(owner=False, rights=[Right.MANAGE_WORKSPACES]), asked)
     decision = tags.add_workspaces(owner, LIVE, IdsDraft(("ws-1",)))
     assert decision.writes == (Insert(rows(Tags(("live",))).popitem()[1]),)
+    assert tags.add_workspaces(manager, LIVE, IdsDraft(("ws-1",))).writes == decision.writes
     strange = IdsDraft(("ws-1", "ws-9"))
     assert refused(tags.add_workspaces, owner, LIVE, strange) == ["not_found"]
-    assert refused(tags.add_workspaces, member, LIVE, strange) == ["not_found"]
+    assert refused(tags.add_workspaces, member, LIVE, IdsDraft(("ws-1",))) == ["not_found"]
+    tagged = found(to_acme(), {**asked, WorkspacesWithIds("org-1", ("ws-1",)): [TAGGED]})
+    same = tags.add_workspaces(tagged, LIVE, IdsDraft(("ws-1",)))
+    assert (same.writes, same.notes) == ((), ())
+
+
+def test_names_of_tags_are_found_by_all_their_parts_and_bindings_shown_by_the_page() -> None:
+    known = found(seen())
+    every = Page()
+    assert [tag.name for tag in tags.names(known, "ws-1", ["LI", "ve"], every).items] == ["live"]
+    assert tags.names(known, "ws-1", ["li", "web"], every).items == []
+    (bound,) = tags.bindings(known, "ws-1", None).items
+    assert (bound.key, bound.value) == ("env", "eu")
+    beyond = tags.bindings(known, "ws-1", Page(2, 1))
+    assert (beyond.items, beyond.total) == ([], 1)

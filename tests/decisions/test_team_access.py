@@ -12,7 +12,7 @@ from teamvars.decisions.team_access import create, delete, read, update
 from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal, forbidden, not_found
-from teamvars.domain.team_access import AccessType, Grant, GrantDraft
+from teamvars.domain.team_access import LOCKING, AccessType, Grant, GrantDraft
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALL, OWNERS, Answers, actions, found, refused, to_team
 
@@ -82,6 +82,21 @@ def test_a_grant_changes_where_the_draft_says_something_new(
     known = found(to_team(), to_workspace(), THERE)
     assert actions(update(known, "tws-1", draft)) == recorded
     assert refused(update, known, "tws-1", replace(draft, id="tws-2")) == ["id_conflict"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "changed"),
+    [
+        (GrantDraft(access="write"), ["access", "variables"]),
+        (GrantDraft(access="custom"), ["access"]),
+        (GrantDraft(access="custom", variables="write"), ["access", "variables", LOCKING]),
+    ],
+)
+def test_an_entry_says_what_else_is_permitted_where_the_access_does_not_say_it(
+    draft: GrantDraft, changed: list[str]
+) -> None:
+    (note,) = update(found(to_team(), to_workspace(), THERE), "tws-1", draft).notes
+    assert note.event.details["changed"] == changed
 
 
 def test_access_is_taken_away_by_one_entry() -> None:

@@ -1,6 +1,7 @@
 """What becomes of requests about teams."""
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.decisions import Needs
 from teamvars.decisions.needs import UserIdsIn
@@ -67,7 +68,11 @@ def test_only_what_a_draft_names_becomes_another() -> None:
     draft = TeamDraft(visibility="organization", rights={Right.MANAGE_MEMBERSHIP: True})
     rights = frozenset({Right.MANAGE_MEMBERSHIP})
     after = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, rights, False)
-    assert update(found(to_team(), USERS), "team-1", draft).writes == (Update(CREW, after),)
+    decision = update(found(to_team(), USERS), "team-1", draft)
+    assert decision.writes == (Update(CREW, after),)
+    (note,) = decision.notes
+    assert note.event.details["changed"] == ["visibility", "manage-membership"]
+    assert note.event.details["manage-membership"] is True
 
 
 def test_the_owners_team_keeps_its_name_and_stays() -> None:
@@ -96,3 +101,25 @@ def test_who_does_not_own_a_team_changes_nothing(inside: bool, code: str) -> Non
 def test_nothing_is_decided_before_the_access_is_known() -> None:
     with pytest.raises(Needs):
         delete(found(), "team-1")
+
+
+@pytest.mark.parametrize(
+    "rights", [{Right.READ_WORKSPACES: True}, {Right.MANAGE_MEMBERSHIP: False}]
+)
+def test_who_manages_teams_without_owning_them_gives_and_takes_no_rights(
+    rights: dict[str, bool],
+) -> None:
+    has = [Right.MANAGE_TEAMS, Right.MANAGE_MEMBERSHIP, Right.READ_WORKSPACES]
+    crew = replace(CREW, rights=frozenset({Right.MANAGE_MEMBERSHIP}))
+    draft = TeamDraft(name="new", rights=rights)
+    manager = found(to_team(crew, owner=False, rights=has), to_acme(owner=False, rights=has), USERS)
+    assert refused(update, manager, "team-1", draft) == ["forbidden"]
+    same = replace(draft, rights={Right.MANAGE_MEMBERSHIP: True})
+    assert actions(update(manager, "team-1", same))
+    owner = found(to_team(crew), to_acme(), USERS)
+    assert update(owner, "team-1", draft).answer.team.rights != crew.rights
+    gives = any(rights.values())
+    if gives:
+        assert refused(create, manager, "acme", draft, "team-2") == ["forbidden"]
+    else:
+        assert create(manager, "acme", draft, "team-2").answer.team.rights == frozenset()

@@ -4,14 +4,19 @@ import ast
 from pathlib import Path
 from string import Formatter
 
+from msgspec.structs import replace
+
 import teamvars
 from teamvars.domain import errors
 from teamvars.domain.errors import (
     DAMAGED_VALUE,
+    MOST_FAULTS,
     Code,
     Fault,
+    Faults,
     Kind,
     Refusal,
+    invalid,
     not_found,
     there_is_no,
 )
@@ -73,3 +78,24 @@ def test_who_asks_for_a_former_name_is_told_the_present_one() -> None:
         assert [fault.detail for fault in refusal.faults] == [told]
     (hinted,), (plain,) = not_found("It is y now.").faults, not_found().faults
     assert hinted.detail == f"{plain.detail} It is y now."
+
+
+def test_so_many_faults_are_kept_and_the_last_of_them_counts_the_others() -> None:
+    faults = Faults()
+    some = [invalid("name", f"{n}") for n in range(MOST_FAULTS + 2)]
+    faults.add(*some[: MOST_FAULTS - 1])
+    assert (faults.room, faults.count) == (1, MOST_FAULTS - 1)
+    assert faults.all() == tuple(some[: MOST_FAULTS - 1])
+    faults.add(*some[MOST_FAULTS - 1 :])
+    faults.omit(3)
+    assert (faults.room, faults.count) == (0, MOST_FAULTS + 5)
+    *others, last = faults.all()
+    assert others == some[: MOST_FAULTS - 1]
+    assert last == replace(some[MOST_FAULTS - 1], omitted=5)
+
+
+def test_a_fault_that_counts_others_hands_them_on_to_the_last() -> None:
+    faults = Faults()
+    first, second = invalid("name", "1"), invalid("name", "2")
+    faults.add(replace(first, omitted=2), second)
+    assert faults.all() == (first, replace(second, omitted=2))
