@@ -15,6 +15,7 @@ from teamvars.domain.teams import Right
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Done, Host
 from tests.support.server import Server
+from tests.support.tenant import variable_document
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 
@@ -500,6 +501,22 @@ def test_variable_sets_are_applied_and_exported_as_they_are_written(
         assert apply(served_host, again, "--dry-run").code == 0
     ids = apply(served_host, text, "--json").json["organizations"]["acme"]
     assert list(ids["variable-sets"]) == ["Cloud", "On sale"]
+    path = f"/api/v2/varsets/{ids['variable-sets']['On sale']}/relationships/vars"
+    with served_host.server.client(served_host.token) as client:
+        client.headers.update(JSON_API)
+        for number in range(12):
+            made = client.post(path, json=variable_document(key=f"k{number:02}"))
+            assert made.status_code == 201
+    less = text.replace("workspaces: [network, payments]}", "workspaces: [payments]}")
+    keys = ", ".join(f"k{number:02}" for number in range(10))
+    assert apply(served_host, less, "--dry-run").out.splitlines() == [
+        "detach variable set acme/On sale from workspace network",
+        f"workspace acme/network loses {keys}, and 2 more",
+    ]
+    (network,) = (
+        apply(served_host, less, "--dry-run", "--json").json["effects"]["acme"].pop("workspaces")
+    )
+    assert (network["name"], network["gains"], len(network["loses"])) == ("network", [], 12)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def test_what_becomes_of_a_workspace(
     outcome: Names,
 ) -> None:
     comparison = Comparison([KEY], before, after, own, rivals)
-    assert comparison.of(HERE) == Effect(HERE, *outcome)
+    gained, changed, lost = outcome
+    assert comparison.of(HERE) == Effect(HERE, gained, changed, lost)
 
 
 def test_each_key_is_thought_of_by_itself_and_each_workspace() -> None:

@@ -1,23 +1,33 @@
 """Variable sets in a directory file: their names, and what they reach; never what is in them."""
 
+from operator import itemgetter
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from teamvars.domain.directory import Directory, ProjectEntry, SetEntry, TeamEntry
+from teamvars.domain.directory import (
+    Directory,
+    OrganizationEntry,
+    ProjectEntry,
+    SetEntry,
+    TeamEntry,
+)
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import Origin
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import Calls
+from tests.services.jobs import approve
 from tests.services.test_directory_projects import (
     PRUNING,
+    SPACES,
     apply,
     events,
     exported,
     refused,
 )
+from tests.services.test_directory_runners import entry as runner
 from tests.support.deployment import operator
 from tests.web.test_variable_sets import as_global, changed, make_set, names, put, vars_of
 
@@ -228,3 +238,53 @@ async def test_a_set_with_variables_is_the_same_set_after_its_file(own_calls: Ca
     await own_calls.services.directory.apply(operator(), directory, Options())
     found = await own_calls.services.directory.export(["elsewhere"])
     assert found.directory.organizations == (other,)
+
+
+async def got(calls: Calls, workspace: str) -> dict[str, str]:
+    """Where a workspace has each of its keys from: the id of what counts."""
+    path = f"/workspaces/{calls.tenant.workspaces[workspace]}/effective-vars"
+    answer = await calls.tenant.call("owner", "GET", path)
+    return {one["attributes"]["key"]: one["id"] for one in answer.json()["data"]}
+
+
+async def test_a_dry_run_says_what_workspaces_gain_and_lose_as_it_then_happens(
+    own_calls: Calls,
+) -> None:
+    tenant = own_calls.tenant
+    await tenant.make_variable("region")
+    await apply(own_calls, runners=(runner("ci"),))
+    (view,) = await own_calls.services.approvals.list(operator())
+    await approve(tenant, view.runner.id)
+    for name, keys in {"a": "region zone", "b": "zone size", "c": "size"}.items():
+        id_ = await make_set(tenant, name)
+        for key in keys.split():
+            await put(tenant, id_, key)
+    steps: tuple[tuple[SetEntry, ...], ...] = (
+        (SetEntry("a", workspaces=SPACES), SetEntry("c", is_global=True)),
+        (SetEntry("a", is_priority=True), SetEntry("b", workspaces=("network",))),
+        (SetEntry("b", is_priority=True, workspaces=SPACES),),
+        (SetEntry("0b", origin=Origin("b")), SetEntry("a", workspaces=("payments",))),
+        (SetEntry("c", is_global=False), SetEntry("0b", is_global=True, is_priority=False)),
+    )
+    for sets in steps:
+        before = {space: await got(own_calls, space) for space in SPACES}
+        entry = OrganizationEntry(tenant.organization, workspaces=SPACES, variable_sets=sets)
+        file, dry = Directory(organizations=(entry,)), Options(dry_run=True)
+        foreseen = await own_calls.services.directory.apply(operator(), file, dry)
+        assert (await own_calls.services.directory.apply(operator(), file, Options())).effects == {}
+        told = {
+            one.workspace.name: [[*map(itemgetter(0), names)] for names in astuple(one)[1:4]]
+            for one in foreseen.effects[tenant.organization]
+        }
+        handed = {one.workspace.name: one.runners for one in foreseen.effects[tenant.organization]}
+        for space in SPACES:
+            was, is_ = before[space], await got(own_calls, space)
+            seen = [
+                sorted(is_.keys() - was.keys()),
+                sorted(key for key in is_.keys() & was.keys() if is_[key] != was[key]),
+                sorted(was.keys() - is_.keys()),
+            ]
+            assert told.get(space, [[], [], []]) == seen
+            is_handed = space == "network" and (seen[0] or seen[1])
+            assert handed.get(space, ()) == (("ci",) if is_handed else ())
+        assert told

@@ -12,6 +12,7 @@ import msgspec
 
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import Origin, fold
+from teamvars.domain.set_effects import Effect
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Right, Rights, Visibility
@@ -180,8 +181,9 @@ class Applied(msgspec.Struct, frozen=True):
 
     `disabled` are the named users who are disabled, and stay so: a file cannot say that.
     `proposed` are the runners, as ORG/NAME, of which a version waits for approval now. `held` says
-    for how long, in seconds, it kept writers waiting: on SQLite all of them, on
-    PostgreSQL those of the organizations it names.
+    for how long, in seconds, it kept writers waiting: on SQLite all of them, on PostgreSQL those of
+    the organizations it names. `effects` are of a dry run alone: what becomes of workspaces by way
+    of variable sets, by the organization's name.
     """
 
     organizations: Mapping[str, OrganizationIds]
@@ -190,3 +192,4 @@ class Applied(msgspec.Struct, frozen=True):
     disabled: tuple[str, ...] = ()
     proposed: tuple[str, ...] = ()
     held: float = 0.0
+    effects: Mapping[str, Sequence[Effect]] = {}

@@ -47,12 +47,15 @@ class Rival(msgspec.Struct, frozen=True):
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What becomes of one workspace, by keys and categories."""
+    """What becomes of one workspace, by keys and categories; and the names of the runners that it
+    is handed to.
+    """
 
     workspace: Workspace
     gained: Sequence[Name] = ()
     changed: Sequence[Name] = ()
     lost: Sequence[Name] = ()
+    runners: Sequence[str] = ()
 
 
 class Effects(msgspec.Struct, frozen=True):

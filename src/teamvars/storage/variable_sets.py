@@ -6,6 +6,7 @@ from teamvars.domain.access import Level
 from teamvars.domain.applies import Name
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.set_effects import Rival
+from teamvars.domain.set_layouts import Held
 from teamvars.domain.variable_sets import SetDetails, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
@@ -212,6 +213,35 @@ async def shared_keys(
         each(among),
     )
     return [(set_id, key) for set_id, key in rows]
+
+
+async def held(
+    tx: Transaction, organization_ids: Collection[str], set_ids: Collection[str]
+) -> Held:
+    """Which of the keys of these sets the sets and workspaces of organizations have."""
+    of_sets: dict[str, set[Name]] = {}
+    for set_id, key, category in await tx.fetch(
+        "SELECT others.set_id, others.key, others.category FROM variable_sets "
+        "JOIN set_variables AS others ON others.set_id = variable_sets.id "
+        "WHERE variable_sets.organization_id IN {each $1} AND others.key IN "
+        "(SELECT mine.key FROM set_variables AS mine WHERE mine.set_id IN {each $2})",
+        each(organization_ids),
+        each(set_ids),
+    ):
+        of_sets.setdefault(set_id, set()).add((key, Category(category)))
+    of_workspaces: dict[str, set[Name]] = {}
+    for workspace_id, key, category in await tx.fetch(
+        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
+        "WHERE variables.organization_id IN {each $1} AND variables.key IN "
+        "(SELECT mine.key FROM set_variables AS mine WHERE mine.set_id IN {each $2})",
+        each(organization_ids),
+        each(set_ids),
+    ):
+        of_workspaces.setdefault(workspace_id, set()).add((key, Category(category)))
+    return Held(
+        {id_: frozenset(names) for id_, names in of_sets.items()},
+        {id_: frozenset(names) for id_, names in of_workspaces.items()},
+    )
 
 
 async def contested(

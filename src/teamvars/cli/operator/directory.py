@@ -10,15 +10,13 @@ import yaml
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.operator.context import run
+from teamvars.cli.operator.directory_effects import counted_effects, told_effects
 from teamvars.cli.operator.directory_file import document, read
 from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued
 from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.access import Caller
-from teamvars.domain.directory import (
-    Applied,
-    Directory,
-)
+from teamvars.domain.directory import Applied, Directory
 from teamvars.services.directory_files.files import Options
 from teamvars.services.invitations import Issued
 
@@ -39,21 +37,21 @@ def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite
     directory = read(file)
     if prune and not dry_run:
         look = Options(dry_run=True, prune=True, delete_variables=delete_variables)
-        for change in _apply(directory, look).changes:
-            note(f"will {change}")
+        _announce(_apply(directory, look))
     applied = _apply(directory, Options(dry_run, prune, delete_variables))
     shown: dict[str, Any] = {
         "organizations": applied.organizations,
         "users": applied.users,
         "changes": applied.changes,
+        **counted_effects(applied, dry_run=dry_run),
     }
     invited: list[Issued] = []
     if invite and not dry_run:
         invited = _invite(directory)
         shown["invited"] = [*map(issued_fields, invited)]
-    rows = [(change,) for change in applied.changes]
+    rows = [(told,) for told in (*applied.changes, *told_effects(applied))]
     links = [row for issued in invited for row in links_of(issued)]
-    counted = f"Changes{' to make' if dry_run else ''}: {len(rows)}."
+    counted = f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}."
     show(shown, [*rows, *links], said="\n".join([*map(told_issued, invited), counted]))
     for name in applied.disabled:
         note(
@@ -65,7 +63,7 @@ def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite
         note(f"Runners that wait for approval: {names}. See: teamvars approvals list")
     if not dry_run:
         note(f"The store was held for {applied.held * 1000:.0f} ms.")
-    elif rows:
+    elif applied.changes:
         sys.exit(DIFFERENCES)
 
 
@@ -82,6 +80,12 @@ def export(organizations: Sequence[str]) -> None:
     show(written, ((line,) for line in text.splitlines()))
     for unsaid in exported.unsaid:
         note(f"teamvars: {unsaid}")
+
+
+def _announce(foreseen: Applied) -> None:
+    """What is about to be changed, for whoever may still interrupt it."""
+    for told in (*(f"will {change}" for change in foreseen.changes), *told_effects(foreseen)):
+        note(told)
 
 
 def _apply(directory: Directory, options: Options) -> Applied:

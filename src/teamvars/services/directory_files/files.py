@@ -24,11 +24,14 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import default_project
+from teamvars.domain.runners import Runner
 from teamvars.domain.teams import OWNERS, owners_of
 from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken, Step
 from teamvars.services.directory_files.contents import Contents, rename_organizations
+from teamvars.services.directory_files.effects import effects as effects_of
+from teamvars.services.directory_files.effects import layout_of
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import House, UseCases
@@ -122,8 +125,10 @@ class DirectoryFiles(UseCases):
         former = FormerNames() if is_known else await former_names.every(tx)
         rename_organizations(directory.organizations, existing, former, changeset)
         contents = {}
+        standing = []
         for entry in directory.organizations:
             state = existing.get(fold(entry.name)) or self._created(entry, changeset)
+            standing.append((layout_of(state), state))
             content = Contents(entry, state, people, changeset)
             content.apply()
             if options.prune:
@@ -135,6 +140,7 @@ class DirectoryFiles(UseCases):
             await sets.require_own_keys(tx)
             contents[entry.name] = content
         refuse_all(changeset.faults)
+        effects = await effects_of(tx, standing, self._hands_out) if options.dry_run else {}
         named = ((user.username, people.named(user.username)) for user in directory.users)
         return Applied(
             {name: content.ids() for name, content in contents.items()},
@@ -142,7 +148,11 @@ class DirectoryFiles(UseCases):
             tuple(changeset.told),
             people.disabled(),
             tuple(changeset.proposed),
+            effects=effects,
         )
+
+    def _hands_out(self, runner: Runner, workspace_id: str) -> bool:
+        return self._trust.holds(runner) and runner.may_admit(workspace_id, self._clock())
 
     def _created(self, entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
         organization = Organization(new_id("org"), entry.name, None, changeset.now)
