@@ -22,6 +22,8 @@ var kept = map[string]reflect.Type{
 	"TeamAccess":              reflect.TypeFor[tfe.TeamAccesses](),
 	"Users":                   reflect.TypeFor[tfe.Users](),
 	"UserTokens":              reflect.TypeFor[tfe.UserTokens](),
+	"Projects":                reflect.TypeFor[tfe.Projects](),
+	"TeamProjectAccess":       reflect.TypeFor[tfe.TeamProjectAccesses](),
 	"Workspaces":              reflect.TypeFor[tfe.Workspaces](),
 	"Variables":               reflect.TypeFor[tfe.Variables](),
 	"VariableSets":            reflect.TypeFor[tfe.VariableSets](),
@@ -29,7 +31,7 @@ var kept = map[string]reflect.Type{
 }
 
 // Of those, the ones that have nothing to be about: runs, states, repositories, keys of machines,
-// projects, tokens of a restricted kind.
+// stacks, sets of projects, tokens of a restricted kind.
 var withoutSubject = regexp.MustCompile(
 	`Capacity|RunQueue|DataRetentionPolicy|VCSConnection|SSHKey|Readme|RemoteStateConsumers` +
 		`|VariableSets\.\w*(Project|Stack)s?` +
