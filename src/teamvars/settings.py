@@ -6,7 +6,7 @@ import tomllib
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -215,6 +215,10 @@ class Settings(BaseSettings):
         if (self.tls_cert is None) is not (self.tls_key is None):
             raise ValueError("tls_cert and tls_key are given together or not at all")
         return self
+
+    def at(self, url: str) -> Self:
+        """The same for another store."""
+        return self.model_copy(update={"database_url": SecretStr(url)})
 
     @property
     def url(self) -> str:

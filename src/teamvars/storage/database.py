@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
+from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.deadlines import Deadline
@@ -280,6 +281,11 @@ class Database(Store, Protocol):
 
     async def engine(self) -> Engine:
         """The product, its version and unsafe settings, for `doctor`."""
+
+    async def inspect(self) -> Inspection:
+        """Reads everything there is, each table as it is at some moment. On SQLite other tasks of
+        the event loop go on meanwhile.
+        """
 
     async def close(self) -> None:
         """Waits for the writes under way and lets go of the store."""

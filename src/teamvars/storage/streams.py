@@ -9,6 +9,7 @@ from teamvars.domain.audit import (
     AuditEntry,
     AuditFilter,
     CheckedStream,
+    Head,
     HeldStream,
     Position,
     Stream,
@@ -144,6 +145,14 @@ async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
     rows = await _fetch_by_id(tx, "streams.id", f"{_WITH_PLACE} ORDER BY streams.id")
     return [to_stream(row) for row in rows]
+
+
+async def heads(tx: Transaction) -> list[Head]:
+    """Where each stream stands, by id, in the schema of whatever release."""
+    rows = await tx.fetch(
+        "SELECT id, CAST(sequence AS BIGINT), CAST(link AS {bytes}) FROM streams ORDER BY id"
+    )
+    return [Head(id_, sequence, bytes(link)) for id_, sequence, link in rows]
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: CheckedStream) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from teamvars import wiring
-from teamvars.cli.exits import DIFFERENCES, ERROR, Failure, Misuse
+from teamvars.cli.exits import DIFFERENCES, ERROR, Misuse
 from teamvars.cli.operator.context import run
+from teamvars.cli.operator.heads import read_heads
 from teamvars.cli.options import argument, command, json_flag, option, wants_json
 from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
@@ -22,7 +23,6 @@ from teamvars.domain.audit import (
     Acceptance,
     AuditEntry,
     AuditQuery,
-    Head,
     Position,
 )
 from teamvars.domain.audit_names import AuditNames
@@ -226,7 +226,7 @@ def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
 )
 def verify(heads: Path | None, accepted: Sequence[str]) -> None:
     """Prove that nobody has altered the trail; exit with 3 if somebody has."""
-    kept = [] if heads is None else _read_heads(heads)
+    kept = [] if heads is None else read_heads(heads)
     passed = {_place(text) for text in accepted}
     checked, breaks = run(lambda services, _: services.audit.verify(kept, passed))
     for found in breaks:
@@ -283,20 +283,3 @@ def _place(text: str) -> tuple[str, int]:
     if found is None:
         raise Misuse("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.")
     return found[1], int(found[2])
-
-
-def _head(stream: str, sequence: int, link: str) -> Head:
-    """A head as it was printed; ValueError for what no column can hold."""
-    if not (is_safe(stream) and 0 <= int(sequence) < 2**63):
-        raise ValueError
-    return Head(stream, int(sequence), bytes.fromhex(link))
-
-
-def _read_heads(path: Path) -> list[Head]:
-    try:
-        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Misuse(f"{path} is not what 'audit head' prints.") from None

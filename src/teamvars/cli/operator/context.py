@@ -62,14 +62,14 @@ def load_settings(**flags: object) -> Settings:
     From here on, what it makes is 0700 or 0600, whatever umask it was started with.
     """
     os.umask(0o077)
-    given: dict[str, Any] = click.get_current_context().obj
+    given: dict[str, Any] = {**click.get_current_context().obj, **flags}
     with suppress(ValueError):  # of what is no URL: the settings say so
         parts = urlsplit(given["database_url"] or "")
         if parts.password or "password" in parse_qs(parts.query):
             text = "Never put a password on a command line: use TEAMVARS_DATABASE_URL."
             raise Misuse(text)
     try:
-        config = settings.load(**given, **flags)
+        config = settings.load(**given)
     except SettingsError as error:
         raise Misuse(str(error)) from None
     logs.configure(config.log_format, config.log_level)

@@ -16,6 +16,7 @@ import apsw
 import structlog
 from asyncpg import exceptions as pg
 
+from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.storage.database import Body, Database, T, Transaction
@@ -166,6 +167,9 @@ class WatchedDatabase(Database):
 
     async def engine(self) -> Engine:
         return await self._watch(self._database.engine())
+
+    async def inspect(self) -> Inspection:
+        return await self._watch(self._database.inspect())
 
     async def close(self) -> None:
         self._writes.close()

@@ -16,6 +16,7 @@ import asyncpg
 import msgspec
 from asyncpg import exceptions as pg
 
+from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import (
     OUTCOME_UNKNOWN,
@@ -39,7 +40,7 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages
+from teamvars.storage.engines import outages, servers
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.engines.connections import (
@@ -379,6 +380,16 @@ class PostgresDatabase(Database):
 
     async def engine(self) -> Engine:
         return await self.read(engine)
+
+    async def inspect(self) -> Inspection:
+        rows: dict[str, int] = {}
+        damage: list[str] = []
+        for table in await self.read(servers.tables):
+            try:
+                rows[table] = await self.read(partial(servers.read_all, table=table))
+            except pg.InternalServerError as error:  # which what is corrupted is, too
+                damage.append(f"{table}: {outages.reason(error)}")
+        return Inspection(rows, damage)
 
     async def close(self) -> None:
         while self._writes:

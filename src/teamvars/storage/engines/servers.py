@@ -171,6 +171,21 @@ async def engine(tx: Transaction) -> Engine:
     return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock, missing)
 
 
+async def tables(tx: Transaction) -> list[str]:
+    """The tables of the store, by name."""
+    rows = await tx.fetch(
+        "SELECT CAST(table_name AS TEXT) FROM information_schema.tables "
+        "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1"
+    )
+    return [name for (name,) in rows]
+
+
+async def read_all(tx: Transaction, table: str) -> int:
+    """How many rows a table has, each of which is read whole."""
+    quoted = table.replace('"', '""')
+    return await tx.count(f'SELECT count(*) FROM "{quoted}" AS one WHERE one::text IS NOT NULL')
+
+
 def _standbys_wanted(names: str) -> int:
     """How many standbys confirm each COMMIT, by `synchronous_standby_names`."""
     if not names:

@@ -16,11 +16,12 @@ from typing import Any, Generic
 
 import apsw
 
+from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import RELEASE_TOO_OLD, Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages
+from teamvars.storage.engines import outages, sqlite_copies
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
@@ -253,6 +254,9 @@ class SqliteDatabase(Database):
     async def engine(self) -> Engine:
         # `open` has read the settings back already.
         return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
+
+    async def inspect(self) -> Inspection:
+        return await asyncio.to_thread(sqlite_copies.inspect, self._path)
 
     async def close(self) -> None:
         await self._writes.close()

@@ -1,0 +1,285 @@
+"""`backup create`, `verify`, `restore` and `drill`."""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from teamvars import wiring
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
+from teamvars.cli.operator.context import (
+    database_file,
+    finish,
+    load_settings,
+    require_closed,
+    warn_of_mark,
+)
+from teamvars.cli.operator.heads import read_heads
+from teamvars.cli.options import argument, command, json_option, option
+from teamvars.cli.output import note, show
+from teamvars.domain.audit import Head
+from teamvars.domain.backups import NEWER, Manifest
+from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.security import keyring
+from teamvars.security.sealing import Sealer
+from teamvars.services import archives, backups
+from teamvars.services.archives import BadBackup, BadKey
+from teamvars.settings import Settings
+from teamvars.storage.engines import database_for, described, is_sqlite
+from teamvars.versions import version
+
+_OTHER_ENGINE = (
+    "This is for SQLite. Back PostgreSQL up with its own tools, restore that beside, and check it: "
+    "teamvars backup verify --database URL"
+)
+
+identity_option = option(
+    "--identity", "A file with the identity of age that it is encrypted to.", type=Path
+)
+heads_option = option(
+    "--heads", "A file with the output of 'audit head', kept elsewhere.", type=Path
+)
+file_argument = argument("file", "What 'backup create' wrote.", type=Path)
+
+
+class Unpacked(NamedTuple):
+    """A backup in a folder of its own."""
+
+    store: Path
+    manifest: Manifest
+
+
+@command
+@argument("file", "What to write; it must not be there yet.", type=Path)
+@option(
+    "--recipient",
+    "Encrypt it to this recipient of age; repeatable.",
+    "recipients",
+    multiple=True,
+    metavar="AGE",
+)
+@json_option
+def create(file: Path, recipients: Sequence[str]) -> None:
+    """Copy the store to a file. It may be served and written to meanwhile; the keyring is not in
+    the file.
+    """
+    config = _of_file()
+    with _bad_backups():
+        to = [archives.recipient(text) for text in recipients]
+    manifest = _create(config, file, to)
+    said = f"{file}, {file.stat().st_size} bytes: {manifest.title}. The keyring is not in it."
+    show(manifest, (), said=said)
+
+
+@command
+@argument("file", "What 'backup create' wrote.", type=Path, required=False)
+@option("--database", "Verify this store instead, such as a restored PostgreSQL.", metavar="URL")
+@identity_option
+@heads_option
+@json_option
+def verify(
+    file: Path | None, database: str | None, identity: Path | None, heads: Path | None
+) -> None:
+    """Read everything in a backup, and prove its trail. Every value is opened; exit with 3 if
+    anything is not as it should be. It takes as much room in TMPDIR as the store.
+    """
+    if (file is None) == (database is None):
+        raise Misuse("Say either FILE or --database URL.")
+    kept = _kept(heads)
+    if file is None:
+        config = load_settings(database_url=database)
+        note(f"Store: {described(config.url)}")
+        _end_with(_examined(config, kept, is_copy=False), is_strict=True)
+        return
+    config = load_settings()
+    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+        unpacked = _unpack(file, Path(folder), identity)
+        note(f"Verifying a {unpacked.manifest.title}.")
+        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+    _end_with(found, is_strict=True)
+
+
+@command
+@file_argument
+@identity_option
+@heads_option
+@json_option
+def restore(file: Path, identity: Path | None, heads: Path | None) -> None:
+    """Put a backup where there is no store. Everything in it is verified before; what --heads knows
+    and the backup does not have is said.
+    """
+    config = _of_file()
+    place, kept = database_file(config), _kept(heads)
+    require_closed(config)
+    _require_empty(place)
+    with _beside(place) as folder:
+        unpacked = _unpack(file, folder, identity)
+        note(f"Restoring a {unpacked.manifest.title}.")
+        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+        if not _has_problem(found):
+            _put(unpacked.store, place)
+    _end_with(found, is_strict=False)
+    finish(warn_of_mark(config))
+    note(f"Restored to {place}.")
+
+
+@command
+@argument(
+    "file", "What 'backup create' wrote; without it one is made now.", required=False, type=Path
+)
+@identity_option
+@json_option
+def drill(file: Path | None, identity: Path | None) -> None:
+    """Restore a backup beside, verify it and remove it. Says how long that took, and what it lacks
+    of the store. It takes as much room in TMPDIR as two stores.
+    """
+    config = _of_file()
+    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+        begun = time.monotonic()
+        kept, is_new = _heads(config), file is None
+        if file is None:
+            file = Path(folder) / "backup"
+            _create(config, file, ())
+        made = time.monotonic()
+        (there := Path(folder) / "restored").mkdir()
+        unpacked = _unpack(file, there, identity)
+        restored = time.monotonic()
+        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+        verified = time.monotonic()
+    times = (
+        f"made in {made - begun:.1f} s, unpacked in {restored - made:.1f} s, "
+        f"verified in {verified - restored:.1f} s"
+    )
+    _end_with([*found, Finding(Severity.OK, "times", times)], is_strict=is_new)
+    note(f"Drilled with a {unpacked.manifest.title}.")
+
+
+def _of_file() -> Settings:
+    config = load_settings()
+    if not is_sqlite(config.url):
+        raise Failure(_OTHER_ENGINE)
+    return config
+
+
+def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
+    source = database_file(config)
+    if not source.exists():
+        raise Failure(f"There is no store at {source}, and nothing to back up.", NOT_FOUND)
+    if file.exists():
+        raise Failure(f"{file} is there already, and stays as it is.", CONFLICT)
+
+    async def work(folder: Path) -> Manifest:
+        store, whole = folder / "copy", folder / "whole"
+        manifest, heads = await backups.copied(source, store, version())
+        with whole.open("xb") as out:
+            texts = backups.lines(heads), msgspec.json.encode(manifest) + b"\n"
+            archives.write(out, store, texts, to)
+            out.flush()
+            os.fsync(out.fileno())
+        whole.replace(file)
+        _flush(file.parent)
+        return manifest
+
+    with _beside(file) as folder:
+        return finish(work(folder))
+
+
+def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
+    """The members of a backup, each in its place."""
+    with _bad_backups(), file.open("rb") as source:
+        by = [] if identity is None else archives.identities(identity.read_text(errors="replace"))
+        archives.unpack(source, folder, by)
+        text = (folder / archives.MANIFEST).read_bytes()
+        return Unpacked(folder / archives.STORE, msgspec.json.decode(text, type=Manifest))
+
+
+def _examined(config: Settings, kept: Sequence[Head], *, is_copy: bool) -> list[Finding]:
+    """What is found in a store; the schema of a copy is brought to this release before."""
+
+    async def work() -> list[Finding]:
+        keys = keyring.load(config.keyring_path)
+        async with database_for(config.url) as database:
+            services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
+            if is_copy:
+                await services.installation.migrate()
+            await services.installation.require_ready(keys)
+            return await backups.examine(database, Sealer(keys), services.audit, kept)
+
+    return finish(work())
+
+
+def _heads(config: Settings) -> list[Head]:
+    """Where the streams of the store stand now."""
+
+    async def work() -> list[Head]:
+        async with database_for(config.url) as database:
+            return await backups.heads(database)
+
+    return finish(work())
+
+
+def _kept(path: Path | None) -> list[Head]:
+    return [] if path is None else read_heads(path)
+
+
+def _end_with(found: Sequence[Finding], *, is_strict: bool) -> None:
+    """Shows what was found; ends with 3 for a problem, and if `is_strict` for what is newer too."""
+    show(found, ((f"{one.severity:8} {one.subject}: {one.text}",) for one in found))
+    is_short = is_strict and any(one.subject == NEWER for one in found)
+    if is_short or _has_problem(found):
+        sys.exit(DIFFERENCES)
+
+
+def _has_problem(found: Sequence[Finding]) -> bool:
+    return any(one.severity is Severity.PROBLEM for one in found)
+
+
+def _require_empty(place: Path) -> None:
+    """Refuses a place where a store is, or what SQLite would take for the last writes of one."""
+    for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm"))):
+        if path.exists():
+            text = f"{path} is there already: a backup is restored to an empty place only."
+            raise Failure(text, CONFLICT)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A folder on the same file system, which is gone at the end."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".teamvars-", dir=path.parent) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise Failure(f"{error.filename or path}: {error.strerror or error}.") from None
+
+
+def _put(store: Path, place: Path) -> None:
+    with store.open("rb") as file:
+        os.fsync(file.fileno())
+    place.hardlink_to(store)  # which replaces nothing
+    _flush(place.parent)
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _bad_backups() -> Iterator[None]:
+    try:
+        yield
+    except BadBackup as bad:
+        raise Failure(str(bad), DIFFERENCES) from None
+    except BadKey as bad:
+        raise Misuse(str(bad)) from None
+    except OSError as error:
+        raise Failure(f"{error.filename or 'This host'}: {error.strerror or error}.") from None

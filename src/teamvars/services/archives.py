@@ -1,0 +1,236 @@
+"""The file that a backup is: a tar archive, of which no bit can change unnoticed, or that archive
+encrypted to recipients of age.
+
+`tar`, `sha256sum -c SHA256SUMS` and `age` read it without this program.
+"""
+
+import hashlib
+import io
+import os
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyrage
+
+STORE, HEADS, MANIFEST, SUMS = "store.db", "heads.jsonl", "manifest.json", "SHA256SUMS"
+"""The members, in their order."""
+
+_ENCRYPTED = b"age-encryption.org/"
+_BLOCK = tarfile.BLOCKSIZE
+_PIECE = 1024 * 1024
+_END = bytes(2 * _BLOCK)
+_MOST_TEXT = 1024 * 1024 * 1024
+"""Of bytes of a member that is not the store."""
+
+
+class BadBackup(Exception):
+    """A file is no backup, or not a whole one; the text says which."""
+
+
+class BadKey(Exception):
+    """What a backup should be encrypted to, or opened with, does not serve; the text says why."""
+
+
+def recipient(text: str) -> object:
+    """A recipient of age, `age1…` or a public key of SSH. Raises BadKey."""
+    kind = pyrage.ssh if text.startswith("ssh-") else pyrage.x25519
+    try:
+        return kind.Recipient.from_str(text)
+    except pyrage.RecipientError:
+        raise BadKey("A recipient of age is age1… or ssh-…, and one of these is not.") from None
+
+
+def identities(text: str) -> list[object]:
+    """The identities of a file as age-keygen makes it, or of a private key of SSH. Raises BadKey,
+    without what the file has.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    try:
+        if any(line.startswith("-----BEGIN ") for line in lines):
+            return [pyrage.ssh.Identity.from_buffer(text.encode())]
+        secrets = [line for line in lines if line and not line.startswith("#")]
+        found: list[object] = [pyrage.x25519.Identity.from_str(line) for line in secrets]
+    except pyrage.IdentityError:
+        found = []
+    if not found:
+        raise BadKey("The file of --identity has no identity of age.")
+    return found
+
+
+def write(out: BinaryIO, store: Path, texts: Sequence[bytes], to: Sequence[object]) -> None:
+    """Writes the archive of a store with its heads and manifest, encrypted if it is `to` anybody.
+
+    Raises OSError where it cannot be written.
+    """
+    pieces = _archived([(STORE, store), *zip((HEADS, MANIFEST), texts, strict=True)])
+    if not to:
+        out.writelines(pieces)
+        return
+    sink = _Sink(out)
+    try:
+        pyrage.encrypt_io(_Pieces(pieces), sink, to)
+    except pyrage.EncryptError as error:
+        raise sink.failure or OSError(None, str(error)) from None
+    if sink.failure is not None:
+        raise sink.failure
+
+
+def unpack(source: BinaryIO, folder: Path, by: Sequence[object]) -> None:
+    """Puts the members of an archive into a folder, which it checks bit by bit.
+
+    Raises BadBackup, BadKey, OSError where they cannot be written.
+    """
+    begins = source.read(len(_ENCRYPTED))
+    source.seek(0)
+    if begins != _ENCRYPTED:
+        _unpack(source.read, folder)
+        return
+    if not by:
+        raise BadKey("The backup is encrypted with age: say --identity FILE.")
+    reading, writing = os.pipe()
+    with ThreadPoolExecutor(1) as thread, os.fdopen(reading, "rb") as plain:
+        decrypted = thread.submit(_decrypt, source, writing, by)
+        try:
+            _unpack(plain.read, folder)
+        except BadBackup:
+            plain.close()  # so that nobody goes on writing
+            decrypted.result()  # knows better
+            raise
+        decrypted.result()
+
+
+def _decrypt(source: BinaryIO, writing: int, by: Sequence[object]) -> None:
+    with os.fdopen(writing, "wb") as out:
+        try:
+            pyrage.decrypt_io(source, out, by)
+        except pyrage.DecryptError:
+            raise BadKey("The backup is encrypted, and not to this identity.") from None
+        except BrokenPipeError:
+            pass  # what was written so far is no archive, which is said
+        except OSError:
+            raise BadBackup("The backup was altered or cut short.") from None
+
+
+class _Pieces(io.RawIOBase):
+    """A file to read, of pieces."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._left = memoryview(b"")
+
+    def read(self, size: int = -1) -> bytes:
+        """Some bytes, at most so many; none at the end."""
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._left = memoryview(piece)
+        taken, self._left = self._left[:size], self._left[size:]
+        return bytes(taken)
+
+
+class _Sink(io.RawIOBase):
+    """A file to write, which knows how that failed: the library ignores it of what comes last."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        super().__init__()
+        self._out = out
+        self.failure: OSError | None = None
+
+    def write(self, piece: Any) -> int:
+        """Writes all of it."""
+        try:
+            self._out.write(piece)
+        except OSError as error:
+            self.failure = error
+            raise
+        return len(piece)
+
+
+def _archived(members: Iterable[tuple[str, Path | bytes]]) -> Iterator[bytes]:
+    sums = b""
+    for name, content in members:
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        yield _header(name, size)
+        digest = hashlib.sha256()
+        for piece in _read(content) if isinstance(content, Path) else (content,):
+            digest.update(piece)
+            yield piece
+        yield _padding(size)
+        sums += _sum(name, digest.hexdigest())
+    yield _header(SUMS, len(sums)) + sums + _padding(len(sums)) + _END
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _unpack(read: Callable[[int], bytes], folder: Path) -> None:
+    sums = b""
+    for name in (STORE, HEADS, MANIFEST):
+        size = _size(_exactly(read, _BLOCK), name)
+        sums += _sum(name, _member(read, size, folder / name))
+    if _size(_exactly(read, _BLOCK), SUMS) != len(sums) or _exactly(read, len(sums)) != sums:
+        raise BadBackup("The backup was altered: its digests differ.")
+    if _exactly(read, len(_padding(len(sums)) + _END)).strip(b"\0") or read(1):
+        raise BadBackup("The backup was altered behind its end.")
+
+
+def _member(read: Callable[[int], bytes], size: int, path: Path) -> str:
+    """Writes a member to its place; returns its digest."""
+    if path.name != STORE and size > _MOST_TEXT:
+        raise BadBackup(f"{path.name} of the backup is too long.")
+    digest, left = hashlib.sha256(), size
+    with path.open("xb") as out:
+        while left:
+            piece = _exactly(read, min(left, _PIECE))
+            digest.update(piece)
+            out.write(piece)
+            left -= len(piece)
+        out.flush()
+        os.fsync(out.fileno())
+    if _exactly(read, len(_padding(size))).strip(b"\0"):
+        raise BadBackup(f"The backup was altered behind {path.name}.")
+    return digest.hexdigest()
+
+
+def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        piece = read(size - len(found))
+        if not piece:
+            raise BadBackup("The backup was cut short, or is none.")
+        found += piece
+    return found
+
+
+def _header(name: str, size: int) -> bytes:
+    """That of a file that only its owner reads, of no time: the same bytes for the same content."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def _size(header: bytes, name: str) -> int:
+    """How long a member is by its header."""
+    try:
+        size = tarfile.TarInfo.frombuf(header, "ascii", "strict").size
+    except (tarfile.HeaderError, UnicodeDecodeError):
+        size = -1
+    if size < 0 or header != _header(name, size):
+        raise BadBackup(f"This is no backup: it has no {name} where one is expected.")
+    return size
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % _BLOCK)
+
+
+def _sum(name: str, digest: str) -> bytes:
+    return f"{digest}  {name}\n".encode()

@@ -1,0 +1,204 @@
+"""`backup`: a copy that is made while the store is served, and what is proven of it."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pyrage
+import pytest
+
+from tests.cli.conftest import DIRECTORY, ServedHost
+from tests.cli.store import execute
+from tests.faults.server_under_load import server_under_load
+from tests.support.commands import SCRIPT, Host
+from tests.support.tenant import JSON_API, variable_document
+
+
+@pytest.fixture
+def filled(host: Host) -> Host:
+    """A host with a directory, which nobody serves."""
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    host.succeed("directory", "apply", "directory.yaml")
+    return host
+
+
+def moved(host: Host, folder: Path) -> Host:
+    """Another host with the keyring of this one, and nothing else."""
+    there = Host(folder)
+    there.data.mkdir(mode=0o700, parents=True)
+    for name in ("keyring.json", "keyring.json.store"):
+        shutil.copy(host.data / name, there.data / name)
+    return there
+
+
+def lose_store(host: Host) -> None:
+    for path in host.data.glob("teamvars.db*"):
+        path.unlink()
+
+
+def test_a_backup_made_while_served_has_every_value_and_is_restored_elsewhere(
+    host: Host, tmp_path: Path
+) -> None:
+    with (hit := server_under_load(host)).server as server:
+        document = variable_document(value="c4n4ry", sensitive=True)
+        with server.client(hit.token) as client:
+            made = client.post(hit.path, json=document, headers={"Content-Type": JSON_API})
+            assert made.status_code == 201, made.text
+        host.succeed("backup", "create", "b.tar")
+    assert b"c4n4ry" not in (host.folder / "b.tar").read_bytes()
+    assert (host.folder / "b.tar").stat().st_mode & 0o777 == 0o600
+    there = moved(host, tmp_path / "there")
+    done = there.succeed("backup", "restore", host.folder / "b.tar")
+    assert "values: 1 open: every value" in done.out
+    assert there.run("doctor").code == 0
+    assert there.succeed("audit", "head").out == host.succeed("audit", "head").out
+    assert [path.name for path in there.data.iterdir()].count("teamvars.db") == 1
+    assert not [path for path in there.data.iterdir() if path.name.startswith(".")]
+
+
+def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    assert filled.run("backup", "verify", "b.tar").code == 0
+    whole = bytearray((filled.folder / "b.tar").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (filled.folder / "flipped").write_bytes(whole)
+    (filled.folder / "cut").write_bytes(whole[: len(whole) // 2])
+    for name in ("flipped", "cut", "directory.yaml"):
+        assert filled.run("backup", "verify", name).code == 3
+    execute(filled, "UPDATE audit_entries SET subject_id = 'x' WHERE sequence = 1")
+    filled.succeed("backup", "create", "touched")
+    found = filled.run("backup", "verify", "touched")
+    assert found.code == 3
+    assert "the entry was altered or replaced" in found.out
+    lose_store(filled)
+    for name in ("flipped", "touched"):
+        assert filled.run("backup", "restore", name).code == 3
+        assert not list(filled.data.glob("*db*"))
+
+
+def test_rows_that_refer_to_nothing_are_found(filled: Host) -> None:
+    execute(filled, "DELETE FROM memberships")
+    filled.succeed("backup", "create", "b.tar")
+    found = filled.run("backup", "verify", "b.tar")
+    assert found.code == 3
+    assert "refers to a row of memberships that is gone" in found.out
+
+
+def test_a_restore_goes_to_an_empty_place_alone_and_with_its_keyring(
+    filled: Host, tmp_path: Path
+) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    before = filled.succeed("audit", "head").out
+    taken = filled.run("backup", "restore", "b.tar")
+    assert taken.code == 6
+    assert "empty place" in taken.err
+    assert filled.succeed("audit", "head").out == before
+    lose_store(filled)
+    (filled.data / "teamvars.db-wal").write_bytes(b"the last writes of another store")
+    assert filled.run("backup", "restore", "b.tar").code == 6
+    (other := Host(tmp_path / "other")).folder.mkdir()
+    other.succeed("init")
+    lose_store(other)
+    foreign = other.run("backup", "restore", filled.folder / "b.tar")
+    assert foreign.code == 1
+    assert "keyring" in foreign.err
+    assert not list(other.data.glob("*.db"))
+
+
+def test_a_backup_that_goes_back_says_which_entries_it_lacks(filled: Host) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    filled.succeed("token", "create", "--user", "alice")
+    filled.succeed("token", "create", "--user", "alice")
+    (filled.folder / "heads").write_text(filled.succeed("audit", "head").out)
+    system = next(
+        head["sequence"]
+        for head in map(json.loads, (filled.folder / "heads").read_text().splitlines())
+        if head["stream"] == "system"
+    )
+    lacks = f"stream system lacks entries that were kept elsewhere: {system - 1} to {system}"
+    found = filled.run("backup", "verify", "b.tar", "--heads", "heads")
+    assert found.code == 3
+    assert lacks in found.out
+    drilled = filled.succeed("backup", "drill", "b.tar")
+    assert lacks in drilled.out
+    lose_store(filled)
+    restored = filled.succeed("backup", "restore", "b.tar", "--heads", "heads")
+    assert lacks in restored.out
+    assert "a rollback" in filled.run("audit", "verify", "--heads", "heads").out
+
+
+def test_an_encrypted_backup_opens_with_its_identity_alone(filled: Host) -> None:
+    identity = pyrage.x25519.Identity.generate()
+    (filled.folder / "identity").write_text(f"# made today\n{identity}\n")
+    (filled.folder / "other").write_text(f"{pyrage.x25519.Identity.generate()}\n")
+    filled.succeed("backup", "create", "b.age", "--recipient", identity.to_public())
+    assert filled.run("backup", "verify", "b.age").code == 2
+    assert filled.run("backup", "verify", "b.age", "--identity", "other").code == 2
+    assert filled.run("backup", "verify", "b.age", "--identity", "identity").code == 0
+    wrong = filled.run("backup", "create", "c.age", "--recipient", str(identity)[:-1])
+    assert wrong.code == 2
+    assert str(identity)[:20] not in wrong.err
+    assert not (filled.folder / "c.age").exists()
+
+
+def test_what_is_there_is_not_overwritten_and_what_fails_leaves_nothing(filled: Host) -> None:
+    (filled.folder / "taken").write_text("mine")
+    assert filled.run("backup", "create", "taken").code == 6
+    assert (filled.folder / "taken").read_text() == "mine"
+    assert filled.run("backup", "create", "no-such-folder/b.tar").code == 1
+    filled.succeed("backup", "create", "whole.tar")
+    size = (filled.folder / "whole.tar").stat().st_size // 1024
+    before = sorted(filled.folder.iterdir())
+    for blocks in (8, size - 1):  # in the copy, and in the archive
+        limited = subprocess.run(
+            ["/bin/bash", "-c", f'ulimit -f {blocks}; "{SCRIPT}" backup create full.tar'],
+            cwd=filled.folder,
+            env=filled.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert limited.returncode == 1, limited.stderr
+        assert limited.stderr.startswith("teamvars: ")
+    assert sorted(filled.folder.iterdir()) == before
+    lose_store(filled)
+    nothing = filled.run("backup", "create", "b.tar")
+    assert nothing.code == 5
+    assert "nothing to back up" in nothing.err
+
+
+def test_a_store_itself_is_verified_on_either_engine(served_host: ServedHost) -> None:
+    host = served_host.host
+    url = host.settings.get("DATABASE_URL") or f"sqlite:///{host.data / 'teamvars.db'}"
+    with_url = Host(host.folder, {k: v for k, v in host.settings.items() if k != "DATABASE_URL"})
+    done = with_url.succeed("backup", "verify", "--database", url)
+    assert "can be read" in done.out
+    assert "streams verify" in done.out
+    assert with_url.run("backup", "verify").code == 2
+    assert with_url.run("backup", "verify", "file", "--database", url).code == 2
+    secret = with_url.run("backup", "verify", "--database", "postgresql://u:pa55@h/d")
+    assert secret.code == 2
+    assert "pa55" not in secret.err
+
+
+@pytest.mark.parametrize("served_host", ["postgres"], indirect=True)
+def test_on_postgresql_backups_are_its_own(served_host: ServedHost) -> None:
+    for words in (("create", "b.tar"), ("restore", "b.tar"), ("drill",)):
+        done = served_host.host.run("backup", *words)
+        assert done.code == 1
+        assert "backup verify --database" in done.err
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(200, id="200 backups", marks=pytest.mark.long)])
+async def test_a_backup_beside_writers_has_all_that_was_acknowledged_before_it(
+    host: Host, times: int
+) -> None:
+    with (hit := server_under_load(host)).server:
+        for _ in range(times):
+            async with hit.writers.at_work():
+                await hit.writers.until_more(20)
+                drilled = host.run("backup", "drill")
+            assert drilled.code == 0, drilled.out + drilled.err
+        assert hit.broken_promises() == []

@@ -1,0 +1,122 @@
+"""The file of a backup: nothing in it changes unnoticed, and others' tools read it."""
+
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pyrage
+import pytest
+
+from teamvars.services import archives
+from teamvars.services.archives import BadBackup, BadKey
+
+STORE = bytes(range(256)) * 3
+TEXTS = b'{"stream": "system"}\n', b'{"release":"1"}\n'
+
+
+def archive(folder: Path, *to: object) -> bytes:
+    (store := folder / "source").write_bytes(STORE)
+    archives.write(out := io.BytesIO(), store, TEXTS, to)
+    return out.getvalue()
+
+
+def unpacked(whole: bytes, folder: Path, *by: object) -> list[bytes]:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    archives.unpack(io.BytesIO(whole), folder, by)
+    return [(folder / name).read_bytes() for name in ("store.db", "heads.jsonl", "manifest.json")]
+
+
+def test_what_was_written_is_read_and_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    whole = archive(tmp_path)
+    assert unpacked(whole, tmp_path / "out") == [STORE, *TEXTS]
+    assert archive(tmp_path) == whole
+
+
+def test_a_bit_that_changed_anywhere_is_found(tmp_path: Path) -> None:
+    whole = archive(tmp_path)
+    for place in range(len(whole)):
+        altered = bytearray(whole)
+        altered[place] ^= 1 << place % 8
+        with pytest.raises(BadBackup):
+            unpacked(bytes(altered), tmp_path / "out")
+
+
+def test_what_was_cut_short_or_goes_on_behind_its_end_is_found(tmp_path: Path) -> None:
+    whole = archive(tmp_path)
+    for length in range(0, len(whole), 100):
+        with pytest.raises(BadBackup):
+            unpacked(whole[:length], tmp_path / "out")
+    with pytest.raises(BadBackup):
+        unpacked(whole + b"\0", tmp_path / "out")
+
+
+def test_members_that_changed_places_with_their_digests_are_found(tmp_path: Path) -> None:
+    other = io.BytesIO()
+    (tmp_path / "other").write_bytes(STORE[::-1])
+    archives.write(other, tmp_path / "other", TEXTS, ())
+    whole, head = archive(tmp_path), 512 + len(STORE)
+    with pytest.raises(BadBackup, match="digests differ"):
+        unpacked(whole[:512] + other.getvalue()[512:head] + whole[head:], tmp_path / "out")
+
+
+def test_an_encrypted_one_is_read_by_its_recipients_alone(tmp_path: Path) -> None:
+    first, second, stranger = (pyrage.x25519.Identity.generate() for _ in range(3))
+    to = [archives.recipient(str(one.to_public())) for one in (first, second)]
+    whole = archive(tmp_path, *to)
+    assert TEXTS[1] not in whole
+    for one in (first, second):
+        file = f"# created: today\n# public key: {one.to_public()}\n{one}\n"
+        assert unpacked(whole, tmp_path / "out", *archives.identities(file)) == [STORE, *TEXTS]
+    with pytest.raises(BadKey, match="not to this identity"):
+        unpacked(whole, tmp_path / "out", stranger)
+    with pytest.raises(BadKey, match="--identity"):
+        unpacked(whole, tmp_path / "out")
+
+
+def test_a_bit_that_changed_in_an_encrypted_one_is_found(tmp_path: Path) -> None:
+    identity = pyrage.x25519.Identity.generate()
+    whole = archive(tmp_path, identity.to_public())
+    for place in range(0, len(whole), 7):
+        altered = bytearray(whole)
+        altered[place] ^= 1 << place % 8
+        with pytest.raises((BadBackup, BadKey)):
+            unpacked(bytes(altered), tmp_path / "out", identity)
+    for length in range(0, len(whole), 100):
+        with pytest.raises((BadBackup, BadKey)):
+            unpacked(whole[:length], tmp_path / "out", identity)
+
+
+@pytest.mark.parametrize("text", ["age1nobody", "AGE-SECRET-KEY-1", "ssh-rsa", "ssh-ed25519 AAAA"])
+def test_what_is_no_key_is_said_without_it(text: str) -> None:
+    with pytest.raises(BadKey) as refused:
+        archives.recipient(text)
+    assert text not in str(refused.value)
+    for file in (text, f"# nothing but {text}", f"-----BEGIN OPENSSH PRIVATE KEY-----{text}"):
+        with pytest.raises(BadKey) as refused:
+            archives.identities(file)
+        assert text not in str(refused.value)
+
+
+def test_a_disk_that_is_full_says_so(tmp_path: Path) -> None:
+    (store := tmp_path / "source").write_bytes(STORE)
+    identity = pyrage.x25519.Identity.generate()
+    for to in ([], [identity.to_public()]):
+        with (
+            Path("/dev/full").open("wb", buffering=0) as full,
+            pytest.raises(OSError, match="space"),
+        ):
+            archives.write(full, store, TEXTS, to)
+
+
+def test_tar_and_sha256sum_read_it(tmp_path: Path) -> None:
+    (tmp_path / "backup.tar").write_bytes(archive(tmp_path))
+    (folder := tmp_path / "out").mkdir()
+    subprocess.run(["/bin/tar", "xf", tmp_path / "backup.tar", "-C", folder], check=True)
+    subprocess.run(
+        ["/usr/bin/sha256sum", "--check", "--strict", "SHA256SUMS"], check=True, cwd=folder
+    )
+    assert json.loads((folder / "manifest.json").read_text()) == {"release": "1"}
+    assert (folder / "store.db").stat().st_mode & 0o777 == 0o600
