@@ -189,16 +189,3 @@ def test_on_postgresql_backups_are_its_own(served_host: ServedHost) -> None:
         done = served_host.host.run("backup", *words)
         assert done.code == 1
         assert "backup verify --database" in done.err
-
-
-@pytest.mark.parametrize("times", [2, pytest.param(200, id="200 backups", marks=pytest.mark.long)])
-async def test_a_backup_beside_writers_has_all_that_was_acknowledged_before_it(
-    host: Host, times: int
-) -> None:
-    with (hit := server_under_load(host)).server:
-        for _ in range(times):
-            async with hit.writers.at_work():
-                await hit.writers.until_more(20)
-                drilled = host.run("backup", "drill")
-            assert drilled.code == 0, drilled.out + drilled.err
-        assert hit.broken_promises() == []

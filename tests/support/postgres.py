@@ -53,13 +53,15 @@ class Postgres:
         """Remove a database, if there is one, and disconnect whoever uses it."""
         self.execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
 
-    def execute(self, statement: str) -> None:
-        """Run a statement on the administrator's database."""
+    def execute(self, statement: str) -> str:
+        """Run a statement on the administrator's database, and return what it says."""
         # A program rather than a driver: it works alike inside and outside of an event loop.
-        command = [str(PACKAGES / PROGRAMS / "psql"), "-Xq", "-d", self.admin_url, "-c", statement]
+        psql = [str(PACKAGES / PROGRAMS / "psql"), "-XqtA", "-d", self.admin_url]
+        command = [*psql, "-c", statement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{statement}: {done.stderr.strip()}")
+        return done.stdout.strip()
 
 
 class LocalPostgres(Postgres):
@@ -77,6 +79,7 @@ class LocalPostgres(Postgres):
         self.folder = Path(tempfile.mkdtemp(prefix="teamvars-postgres-"))
         self._data = self.folder / "data"
         self._log = self.folder / "log"
+        self._archive = self.folder / "archive"
         # PostgreSQL refuses to run as root.
         self._owner = pwd.getpwnam("nobody") if os.getuid() == 0 else None
         self._programs = self._reachable_packages() / PROGRAMS
@@ -133,6 +136,44 @@ class LocalPostgres(Postgres):
             for process in reversed(processes):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.resume()
+
+    def archive(self) -> None:
+        """Keep the log beside the data from now on; the server is started anew."""
+        for setting, value in (
+            ("archive_mode", "on"),
+            ("archive_command", f"mkdir -p {self._archive} && cp %p {self._archive}/%f"),
+        ):
+            self.execute(f"ALTER SYSTEM SET {setting} = '{value}'")
+        self.kill()
+        self.start()
+
+    def copy(self, other: "LocalPostgres") -> None:
+        """Take a base backup of another server in the place of its own data; not yet started."""
+        shutil.rmtree(self._data)
+        command = [self._program("pg_basebackup"), "-D", str(self._data), "-d", other.admin_url]
+        if self._spawn([*command, "--checkpoint=fast"]).wait():
+            self._give_up("pg_basebackup failed")
+
+    def recover(self, other: "LocalPostgres", point: str) -> None:
+        """Start from the backup, and go on by the archived log of the other to a restore point."""
+        last = other.execute("SELECT pg_walfile_name(pg_switch_wal())")
+        deadline = time.monotonic() + HANGS
+        while not (other._archive / last).exists():
+            assert time.monotonic() < deadline, "the log is not archived"
+            time.sleep(0.01)
+        settings = {
+            "port": urlsplit(self.admin_url).port,
+            "unix_socket_directories": self.folder,
+            "archive_mode": "off",
+            "restore_command": f"cp {other._archive}/%f %p",
+            "recovery_target_name": point,
+            "recovery_target_action": "promote",
+        }
+        with (self._data / "postgresql.auto.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        (self._data / "recovery.signal").touch()
+        self._give_away()
+        self.start()
 
     def stop(self) -> None:
         """End the server and remove all that is left of it."""
