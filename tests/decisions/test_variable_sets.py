@@ -12,6 +12,7 @@ from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     DetailsOfSets,
+    GlobalSets,
     Rivals,
     Rules,
     SetsApplicable,
@@ -98,7 +99,8 @@ def naming(*ids: str, **said: Any) -> SetDraft:
 
 
 def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
-    known = found(to_acme(), has(NETWORK), at(ws_1=0), {SetsOf("org-1"): []}, locked=LOCKED)
+    none = {SetsOf("org-1"): [], GlobalSets("org-1"): 0}
+    known = found(to_acme(), has(NETWORK), at(ws_1=0), none, locked=LOCKED)
     decision = create(known, "acme", naming("ws-1", name="shared"), "varset-1", RULES)
     made = VariableSet("varset-1", "shared", "org-1", "acme", created_at=NOW)
     assert decision.writes == (Insert(made), Insert(Target.of_workspace("varset-1", "ws-1")))
@@ -245,7 +247,8 @@ def test_a_set_changes_where_the_draft_says_something_new(
 
 def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> None:
     target = Target("varset-1", "org-1", None)
-    known = found(to_set(), {Rivals("varset-1", "org-1"): []}, locked=LOCKED)
+    alone = {Rivals("varset-1", "org-1"): [], GlobalSets("org-1"): 0}
+    known = found(to_set(), alone, locked=LOCKED)
     draft = SetDraft(is_global=True)
     assert update(known, "varset-1", draft, RULES).writes[1:] == (Insert(target),)
     known = found(to_set(GLOBAL), locked=LOCKED)
@@ -258,8 +261,11 @@ def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> Non
 
 def test_a_set_becomes_global_unless_another_global_one_has_one_of_its_keys() -> None:
     rivals = {Rivals("varset-1", "org-1"): [("region", "tool"), ("region", "env")]}
-    known = found(to_set(), rivals, locked=LOCKED)
-    assert refused(update, known, "varset-1", SetDraft(is_global=True), RULES) == ["key_taken"]
+    known = found(to_set(), rivals, {GlobalSets("org-1"): 0}, locked=LOCKED)
+    draft = SetDraft(is_global=True)
+    assert refused(update, known, "varset-1", draft, RULES) == ["key_taken"]
+    known = found(to_set(), rivals, {GlobalSets("org-1"): 100}, locked=LOCKED)
+    assert refused(update, known, "varset-1", draft, RULES) == ["too_many_items", "key_taken"]
 
 
 def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() -> None:

@@ -1,16 +1,22 @@
 """Jobs over HTTP: an exchange in OAuth's words, and values sealed to the key of the job."""
 
+import asyncio
+
 import pytest
 from structlog.typing import EventDict
 
 from teamvars.protocol import encoded
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import RUNNER, new_token
+from teamvars.services import deliveries
 from teamvars.services.deliveries import ACCESS_TOKEN_TYPE, SUBJECT_TYPES
+from teamvars.storage import effective
 from tests.support.deployment import operator
 from tests.support.exchanging import CANARY, FORM_TYPE, TOKEN_URL, Job, job_in
 from tests.support.jobs import SERVICE, job_token
+from tests.support.patience import until
 from tests.support.tenant import Tenant
+from tests.web.test_variable_sets import make_set, put
 
 
 @pytest.fixture
@@ -245,3 +251,30 @@ async def test_a_job_learns_what_is_there_that_its_runner_does_not_hand_out(
     events = f"/runners/{job.runner['id']}/audit-events"
     for one in (await tenant.call("owner", "GET", events)).json()["data"]:
         assert [each["key"] for each in one["attributes"]["details"]["variables"]] == ["region"]
+
+
+async def test_what_sets_make_huge_is_looked_up_for_one_job_at_a_time(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = job.tenant
+    services = tenant.deployment.services
+    made = await make_set(tenant, "shared", "network")
+    await put(tenant, made, "more", "x" * 100)
+    size = await services.database.query(
+        lambda tx: effective.value_bytes(tx, tenant.workspaces["network"])
+    )
+    assert size == len("eu" + CANARY) + 100
+    monkeypatch.setattr(deliveries, "_HUGE_BYTES", size - 1)
+    turn = services.deliveries._one_huge
+    async with turn:
+        asked = asyncio.create_task(job.deliver(await job.token()))
+        await until(lambda: waits_for(turn))
+        monkeypatch.setattr(deliveries, "_HUGE_BYTES", size)
+        assert (await job.deliver(await job.token())).status_code == 200
+        assert not asked.done()
+    _, values = job.opened(await asked)
+    assert values["more"] == "x" * 100
+
+
+async def waits_for(lock: asyncio.Lock) -> bool:
+    return bool(lock._waiters)

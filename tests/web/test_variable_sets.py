@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from teamvars import settings
-from teamvars.domain.variable_sets import SetLimits
+from teamvars.domain.variable_sets import MAX_VALUE_BYTES, SetLimits
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_quota import limited
 
@@ -419,3 +419,24 @@ async def test_an_update_may_be_posted(tenant: Tenant) -> None:
     document["data"]["id"] = "varset-other"
     answer = await tenant.call("owner", "POST", f"/varsets/{made}", document)
     assert [one[0] for one in faults(answer)] == ["409"]
+
+
+async def test_so_many_sets_are_global_and_no_more(tenant: Tenant) -> None:
+    async with limited(tenant, None, None, SetLimits.of(9, 1, 1)) as tenant:
+        first = await make_set(tenant, "first", **as_global())
+        path = f"/organizations/{tenant.organization}/varsets"
+        refused = await tenant.call("owner", "POST", path, set_document("more", **as_global()))
+        expected = [("422", "too_many_items", "/data/attributes/global")]
+        assert faults(refused) == expected
+        second = await make_set(tenant, "second", "network")
+        assert faults(await changed(tenant, second, **as_global())) == expected
+        assert (await changed(tenant, first, **as_global())).status_code == 200
+        assert (await changed(tenant, first, **as_global(is_=False))).status_code == 200
+        assert (await changed(tenant, second, **as_global())).status_code == 200
+
+
+async def test_a_set_holds_as_many_bytes_as_a_value_may_have(tenant: Tenant) -> None:
+    made = await make_set(tenant)
+    await put(tenant, made, "whole", "x" * MAX_VALUE_BYTES)
+    answer = await tenant.call("owner", "POST", vars_of(made), variable_document(key="more"))
+    assert faults(answer) == [("422", "variable_set_full", "/data")]

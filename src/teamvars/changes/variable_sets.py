@@ -5,6 +5,7 @@ from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,
     DetailsOfSets,
+    GlobalSets,
     HasSensitive,
     Rivals,
     SetsApplicable,
@@ -18,6 +19,7 @@ from teamvars.storage import variable_sets
 LOOK_UPS: LookUps = {
     SetsOf: by_fields(variable_sets.of_organization),
     SetsSeen: by_fields(variable_sets.find_visible),
+    GlobalSets: by_fields(variable_sets.count_global),
     SetsApplicable: by_fields(variable_sets.find_applicable),
     SetsReaching: by_fields(variable_sets.of_workspace),
     DetailsOfSets: by_fields(variable_sets.find_details),

@@ -45,6 +45,7 @@ from teamvars.domain.variable_sets import (
     SetLimits,
     Target,
     VariableSet,
+    too_many_global,
     too_many_sets,
 )
 from teamvars.domain.workspaces import Workspace
@@ -98,6 +99,12 @@ class AttachedTo(Need[frozenset[str]], frozen=True):
     """The ids of the workspaces that a set is attached to."""
 
     set_id: str
+
+
+class GlobalSets(Need[int], frozen=True):
+    """How many sets of an organization are global."""
+
+    organization_id: str
 
 
 class SetsAt(Need[Mapping[str, int]], frozen=True):
@@ -188,7 +195,7 @@ def create(
     """Makes a set without variables.
 
     Refuses: forbidden, every fault of the draft, workspaces that there are not, another parent than
-    the organization, a taken name, too many sets, of the organization or at a workspace.
+    the organization, a taken name, too many sets, of the organization, at a workspace or global.
     """
     granted = found.of(ToOrganization(organization))
     granted.require_visible()
@@ -204,6 +211,7 @@ def create(
             *draft.conflicts(blank),
             *_unknown(found, owner.id, named, at=_RELATED),
             *([too_many_sets(rules.limits.sets)] if is_full else []),
+            *(_too_many_global(found, owner.id, rules) if draft.is_global else []),
         ]
     )
     made, workspace_ids = draft.applied_to(blank), frozenset(named.wanted)
@@ -218,7 +226,8 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
 
     Refuses: forbidden, also where sensitive values would reach a workspace that a runner is handed
     and the caller is no owner; every fault of the draft, workspaces that there are not, another id
-    than the path's, another parent, a taken name, a key that another global set has.
+    than the path's, another parent, a taken name, a key that another global set has, too many sets
+    that are global or at a workspace.
     """
     before = _writable(found, set_id)
     after, is_attached, will_be = _planned(found, before, draft, rules)
@@ -271,7 +280,8 @@ def _planned(
     _require_room(found, will_be - is_attached, rules, at=_RELATED)
     _require_own(found, before, will_be - is_attached, rules, is_global=after.is_global)
     if after.is_global and not before.is_global:
-        refuse_all(_conflicts(found, after))
+        full = _too_many_global(found, after.organization_id, rules)
+        refuse_all([*full, *_conflicts(found, after)])
     return after, is_attached, will_be
 
 
@@ -412,6 +422,12 @@ def _require_room(found: Found, workspace_ids: Collection[str], rules: Rules, at
     if full:
         said = detail.format(most=rules.limits.of_workspace, ids=", ".join(full[:10]))
         refuse_all([Fault(Code.TOO_MANY_ITEMS, said, pointer=at)])
+
+
+def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[Fault]:
+    """The fault of one more set that reaches every workspace, where there are as many as may be."""
+    most = rules.limits.of_workspace
+    return [too_many_global(most)] if found.of(GlobalSets(organization_id)) >= most else []
 
 
 def _require_own(

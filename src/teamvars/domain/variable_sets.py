@@ -15,7 +15,7 @@ PREFIX = "varset"
 """Of the ids of sets."""
 MAX_NAME_CHARACTERS = 90
 MAX_DESCRIPTION_CHARACTERS = 512
-MAX_VALUE_BYTES = 1024 * 1024
+MAX_VALUE_BYTES = 256 * 1024
 """Of all values of a set together: a workspace may get many sets at once."""
 NAME_RULE = f"1 to {MAX_NAME_CHARACTERS} characters on one line, and no space at either end"
 
@@ -43,8 +43,8 @@ class VariableSet(msgspec.Struct, frozen=True):
 
 
 class SetLimits(msgspec.Struct, frozen=True):
-    """How many sets an organization has at most, to how many a workspace can be attached, and what
-    one may hold.
+    """How many sets an organization has at most, how many can be attached to a workspace and as
+    many be global, and what one may hold.
     """
 
     sets: int
@@ -149,6 +149,12 @@ class SetDetails(msgspec.Struct, frozen=True):
 def is_set_name(text: str) -> bool:
     """Whether it can name a variable set."""
     return 1 <= len(text) <= MAX_NAME_CHARACTERS and text == text.strip() and is_safe(text)
+
+
+def too_many_global(most: int) -> Fault:
+    """As many sets reach all workspaces as may: every delivery has to open what is in them."""
+    detail = f"At most {most} variable sets of an organization are global."
+    return Fault(Code.TOO_MANY_ITEMS, detail, pointer="/data/attributes/global")
 
 
 def too_many_sets(most: int) -> Fault:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache, partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -40,7 +41,7 @@ from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
-from teamvars.storage import runners
+from teamvars.storage import effective, runners
 from teamvars.storage.database import MissingReference
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -64,6 +65,10 @@ _KEPT = 3600 * _SECOND
 _AT_ONCE = 24
 """Deliveries of a worker, each of which holds all values of a workspace: more than an organization
 has slots while others ask.
+"""
+_HUGE_BYTES = 16 * 1024 * 1024
+"""Of values that reach a workspace, which sets can make more than it holds itself: they are looked
+up for one job of a worker at a time.
 """
 _LARGE_BYTES = 256 * 1024
 """Of values, which take some ms: more are opened and sealed in a thread, and of one workspace at a
@@ -112,7 +117,8 @@ class Deliveries(UseCases):
         """Of how many refusals of each organization the log has said more, in the minute that ends
         then.
         """
-        self._some, self._one_large = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
+        self._some = asyncio.Semaphore(_AT_ONCE)
+        self._one_huge, self._one_large = asyncio.Lock(), asyncio.Lock()
         server = keyring.server
         self._signer = (
             None
@@ -239,23 +245,30 @@ class Deliveries(UseCases):
 
         if self._signer is None:  # any more: there was when the token was given
             raise Refusal(NO_VALID_TOKEN)
-        async with self._some:
-            has = await self._house.runner.glance(
-                caller, lambda found: decisions.effective(found, ValuesForJob(workspace_id))
-            )
-            change = Change(
-                caller,
-                caller.token_hash.hex(),
-                lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
-                is_admitted=True,
-            )
-            bundle = await self._house.runner.make(change)
-            caller.organization_id = bundle.handed.workspace.organization_id
-            key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer
-            if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
-                return _sealed(bundle, key, signer)
-            async with self._one_large:
-                return await asyncio.to_thread(_sealed, bundle, key, signer)
+        size = await self._database.query(partial(effective.value_bytes, workspace_id=workspace_id))
+        # Those that wait for their turn take no place from others.
+        async with nullcontext() if size <= _HUGE_BYTES else self._one_huge, self._some:
+            return await self._delivered(caller, workspace_id, draft, self._signer)
+
+    async def _delivered(
+        self, caller: Caller, workspace_id: str, draft: DeliveryDraft, signer: Ed25519PrivateKey
+    ) -> Delivery:
+        has = await self._house.runner.glance(
+            caller, lambda found: decisions.effective(found, ValuesForJob(workspace_id))
+        )
+        change = Change(
+            caller,
+            caller.token_hash.hex(),
+            lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
+            is_admitted=True,
+        )
+        bundle = await self._house.runner.make(change)
+        caller.organization_id = bundle.handed.workspace.organization_id
+        key = self._tools.sealer.data_key(bundle.handed.key)
+        if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
+            return _sealed(bundle, key, signer)
+        async with self._one_large:
+            return await asyncio.to_thread(_sealed, bundle, key, signer)
 
     def _noted(self, asked: Asked, refused: NoTarget) -> Mapping[str, object]:
         """Counts the refusal for each runner; what the log says of it, and the job is not told. It

@@ -53,6 +53,13 @@ _SEALED_FOR_JOB = _SEALED.replace(
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )""",
 )
+_VALUE_BYTES = f"""
+SELECT CAST(coalesce(sum(streams.value_bytes), 0) AS BIGINT)
+FROM streams
+WHERE streams.id IN (
+    SELECT CAST($1 AS TEXT) UNION SELECT set_targets.set_id {_REACHING} WHERE workspaces.id = $1
+)
+"""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "org": "global"}
 """By the prefix of what a set is attached to."""
 
@@ -75,6 +82,11 @@ async def sealed_for_job(
     """
     rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now)
     return _holdings(rows) if rows else None
+
+
+async def value_bytes(tx: Transaction, workspace_id: str) -> int:
+    """How many bytes of values reach a workspace, be they counted there or not."""
+    return await tx.count(_VALUE_BYTES, workspace_id)
 
 
 def _holdings(rows: Sequence[Row]) -> Holdings:

@@ -164,6 +164,11 @@ async def count_at(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[s
     return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
+async def count_global(tx: Transaction, organization_id: str) -> int:
+    """How many sets of an organization are global."""
+    return await tx.count("SELECT count(*) FROM set_targets WHERE target_id = $1", organization_id)
+
+
 async def has_sensitive(tx: Transaction, set_id: str) -> bool:
     """Whether a set has a sensitive variable."""
     sql = "SELECT 1 FROM set_variables WHERE set_id = $1 AND sensitive = 1 LIMIT 1"
