@@ -1,6 +1,7 @@
 """The keyring file: whole and private, or refused; and never overwritten."""
 
 import base64
+import fcntl
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.security import keyring
+from teamvars.security import keyring, whole_files
 from teamvars.security.keyring import KeyringError
 
 # The system ends it once the file has ten bytes.
@@ -65,6 +66,33 @@ def test_what_root_adds_a_key_to_stays_that_of_its_owner(path: Path) -> None:
     os.chown(path, 12_345, 54_321)
     keyring.add_server_key(path, keyring.new_server_key())
     assert (path.stat().st_uid, path.stat().st_gid) == (12_345, 54_321)
+
+
+def test_who_adds_a_key_has_others_wait_that_would_write_the_file_meanwhile(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring.save_new(keyring.generate(), path)
+    replace_file = whole_files.replace
+
+    def is_free() -> bool:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(folder)
+        return True
+
+    found = []
+
+    def meanwhile(path: Path, text: str) -> None:
+        found.append(is_free())
+        replace_file(path, text)
+
+    monkeypatch.setattr(whole_files, "replace", meanwhile)
+    keyring.add_server_key(path, keyring.new_server_key())
+    assert (found, is_free()) == ([False], True)
 
 
 def test_a_new_file_is_its_owners_alone_whatever_the_umask(path: Path) -> None:

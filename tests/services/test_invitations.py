@@ -6,6 +6,7 @@ from email.message import EmailMessage
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars import wiring
 from teamvars.decisions.invitations import Asked
@@ -13,7 +14,7 @@ from teamvars.decisions.users import Disabling
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
-from teamvars.domain.errors import DEAD_LINK, Refusal
+from teamvars.domain.errors import DEAD_LINK, TRAIL_ALTERED, Refusal, forbidden, not_found
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
@@ -505,6 +506,52 @@ async def test_of_what_has_ended_otherwise_meanwhile_nothing_is_ended(
 
     monkeypatch.setattr("teamvars.storage.invitations.expired", expired)
     await calls.services.operator_invitations.expire()
+
+
+async def test_what_cannot_be_ended_is_not_taken_for_ended(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = await link(calls, address())
+    await age(calls, made)
+
+    async def refuse(*_: object) -> None:
+        raise Refusal(TRAIL_ALTERED.filled({"stream": made.organization_id}))
+
+    commands = calls.services.operator_invitations
+    monkeypatch.setattr(commands, "_make", refuse)
+    assert await refusal_of(commands.expire()) == "trail_altered"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "code"),
+    [(not_found(), DEAD_LINK.code.word), (forbidden("With a token of your own."), "forbidden")],
+    ids=["the organization ends", "the user becomes known"],
+)
+async def test_what_becomes_of_an_invitation_after_the_look_is_told_as_before_it(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, meanwhile: Refusal, code: str
+) -> None:
+    _, secret = await link(calls, address())
+
+    async def refuse(*_: object) -> None:
+        raise meanwhile
+
+    monkeypatch.setattr(calls.services.invitation_links, "_make", refuse)
+    assert await refusal_of(accept(calls, secret)) == code
+
+
+async def test_an_operator_is_shown_the_link_only_where_no_message_carries_it(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    commands, by_mail, shown = mailing.services.operator_invitations, address(), address()
+    asked = Asked(by_mail, mailing.tenant.organization)
+    sent = await commands.create(operator(), asked, show=False)
+    assert sent.link is None
+    issued = await commands.create(operator(), replace(asked, email=shown), show=True)
+    assert issued.link is not None
+    assert secret_in(await delivered(mailing, mailbox, by_mail))
+    assert shown not in mailbox.recipients
+    again = await commands.resend(operator(), sent.membership.id, show=False)
+    assert again.link is None
 
 
 # Bounds
