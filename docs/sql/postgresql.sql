@@ -38,15 +38,15 @@
 -- POST /oauth/token
 --     #25; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #26; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #27; #28; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #29; #30; COMMIT
+--     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #28; #29; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #31; #2
+--     #30; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #31; #10
+--     #30; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #31; #32
+--     #30; #31
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #33; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #32; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
 
@@ -921,23 +921,21 @@ INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 
--- #27: effective.py, _VALUE_BYTES
--- POST /workspaces/{id}/actions/deliver
-SELECT CAST(coalesce(sum(streams.value_bytes), 0) AS BIGINT)
-FROM streams
-WHERE streams.id IN (
-    SELECT CAST($1 AS TEXT) UNION SELECT set_targets.set_id FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE workspaces.id = $1
-);
-
-
--- #28: effective.py, _SEALED_FOR_JOB
+-- #27: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, CAST(NULL AS TEXT),
     0, streams.id,
     variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
-    variables.value_bytes, variables.sealed_value
+    variables.value_bytes, CASE WHEN (
+        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
+        FROM streams AS of_reaching
+        WHERE of_reaching.id IN (
+            SELECT CAST($1 AS TEXT)
+            UNION SELECT set_targets.set_id FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE $1 = workspaces.id
+        )
+    ) <= CAST($4 AS BIGINT) THEN variables.sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND $1 = (
@@ -949,7 +947,15 @@ SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, variable_sets.
     variable_sets.priority, set_targets.target_id,
     set_variables.id, set_variables.set_id,
     set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
-    set_variables.value_bytes, set_variables.sealed_value
+    set_variables.value_bytes, CASE WHEN (
+        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
+        FROM streams AS of_reaching
+        WHERE of_reaching.id IN (
+            SELECT CAST($1 AS TEXT)
+            UNION SELECT set_targets.set_id FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE $1 = workspaces.id
+        )
+    ) <= CAST($4 AS BIGINT) THEN set_variables.sealed_value END
 FROM workspaces
 JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)
 JOIN variable_sets ON variable_sets.id = set_targets.set_id
@@ -961,7 +967,7 @@ WHERE workspaces.id = $1 AND $1 = (
 );
 
 
--- #29: runners.py, HANDED.locking.batched
+-- #28: runners.py, HANDED.locking.batched
 -- POST /workspaces/{id}/actions/deliver
 SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
@@ -1008,7 +1014,7 @@ LEFT JOIN LATERAL (
 WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id || '' = lookup.workspace_id;
 
 
--- #30
+-- #29
 -- POST /workspaces/{id}/actions/deliver
 WITH part_0 AS (
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES ($1, $2, $3, $4, $5, $6)
@@ -1025,7 +1031,7 @@ SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
 WHERE id = $24;
 
 
--- #31: access_statements.py, READ_WORKSPACE.batched
+-- #30: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -1086,7 +1092,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #32: variable_statements.py, OF_WORKSPACES.list_.batched
+-- #31: variable_statements.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1098,7 +1104,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #33
+-- #32
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]))

@@ -38,7 +38,7 @@
 -- POST /oauth/token
 --     #23; BEGIN IMMEDIATE; #3; #24; #25; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #26; #27; BEGIN IMMEDIATE; #3; #28; #29; #5; #6; COMMIT
+--     #26; BEGIN IMMEDIATE; #3; #27; #28; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -619,23 +619,21 @@ INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #26: effective.py, _VALUE_BYTES
--- POST /workspaces/{id}/actions/deliver
-SELECT CAST(coalesce(sum(streams.value_bytes), 0) AS BIGINT)
-FROM streams
-WHERE streams.id IN (
-    SELECT CAST(?1 AS TEXT) UNION SELECT set_targets.set_id FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE workspaces.id = ?1
-);
-
-
--- #27: effective.py, _SEALED_FOR_JOB
+-- #26: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TEXT),
     0, streams.id,
     variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
-    variables.value_bytes, variables.sealed_value
+    variables.value_bytes, CASE WHEN (
+        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
+        FROM streams AS of_reaching
+        WHERE of_reaching.id IN (
+            SELECT CAST(?1 AS TEXT)
+            UNION SELECT set_targets.set_id FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE ?1 = workspaces.id
+        )
+    ) <= CAST(?4 AS BIGINT) THEN variables.sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = ?1 AND ?1 = (
@@ -647,7 +645,15 @@ SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, variable_sets.n
     variable_sets.priority, set_targets.target_id,
     set_variables.id, set_variables.set_id,
     set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
-    set_variables.value_bytes, set_variables.sealed_value
+    set_variables.value_bytes, CASE WHEN (
+        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
+        FROM streams AS of_reaching
+        WHERE of_reaching.id IN (
+            SELECT CAST(?1 AS TEXT)
+            UNION SELECT set_targets.set_id FROM workspaces
+JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE ?1 = workspaces.id
+        )
+    ) <= CAST(?4 AS BIGINT) THEN set_variables.sealed_value END
 FROM workspaces
 JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)
 JOIN variable_sets ON variable_sets.id = set_targets.set_id
@@ -659,7 +665,7 @@ WHERE workspaces.id = ?1 AND ?1 = (
 );
 
 
--- #28: runners.py, HANDED.single
+-- #27: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -700,7 +706,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
--- #29: runners.py, DELIVERED
+-- #28: runners.py, DELIVERED
 -- POST /workspaces/{id}/actions/deliver
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET

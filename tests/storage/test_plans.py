@@ -627,7 +627,7 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
         seen: dict[str, Statement] = {}
         asking = Listening(tx, seen, has_many=True)
         await asking.lock_each(runners.HANDED, [(b"hash", 0, "id", "[]")])
-        await effective.sealed_for_job(asking, "id", b"hash", 0)
+        await effective.sealed_for_job(asking, "id", b"hash", 0, 1)
         explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in seen.values()]
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 

@@ -51,7 +51,8 @@ def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
 
 
 async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Holdings:
-    has = await effective.sealed_for_job(tx, need.workspace_id, found.caller.token_hash, found.now)
+    token = found.caller.token_hash, found.now
+    has = await effective.sealed_for_job(tx, need.workspace_id, *token, need.most)
     if has is None:
         raise Refusal(NO_VALID_TOKEN)
     return has

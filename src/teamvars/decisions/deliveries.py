@@ -132,11 +132,12 @@ class ValuesOf(Need[Holdings], frozen=True):
 
 
 class ValuesForJob(Need[Holdings], frozen=True):
-    """As `ValuesOf`, for a caller with a token to the workspace, good or not. Refuses:
-    unauthenticated.
+    """As `ValuesOf`, for a caller with a token to the workspace, good or not; without any value
+    where these have more bytes than the `most`. Refuses: unauthenticated.
     """
 
     workspace_id: str
+    most: int = 2**62
 
 
 class ReceiptsPage(Need[Paged[Receipt]], frozen=True):
@@ -218,6 +219,11 @@ class Effective(Discreet, frozen=True):
     head: bytes
     places: tuple[str, ...]
     variables: tuple[StoredVariable, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the values were not too large to come along."""
+        return all(one.sealed is not None for one in self.variables)
 
 
 def meant(found: Found, asked: Asked, trust: Trust) -> Runner:

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cache, partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -15,6 +14,7 @@ from teamvars.decisions.deliveries import (
     NO_TARGET,
     Asked,
     Bundle,
+    Effective,
     NoTarget,
     Proof,
     ValuesForJob,
@@ -41,7 +41,7 @@ from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
-from teamvars.storage import effective, runners
+from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -245,17 +245,24 @@ class Deliveries(UseCases):
 
         if self._signer is None:  # any more: there was when the token was given
             raise Refusal(NO_VALID_TOKEN)
-        size = await self._database.query(partial(effective.value_bytes, workspace_id=workspace_id))
+        async with self._some:
+            has = await self._seen(caller, ValuesForJob(workspace_id, _HUGE_BYTES))
+            if has.is_whole:
+                return await self._delivered(caller, workspace_id, has, draft)
         # Those that wait for their turn take no place from others.
-        async with nullcontext() if size <= _HUGE_BYTES else self._one_huge, self._some:
-            return await self._delivered(caller, workspace_id, draft, self._signer)
+        async with self._one_huge, self._some:
+            has = await self._seen(caller, ValuesForJob(workspace_id))
+            return await self._delivered(caller, workspace_id, has, draft)
+
+    async def _seen(self, caller: Caller, need: ValuesForJob) -> Effective:
+        return await self._house.runner.glance(
+            caller, lambda found: decisions.effective(found, need)
+        )
 
     async def _delivered(
-        self, caller: Caller, workspace_id: str, draft: DeliveryDraft, signer: Ed25519PrivateKey
+        self, caller: Caller, workspace_id: str, has: Effective, draft: DeliveryDraft
     ) -> Delivery:
-        has = await self._house.runner.glance(
-            caller, lambda found: decisions.effective(found, ValuesForJob(workspace_id))
-        )
+        assert self._signer is not None  # asked before
         change = Change(
             caller,
             caller.token_hash.hex(),
@@ -264,7 +271,7 @@ class Deliveries(UseCases):
         )
         bundle = await self._house.runner.make(change)
         caller.organization_id = bundle.handed.workspace.organization_id
-        key = self._tools.sealer.data_key(bundle.handed.key)
+        key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer
         if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
             return _sealed(bundle, key, signer)
         async with self._one_large:

@@ -45,21 +45,25 @@ WHERE workspaces.id = $1
 
 _READABLE = _every("CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END")
 _SEALED = _every("{}.sealed_value")
-# The same for whoever has the token of a job, $2 its hash, at the time $3.
-_SEALED_FOR_JOB = _SEALED.replace(
+_VALUE_BYTES = f"""(
+        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
+        FROM streams AS of_reaching
+        WHERE of_reaching.id IN (
+            SELECT CAST($1 AS TEXT)
+            UNION SELECT set_targets.set_id {_REACHING} WHERE $1 = workspaces.id
+        )
+    )"""
+# The same for whoever has the token of a job, $2 its hash, at the time $3; without values where
+# these have more bytes than $4.
+_SEALED_FOR_JOB = _every(
+    f"CASE WHEN {_VALUE_BYTES} <= CAST($4 AS BIGINT) THEN {{0}}.sealed_value END"
+).replace(
     "= $1",
     """= $1 AND $1 = (
     SELECT runner_tokens.workspace_id FROM runner_tokens
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )""",
 )
-_VALUE_BYTES = f"""
-SELECT CAST(coalesce(sum(streams.value_bytes), 0) AS BIGINT)
-FROM streams
-WHERE streams.id IN (
-    SELECT CAST($1 AS TEXT) UNION SELECT set_targets.set_id {_REACHING} WHERE workspaces.id = $1
-)
-"""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "org": "global"}
 """By the prefix of what a set is attached to."""
 
@@ -75,18 +79,14 @@ async def readable_of_workspace(tx: Transaction, workspace_id: str) -> Holdings:
 
 
 async def sealed_for_job(
-    tx: Transaction, workspace_id: str, token_hash: bytes, now: int
+    tx: Transaction, workspace_id: str, token_hash: bytes, now: int, most: int
 ) -> Holdings | None:
     """As `sealed_of_workspace`, if a token of a job with that hash is for the workspace, and has
-    not expired. Whether it is good is not asked: nothing is opened here.
+    not expired. Whether it is good is not asked: nothing is opened here. Without any value where
+    these have more bytes than the `most`.
     """
-    rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now)
+    rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now, most)
     return _holdings(rows) if rows else None
-
-
-async def value_bytes(tx: Transaction, workspace_id: str) -> int:
-    """How many bytes of values reach a workspace, be they counted there or not."""
-    return await tx.count(_VALUE_BYTES, workspace_id)
 
 
 def _holdings(rows: Sequence[Row]) -> Holdings:
