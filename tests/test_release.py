@@ -1,6 +1,8 @@
 """`dev.py release`: makes a checkout a release whole, or leaves it as it was."""
 
+import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,8 +59,17 @@ def test_a_release_is_a_commit_with_a_tag_and_files_that_say_its_number(
         "teamvars_hcl-9.1.0-py3-none-any.whl",
         "teamvars_cli-9.1.0.tar.gz",
         "teamvars_cli-9.1.0-py3-none-any.whl",
+        "teamvars-9.1.0.cdx.json",
+        "SHA256SUMS",
     }
     assert all(file.is_file() for file in files)
+    dist = checkout.root / "dist"
+    checking = ["/usr/bin/sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    subprocess.run(checking, check=True, cwd=dist)
+    described = json.loads((dist / "teamvars-9.1.0.cdx.json").read_text())
+    parts = {part["name"]: part["version"] for part in described["components"]}
+    assert parts["teamvars"] == parts["teamvars-cli"] == parts["teamvars-hcl"] == "9.1.0"
+    assert {"granian", "asyncpg", "apsw", "cryptography"} <= parts.keys()
     assert checkout.git("status", "--porcelain") == ""
     assert checkout.git("log", "-1", "--format=%s") == "teamvars 9.1.0"
     assert checkout.git("rev-parse", "v9.1.0^{commit}") == checkout.git("rev-parse", "HEAD")
@@ -71,6 +82,20 @@ def test_a_release_is_a_commit_with_a_tag_and_files_that_say_its_number(
     with pytest.raises(NotReleased, match=r"These sources are 9\.1\.0 already") as again:
         release(checkout, "9.1.0", is_checked=True)
     assert "There is a tag v9.1.0." in str(again.value)
+
+
+def test_what_nobody_else_could_build_is_not_released(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_: Checkout, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "teamvars-9.1.0.tar.gz").write_text(str(folder))
+
+    before = state(checkout)
+    monkeypatch.setattr(Checkout, "build", build)
+    with pytest.raises(NotReleased, match="Built twice, these differ"):
+        release(checkout, "9.1.0", is_checked=True)
+    assert state(checkout) == before
 
 
 Spoil = Callable[[Checkout], object]

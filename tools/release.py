@@ -5,6 +5,7 @@ install, or that fails the check, leaves the checkout as it was.
 """
 
 import argparse
+import hashlib
 import re
 import runpy
 import shutil
@@ -104,7 +105,12 @@ def release(checkout: Checkout, number: str, *, is_checked: bool) -> list[Path]:
         with TemporaryDirectory() as folder:
             built = Path(folder) / "dist"
             checkout.build(built)
-            verify(sorted(built.glob("*.whl")), number, environment(Path(folder), checkout.root))
+            checkout.build(again := Path(folder) / "again")
+            require_same(built, again)
+            python = environment(Path(folder), checkout.root)
+            verify(sorted(built.glob("*.whl")), number, python)
+            describe(python, built / f"teamvars-{number}.cdx.json")
+            (built / "SHA256SUMS").write_text(sums(built))
             kept = shutil.copytree(built, checkout.root / "dist", dirs_exist_ok=True)
             files = [kept / file.name for file in sorted(built.iterdir())]
         checkout.commit(number)
@@ -133,6 +139,24 @@ def verify(wheels: Sequence[Path], number: str, python: Path) -> None:
         raise NotReleased(f"What was built calls itself {said}.")
     if odd := [wheel.name for wheel in wheels if wheel.name.split("-")[1] != number]:
         raise NotReleased(f"This is not {number}: {', '.join(odd)}.")
+
+
+def require_same(built: Path, again: Path) -> None:
+    """Refuses what nobody else could build from the same sources, byte for byte."""
+    if sums(built) != sums(again):
+        raise NotReleased(f"Built twice, these differ:\n{sums(built)}\n{sums(again)}")
+
+
+def describe(python: Path, file: Path) -> None:
+    """Writes what an installation consists of (CycloneDX), as it is in an environment."""
+    tool = Path(sys.executable).with_name("cyclonedx-py")
+    run(tool, "environment", python, "--output-reproducible", "--output-file", file)
+
+
+def sums(folder: Path) -> str:
+    """The SHA-256 of each file, as `sha256sum --check` reads it."""
+    digests = {file.name: hashlib.sha256(file.read_bytes()) for file in folder.iterdir()}
+    return "".join(f"{digest.hexdigest()}  {name}\n" for name, digest in sorted(digests.items()))
 
 
 def run(*command: object) -> str:
