@@ -271,7 +271,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         limits.sets,
-        limits.of_workspace,
+        limits.of_target,
         limits.of_set.variables,
         limits.of_set.value_bytes,
         longest,

@@ -497,6 +497,20 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.organization_id = organizations.id
                             AND memberships.status = 'active'))
             )
+    ) OR EXISTS (
+        SELECT 1 FROM project_grants AS its_grants
+        WHERE its_grants.team_id = teams.id AND its_grants.set_level > 0
+            AND NOT ((its.bits & 32) > 0 AND (its.bits & 128) > 0)
+            AND NOT EXISTS (
+                SELECT 1 FROM project_grants AS own
+                WHERE own.project_id = its_grants.project_id
+                    AND own.set_level >= its_grants.set_level AND (own.team_id = caller.team_id OR own.team_id IN (
+                        SELECT team_members.team_id FROM memberships
+                        JOIN team_members ON team_members.membership_id = memberships.id
+                        WHERE memberships.user_id = caller.user_id
+                            AND memberships.organization_id = organizations.id
+                            AND memberships.status = 'active'))
+            )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
             FROM (SELECT CASE
@@ -622,7 +636,7 @@ INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, i
 -- #26: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TEXT),
-    0, streams.id,
+    0, CAST(NULL AS TEXT), streams.id,
     variables.id, variables.workspace_id,
     variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
     variables.value_bytes, CASE WHEN (
@@ -631,7 +645,8 @@ SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TE
         WHERE of_reaching.id IN (
             SELECT CAST(?1 AS TEXT)
             UNION SELECT set_targets.set_id FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE ?1 = workspaces.id
+JOIN set_targets ON set_targets.target_id
+    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE ?1 = workspaces.id
         )
     ) <= CAST(?4 AS BIGINT) THEN variables.sealed_value END
 FROM streams
@@ -642,7 +657,7 @@ WHERE streams.id = ?1 AND ?1 = (
 )
 UNION ALL
 SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, variable_sets.name,
-    variable_sets.priority, set_targets.target_id,
+    variable_sets.priority, variable_sets.project_id, set_targets.target_id,
     set_variables.id, set_variables.set_id,
     set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
     set_variables.value_bytes, CASE WHEN (
@@ -651,11 +666,13 @@ SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, variable_sets.n
         WHERE of_reaching.id IN (
             SELECT CAST(?1 AS TEXT)
             UNION SELECT set_targets.set_id FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id) WHERE ?1 = workspaces.id
+JOIN set_targets ON set_targets.target_id
+    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE ?1 = workspaces.id
         )
     ) <= CAST(?4 AS BIGINT) THEN set_variables.sealed_value END
 FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+JOIN set_targets ON set_targets.target_id
+    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
 JOIN variable_sets ON variable_sets.id = set_targets.set_id
 JOIN streams ON streams.id = variable_sets.id
 LEFT JOIN set_variables ON set_variables.set_id = variable_sets.id
@@ -690,7 +707,8 @@ SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
             SELECT workspaces.id AS id
             UNION
             SELECT set_targets.set_id FROM set_targets
-            WHERE set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+            WHERE set_targets.target_id
+                IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
         ) AS reaching
         JOIN streams AS its ON its.id = reaching.id
     ) AS reaching, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,

@@ -15,6 +15,7 @@ from teamvars.decisions.needs import (
     ToWorkspaceAt,
     WhoCalls,
 )
+from teamvars.decisions.set_reach import touched_by
 from teamvars.domain.access import (
     Caller,
     Level,
@@ -29,6 +30,7 @@ from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project, default_project
+from teamvars.domain.set_effects import Standing
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, Visibility, owners_of, whole
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
@@ -104,6 +106,11 @@ def to_network(level: Level) -> Answers:
     stream = Stream("ws-1", "org-1", 1, b"", b"")
     key = WrappedKey("org-1", 1, "k", b"")
     return {ToWorkspaceAt("ws-1"): WorkspaceAccess(NETWORK, level, stream, key)}
+
+
+def to_sets(*found: tuple[Standing, bool]) -> Answers:
+    """The sets of each of the projects or attached to them."""
+    return {touched_by(NETWORK, id_): found for id_ in (DEFAULT.id, SHOP.id)}
 
 
 def found(*answers: Answers, actor: Actor = USER, locked: tuple[str, ...] = ()) -> Found:

@@ -24,6 +24,7 @@ from teamvars.decisions import (
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.set_reach import SetsOfProject
 from teamvars.decisions.team_members import LinkedBy, MembersChange, Put
 from teamvars.domain.access import (
     Caller,
@@ -57,6 +58,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from tests.decisions.directory import ACME, DEFAULT, SHOP
+from tests.decisions.test_deliveries import TRUST
 from tests.support.powers import Place, Power, gains
 
 SPACES = ("ws-1", "ws-2")
@@ -196,6 +198,10 @@ class World:
                 return DEFAULT
             case needs.WorkspacesIn(id_):
                 return sum(one == id_ for one in self.place.projects.values())
+            case needs.SetsIn():
+                return 0
+            case SetsOfProject():
+                return ()
             case needs.WorkspacesWithIds(_, ids):
                 return [self._record(one) for one in ids if one in self.spaces]
             case _:
@@ -350,14 +356,15 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
                     "give another",
                     lambda _: (project_grants.update, some_of_project, of_project),
                 ),
-                ("move", lambda _: (projects.move, project, MoveDraft((space,)))),
-                ("move", lambda _: (projects.move, project, MoveDraft((space,)))),
+                ("move", lambda _: (projects.move, project, MoveDraft((space,)), TRUST)),
+                ("move", lambda _: (projects.move, project, MoveDraft((space,)), TRUST)),
                 (
                     "put",
                     lambda _: (
                         workspace_decisions.update,
                         space,
                         WorkspaceDraft(project_id=project),
+                        TRUST,
                     ),
                 ),
                 (

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Needs, projects
-from teamvars.decisions.needs import AccessTo, ToProject, WorkspacesIn, WorkspacesWithIds
+from teamvars.decisions.needs import AccessTo, SetsIn, ToProject, WorkspacesIn, WorkspacesWithIds
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.access import Level, ProjectAccess
@@ -30,7 +30,10 @@ from tests.decisions.directory import (
     refused,
     to_acme,
     to_project,
+    to_sets,
 )
+from tests.decisions.test_deliveries import TRUST
+from tests.decisions.test_runners import NO_RUNNERS
 
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
 RECORD = WorkspaceRecord(NETWORK)
@@ -86,12 +89,13 @@ def test_a_project_is_shown_changed_and_filled_by_whom_the_rule_names(
     seen: bool, rights: list[Right], codes: list[str]
 ) -> None:
     to_shop = to_project(SHOP, seen=seen, owner=False, rights=rights)
-    known = found(to_shop, in_acme(RECORD), {WorkspacesIn(SHOP.id): 0}, locked=("org-1", "ws-1"))
+    empty = {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0}
+    known = found(to_shop, in_acme(RECORD), empty, to_sets(), locked=("org-1", "ws-1"))
     asked: list[tuple[Any, ...]] = [
         (projects.read, known, SHOP.id),
         (projects.update, known, SHOP.id, ProjectDraft(name="store")),
         (projects.delete, known, SHOP.id),
-        (projects.move, known, SHOP.id, NAMED),
+        (projects.move, known, SHOP.id, NAMED, TRUST),
     ]
     for (decide, *said), code in zip(asked, codes, strict=True):
         if code:
@@ -138,41 +142,43 @@ def test_only_the_tags_that_are_others_are_written_and_the_project_is_not() -> N
 
 
 def test_a_project_is_deleted_once_no_workspace_is_in_it_and_the_default_one_never() -> None:
-    empty = {WorkspacesIn(SHOP.id): 0}
+    empty = {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0}
     decision = projects.delete(found(to_project(SHOP), empty, locked=("org-1",)), SHOP.id)
     assert decision.writes == (Delete(Project, (SHOP.id,)),)
     assert actions(decision) == [("org-1", "project.delete")]
-    used = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 3}, locked=("org-1",))
-    assert refused(projects.delete, used, SHOP.id) == ["project_not_empty"]
+    for used in ({WorkspacesIn(SHOP.id): 3}, {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 1}):
+        known = found(to_project(SHOP), used, locked=("org-1",))
+        assert refused(projects.delete, known, SHOP.id) == ["project_not_empty"]
     known = found(to_project(DEFAULT))
     assert refused(projects.delete, known, DEFAULT.id) == ["default_project_stays"]
 
 
 def test_whether_a_workspace_is_in_a_project_is_asked_under_the_lock_of_the_organization() -> None:
-    known = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 0})
+    known = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0})
     with pytest.raises(Needs) as needs:
         projects.delete(known, SHOP.id)
     assert getattr(needs.value.need, "stream_ids", None) == {"org-1"}
     known = found(to_project(SHOP), in_acme(RECORD))
     with pytest.raises(Needs) as needs:
-        projects.move(known, SHOP.id, NAMED)
+        projects.move(known, SHOP.id, NAMED, TRUST)
     assert getattr(needs.value.need, "stream_ids", None) == {"org-1", "ws-1"}
 
 
 def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
     locked = ("org-1", "ws-1")
-    known = found(to_project(SHOP), in_acme(RECORD), locked=locked)
-    decision = projects.move(known, SHOP.id, NAMED)
+    known = found(to_project(SHOP), in_acme(RECORD), to_sets(), locked=locked)
+    decision = projects.move(known, SHOP.id, NAMED, TRUST)
     inside = replace(RECORD, project_id=SHOP.id)
     assert decision.writes == (PutInto(SHOP, ("ws-1",)),)
     assert actions(decision) == [("ws-1", "workspace.move")]
     known = found(to_project(SHOP), in_acme(inside), locked=locked)
-    again = projects.move(known, SHOP.id, NAMED)
+    again = projects.move(known, SHOP.id, NAMED, TRUST)
     assert (again.writes, again.notes) == ((), ())
-    known = found(to_project(DEFAULT), in_acme(inside), locked=locked)
-    assert projects.move(known, DEFAULT.id, NAMED).writes == (PutInto(DEFAULT, ("ws-1",)),)
+    known = found(to_project(DEFAULT), in_acme(inside), to_sets(), locked=locked)
+    back = projects.move(known, DEFAULT.id, NAMED, TRUST)
+    assert back.writes == (PutInto(DEFAULT, ("ws-1",)),)
     nowhere = found(to_project(SHOP), in_acme())
-    assert refused(projects.move, nowhere, SHOP.id, NAMED) == ["not_found"]
+    assert refused(projects.move, nowhere, SHOP.id, NAMED, TRUST) == ["not_found"]
 
 
 READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)
@@ -214,13 +220,13 @@ def test_a_dry_run_tells_of_each_team_that_the_caller_sees_and_counts_the_others
         ],
     )
     asked = AccessTo("org-1", ("ws-1",), tuple(sorted([DEFAULT.id, SHOP.id])))
-    known = found(to_project(SHOP, **may), in_acme(RECORD), {asked: access})
+    known = found(to_project(SHOP, **may), in_acme(RECORD), {asked: access}, to_sets(), NO_RUNNERS)
     changes = {
         "crew": AccessChange(CREW, Level.NONE, Level.READ, 1),
         "losers": AccessChange(LOSERS, Level.WRITE, Level.NONE, 1),
         "Readers": AccessChange(READERS, Level.READ, Level.WRITE, 1),
     }
-    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True))
+    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
     expected = [change for name, change in changes.items() if name in told]
     assert decision.answer == Foreseen(1, expected, unseen)
     assert (decision.writes, decision.notes) == ((), ())
@@ -229,8 +235,8 @@ def test_a_dry_run_tells_of_each_team_that_the_caller_sees_and_counts_the_others
 def test_a_dry_run_of_what_is_in_the_project_already_foresees_nothing() -> None:
     inside = replace(RECORD, project_id=SHOP.id)
     nothing = {AccessTo("org-1", (), (SHOP.id,)): Access((CREW,), (), ())}
-    known = found(to_project(SHOP), in_acme(inside), nothing)
-    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True))
+    known = found(to_project(SHOP), in_acme(inside), nothing, NO_RUNNERS)
+    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
     assert decision.answer == Foreseen(0, [], 0)
 
 

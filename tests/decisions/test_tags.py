@@ -42,6 +42,7 @@ from tests.decisions.directory import (
     to_acme,
     to_network,
 )
+from tests.decisions.test_deliveries import TRUST
 
 TAGGED = WorkspaceRecord(NETWORK, tags=Tags(("live",), {"env": "eu"}))
 LIVE = tag_id_of("org-1", "live")
@@ -93,7 +94,7 @@ def test_faults_and_ids_of_no_tags_are_told_together() -> None:
     known = found(seen(), {TagsWithIds("org-1", ("tag-1",)): {}})
     both = ["not_found", "invalid_value"]
     assert refused(tags.change, known, "ws-1", draft, TagChange.ADD) == both
-    assert refused(update, known, "ws-1", WorkspaceDraft(tags=draft)) == both
+    assert refused(update, known, "ws-1", WorkspaceDraft(tags=draft), TRUST) == both
     made = found(to_acme(), {TagsWithIds("org-1", ("tag-1",)): {}})
     assert refused(create, made, "acme", WorkspaceDraft(name="n", tags=draft), "ws-2") == both
 

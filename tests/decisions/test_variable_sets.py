@@ -32,15 +32,17 @@ from teamvars.decisions.variable_sets import (
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import Level, SetAccess, WrappedKey
 from teamvars.domain.audit import Stream
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
+    Attached,
     Attaching,
     SetDetails,
     SetDraft,
     SetLimits,
+    SetSearch,
     Target,
+    TargetsDraft,
     VariableSet,
 )
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
@@ -59,7 +61,7 @@ from tests.decisions.test_deliveries import TRUST
 SHARED = VariableSet("varset-1", "shared", "org-1", "acme", description="what")
 GLOBAL = replace(SHARED, is_global=True)
 PAYMENTS = Workspace("ws-2", "payments", "org-1", "acme")
-RULES = Rules(SetLimits.of(sets=2, of_workspace=2), TRUST)
+RULES = Rules(SetLimits.of(sets=2, of_target=2), TRUST)
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
 LOCKED = ("org-1", "varset-1")
 SETTLED = 3
@@ -77,7 +79,7 @@ def to_set(one: VariableSet = SHARED, *, level: Level = Level.OWNER, **may: Any)
         **to_acme(**may),
         ToSet(one.id): access,
         DetailsOfSets((one.id,), ALL_OF_IT): {one.id: DETAILS},
-        AttachedTo(one.id): frozenset(),
+        AttachedTo(one.id): Attached(),
     }
 
 
@@ -95,7 +97,7 @@ def at(**counts: int) -> Answers:
 
 def naming(*ids: str, **said: Any) -> SetDraft:
     """A draft that names the workspaces of a set."""
-    return SetDraft(workspaces=IdsDraft(ids), **said)
+    return SetDraft(workspaces=TargetsDraft(ids), **said)
 
 
 def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
@@ -106,9 +108,9 @@ def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
     assert decision.writes == (Insert(made), Insert(Target.of_workspace("varset-1", "ws-1")))
     assert actions(decision) == [("org-1", "varset.create"), ("varset-1", "varset.attach")]
     assert decision.opens == {"varset-1": "org-1"}
-    assert decision.answer.details == SetDetails({"ws-1": "network"}, (), NOW)
+    assert decision.answer.details == SetDetails({"ws-1": "network"}, {}, (), NOW)
     everywhere = create(known, "acme", SetDraft(name="all", is_global=True), "varset-1", RULES)
-    assert everywhere.writes[1:] == (Insert(Target("varset-1", "org-1", None)),)
+    assert everywhere.writes[1:] == (Insert(Target("varset-1", "org-1")),)
     assert actions(everywhere) == [("org-1", "varset.create")]
 
 
@@ -162,7 +164,7 @@ def test_a_set_is_shown_and_changed_by_the_level_that_its_caller_has(
     asked: list[tuple[Any, ...]] = [
         (read,),
         (update, SetDraft(name="other"), RULES),
-        (attach, IdsDraft(()), Attaching.ADD, RULES),
+        (attach, TargetsDraft(()), Attaching.ADD, RULES),
         (delete,),
     ]
     for (decide, *said), code in zip(asked, codes, strict=True):
@@ -186,13 +188,13 @@ def test_who_does_not_write_sets_sees_of_them_what_reaches_their_own_workspaces(
     may: dict[str, Any], seen: Level | None
 ) -> None:
     """The store is asked with the level and the teams of the caller, or for everything."""
-    sight = None if seen is None else (seen, frozenset({"team-1"}))
+    sight = None if seen is None else (seen, frozenset({"team-1"}), False)
     details = {DetailsOfSets(("varset-1",), sight): {"varset-1": DETAILS}}
     some = Paged([SHARED], 1)
     known = found(
         {**to_set(**may), DetailsOfSets(("varset-1",), ALL_OF_IT): None},
         to_network(Level.READ),
-        {SetsSeen(("org-1", "acme"), sight, "sh", FIRST): some},
+        {SetsSeen(("org-1", "acme"), sight, SetSearch("sh"), FIRST): some},
         {SetsReaching(NETWORK, "sh", FIRST): some},
         {SetsApplicable(NETWORK, sight, "sh", FIRST): some},
         details,
@@ -213,7 +215,9 @@ def test_strangers_are_told_of_no_sets() -> None:
     unread = found(nobody, to_network(Level.NONE))
     assert refused(page_of_workspace, unread, "ws-1", "", FIRST) == ["not_found"]
     assert refused(page_of_applicable, unread, "ws-1", "", FIRST) == ["not_found"]
-    empty = found(to_acme(), {SetsSeen(("org-1", "acme"), ALL_OF_IT, "", FIRST): Paged([], 0)})
+    empty = found(
+        to_acme(), {SetsSeen(("org-1", "acme"), ALL_OF_IT, SetSearch(), FIRST): Paged([], 0)}
+    )
     assert page(empty, "acme", "", FIRST) == Paged([], 0)
 
 
@@ -246,7 +250,7 @@ def test_a_set_changes_where_the_draft_says_something_new(
 
 
 def test_what_makes_a_set_global_is_written_with_it_and_removed_with_it() -> None:
-    target = Target("varset-1", "org-1", None)
+    target = Target("varset-1", "org-1")
     alone = {Rivals("varset-1", "org-1"): [], GlobalSets("org-1"): 0}
     known = found(to_set(), alone, locked=LOCKED)
     draft = SetDraft(is_global=True)
@@ -269,7 +273,7 @@ def test_a_set_becomes_global_unless_another_global_one_has_one_of_its_keys() ->
 
 
 def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() -> None:
-    reached = {AttachedTo("varset-1"): frozenset({"ws-1"})}
+    reached = {AttachedTo("varset-1"): Attached(frozenset({"ws-1"}))}
     known = found(to_set(), reached, has(PAYMENTS), at(ws_2=1), locked=LOCKED)
     decision = update(known, "varset-1", naming("ws-2"), RULES)
     new, old = (Target.of_workspace("varset-1", id_) for id_ in ("ws-2", "ws-1"))
@@ -277,11 +281,11 @@ def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() ->
     both = [("varset-1", "varset.attach"), ("varset-1", "varset.detach")]
     assert actions(decision) == both
     assert [note.event.details["workspaces"] for note in decision.notes] == [["ws-2"], ["ws-1"]]
-    assert decision.answer.details == SetDetails({"ws-2": "payments"}, (), NOW)
+    assert decision.answer.details == SetDetails({"ws-2": "payments"}, {}, (), NOW)
 
     def by(how: Attaching, *ids: str) -> list[tuple[str, str]]:
         every = found(known.answers, has(NETWORK, PAYMENTS), has(NETWORK), locked=LOCKED)
-        return actions(attach(every, "varset-1", IdsDraft(ids), how, RULES))
+        return actions(attach(every, "varset-1", TargetsDraft(ids), how, RULES))
 
     assert by(Attaching.ADD, "ws-1", "ws-2") == both[:1]
     assert by(Attaching.ADD, "ws-1") == []
@@ -290,7 +294,7 @@ def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() ->
 
 
 def test_a_draft_without_workspaces_leaves_them_and_one_with_none_detaches_all() -> None:
-    reached = {AttachedTo("varset-1"): frozenset({"ws-1"})}
+    reached = {AttachedTo("varset-1"): Attached(frozenset({"ws-1"}))}
     known = found(to_set(), reached, has(NETWORK), locked=LOCKED)
     kept = update(known, "varset-1", SetDraft(is_priority=True), RULES)
     assert actions(kept) == [("varset-1", "varset.update")]
@@ -308,7 +312,7 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
     asked: list[tuple[Any, ...]] = [
         (create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
         (update, "varset-1", naming("ws-2"), RULES),
-        (attach, "varset-1", IdsDraft(("ws-2",)), Attaching.ADD, RULES),
+        (attach, "varset-1", TargetsDraft(("ws-2",)), Attaching.ADD, RULES),
     ]
     for decide, *said in asked:
         if is_full:
@@ -320,7 +324,7 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
 def test_workspaces_that_there_are_not_are_pointed_at_and_nothing_is_attached() -> None:
     ids = ("ws-1", "", "ws-9")
     known = found(to_set(), has(NETWORK, asked=("ws-1", "ws-9")), locked=LOCKED)
-    draft = IdsDraft(ids)
+    draft = TargetsDraft(ids)
     assert refused(attach, known, "varset-1", draft, Attaching.ADD, RULES) == ["not_found"]
     assert refused(update, known, "varset-1", naming(*ids), RULES) == ["not_found"]
 
@@ -328,7 +332,7 @@ def test_workspaces_that_there_are_not_are_pointed_at_and_nothing_is_attached() 
 def test_what_is_decided_of_a_set_is_decided_under_its_lock_and_the_organizations() -> None:
     asked: list[tuple[Any, ...]] = [
         (update, SetDraft(name="other"), RULES),
-        (attach, IdsDraft(()), Attaching.ADD, RULES),
+        (attach, TargetsDraft(()), Attaching.ADD, RULES),
         (delete,),
     ]
     for decide, *said in asked:

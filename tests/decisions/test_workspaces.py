@@ -48,7 +48,9 @@ from tests.decisions.directory import (
     to_acme,
     to_network,
     to_project,
+    to_sets,
 )
+from tests.decisions.test_deliveries import TRUST
 
 RECORD = WorkspaceRecord(NETWORK)
 MADE = replace(RECORD, settings=WorkspaceDraft().new_settings(ExecutionMode.REMOTE))
@@ -107,12 +109,12 @@ def test_a_workspace_is_shown_to_readers_and_with_what_it_is_in_on_request() -> 
 def test_settings_are_the_workspaces_affair_and_its_name_the_organizations_too(
     draft: WorkspaceDraft, recorded: list[tuple[str, str]]
 ) -> None:
-    assert actions(update(found(seen()), "ws-1", draft)) == recorded
+    assert actions(update(found(seen()), "ws-1", draft, TRUST)) == recorded
 
 
 def test_a_workspace_that_is_named_another_project_is_moved_and_changed() -> None:
-    known = found(seen(), to_project(SHOP), locked=("org-1", "ws-1"))
-    decision = update(known, "ws-1", WorkspaceDraft(name="net", project_id=SHOP.id))
+    known = found(seen(), to_project(SHOP), to_sets(), locked=("org-1", "ws-1"))
+    decision = update(known, "ws-1", WorkspaceDraft(name="net", project_id=SHOP.id), TRUST)
     moved = replace(RECORD, project_id=SHOP.id)
     renamed = replace(moved, workspace=replace(NETWORK, name="net"))
     assert decision.writes == (PutInto(SHOP, ("ws-1",)), Update(moved, renamed))
@@ -129,20 +131,20 @@ def test_a_workspace_that_is_named_another_project_is_moved_and_changed() -> Non
 def test_whoever_names_the_project_that_it_is_in_moves_nothing_and_needs_no_right(
     named: str | UnsetType | None,
 ) -> None:
-    decision = update(found(seen(Level.MANAGE)), "ws-1", WorkspaceDraft(project_id=named))
+    decision = update(found(seen(Level.MANAGE)), "ws-1", WorkspaceDraft(project_id=named), TRUST)
     assert (decision.writes, decision.notes) == ((), ())
 
 
 def test_a_move_takes_two_rights_and_a_project_that_is_seen() -> None:
     draft = WorkspaceDraft(name="a b", project_id=SHOP.id)
     one = to_project(SHOP, owner=False, rights=[Right.MANAGE_WORKSPACES])
-    assert refused(update, found(seen(Level.MANAGE), one), "ws-1", draft) == ["forbidden"]
+    assert refused(update, found(seen(Level.MANAGE), one), "ws-1", draft, TRUST) == ["forbidden"]
     assert refused(create, found(one), "acme", draft, "ws-1") == ["forbidden"]
     unseen = to_project(SHOP, seen=False, owner=False, rights=[Right.MANAGE_WORKSPACES])
     both = ["not_found", "invalid_value"]
-    assert refused(update, found(seen(Level.MANAGE), unseen), "ws-1", draft) == both
+    assert refused(update, found(seen(Level.MANAGE), unseen), "ws-1", draft, TRUST) == both
     foreign = to_project(replace(SHOP, organization_id="org-2"))
-    assert refused(update, found(seen(), foreign), "ws-1", draft) == both
+    assert refused(update, found(seen(), foreign), "ws-1", draft, TRUST) == both
 
 
 def test_a_workspace_is_made_in_the_project_that_is_named() -> None:
@@ -165,7 +167,7 @@ def test_writers_lock_but_owners_alone_change_delete_and_force() -> None:
     (change,) = lock(known, "ws-1").writes
     assert change == Update(RECORD, replace(RECORD, locked_by="user-1"))
     assert actions(lock(known, "ws-1")) == [("ws-1", "workspace.lock")]
-    assert refused(update, known, "ws-1", WorkspaceDraft()) == ["forbidden"]
+    assert refused(update, known, "ws-1", WorkspaceDraft(), TRUST) == ["forbidden"]
     assert refused(delete, known, "ws-1", only_unlocked=False) == ["forbidden"]
     assert refused(unlock, known, "ws-1", force=True) == ["forbidden"]
 

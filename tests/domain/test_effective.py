@@ -11,12 +11,12 @@ from teamvars.domain.effective import (
     Candidate,
     Holdings,
     Level,
-    Parent,
     Reach,
     Rule,
     Source,
     effective,
 )
+from teamvars.domain.variable_sets import Parent
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
 

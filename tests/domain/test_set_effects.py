@@ -9,12 +9,15 @@ from teamvars.domain.applies import Name
 from teamvars.domain.set_effects import (
     MOST_NAMED,
     Comparison,
+    Contest,
     Effect,
+    Effects,
     Rival,
+    RivalSet,
     Standing,
     effects,
 )
-from teamvars.domain.variable_sets import VariableSet
+from teamvars.domain.variable_sets import Attached, Parent, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 
@@ -23,20 +26,27 @@ OTHER: Name = ("account", Category.TOOL)
 SET = VariableSet("varset-1", "middle", "org-1", "acme")
 HERE = Workspace("ws-1", "network", "org-1", "acme")
 THERE = Workspace("ws-2", "payments", "org-1", "acme")
-NOWHERE, ATTACHED = Standing(SET, ()), Standing(SET, ("ws-1",))
-GLOBAL = Standing(replace(SET, is_global=True), ())
-FIRST = Standing(replace(SET, is_priority=True), ("ws-1",))
+HERE_ALONE = Attached(frozenset({"ws-1"}))
+NOWHERE, ATTACHED = Standing(SET, Attached()), Standing(SET, HERE_ALONE)
+GLOBAL = Standing(replace(SET, is_global=True), Attached())
+FIRST = Standing(replace(SET, is_priority=True), HERE_ALONE)
+AT_PROJECT = Standing(SET, Attached(projects=frozenset({"prj-1"})))
+OWNED = Standing(replace(SET, project_id="prj-1"), HERE_ALONE)
+OWNED_AT_PROJECT = Standing(OWNED.set, AT_PROJECT.attached)
+PLACES = {"ws-1": "prj-1", "ws-2": "prj-2"}
 OWN = [("ws-1", KEY)]
-Names = tuple[Sequence[Name], ...]
+Names = tuple[Sequence[Name], Sequence[Name], Sequence[Name]]
 SAME: Names = ([], [], [])
 GAINED: Names = ([KEY], [], [])
 CHANGED: Names = ([], [KEY], [])
 LOST: Names = ([], [], [KEY])
 
 
-def rival(name: str, at: str = "ws-1", *, is_priority: bool = False) -> Rival:
+def rival(
+    name: str, at: str = "ws-1", *, is_priority: bool = False, parent: Parent = "organization"
+) -> Rival:
     """Another set with the same key."""
-    return Rival(f"varset-{name}", name, is_priority, at, KEY)
+    return Rival(RivalSet(f"varset-{name}", name, is_priority, parent), at, KEY)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +78,16 @@ def rival(name: str, at: str = "ws-1", *, is_priority: bool = False) -> Rival:
         (NOWHERE, FIRST, OWN, [rival("a", is_priority=True)], SAME),
         (FIRST, ATTACHED, OWN, [rival("a")], CHANGED),
         # What is attached elsewhere, or has it elsewhere, is no matter here.
-        (NOWHERE, ATTACHED, [("ws-2", KEY)], [rival("a", "ws-2")], GAINED),
+        (NOWHERE, ATTACHED, [("ws-2", KEY)], [rival("a", "ws-2"), rival("a", "prj-2")], GAINED),
+        # Sets that reach all in its project, or are the project's.
+        (NOWHERE, AT_PROJECT, [], [], GAINED),
+        (AT_PROJECT, ATTACHED, [], [rival("a", "prj-1")], CHANGED),
+        (NOWHERE, AT_PROJECT, [], [rival("z")], SAME),
+        (NOWHERE, AT_PROJECT, [], [rival("a", "org-1")], CHANGED),
+        (NOWHERE, OWNED_AT_PROJECT, [], [rival("a")], CHANGED),
+        (NOWHERE, OWNED_AT_PROJECT, [], [rival("z", parent="project")], SAME),
+        (NOWHERE, OWNED, [], [rival("a", "prj-1", parent="project")], CHANGED),
+        (NOWHERE, OWNED, OWN, [], SAME),
     ],
 )
 def test_what_becomes_of_a_workspace(
@@ -78,26 +97,39 @@ def test_what_becomes_of_a_workspace(
     rivals: Sequence[Rival],
     outcome: Names,
 ) -> None:
-    comparison = Comparison([KEY], before, after, own, rivals)
+    comparison = Comparison(before, after, Contest([KEY], own, rivals), PLACES)
     gained, changed, lost = outcome
     assert comparison.of(HERE) == Effect(HERE, gained, changed, lost)
 
 
 def test_each_key_is_thought_of_by_itself_and_each_workspace() -> None:
-    comparison = Comparison([KEY, OTHER], NOWHERE, GLOBAL, OWN, [rival("z", "org-1")])
+    contest = Contest([KEY, OTHER], OWN, [rival("z", "org-1"), rival("a", "prj-1")])
+    comparison = Comparison(NOWHERE, GLOBAL, contest, PLACES)
     assert comparison.of(HERE) == Effect(HERE, [OTHER], [], [])
     assert comparison.of(THERE) == Effect(THERE, [OTHER], [KEY], [])
 
 
 def test_workspaces_are_counted_by_what_becomes_of_them_and_the_first_are_named() -> None:
     many = [Workspace(f"ws-{n}", f"name-{n}", "org-1", "acme") for n in range(MOST_NAMED + 2)]
-    comparison = Comparison([KEY], ATTACHED, GLOBAL, [("ws-0", KEY)], [])
-    found = effects("varset-1", comparison, many)
+    places = {one.id: "prj-1" for one in many}
+
+    def told(
+        before: Standing, after: Standing | None, contest: Contest, seen: Sequence[Workspace]
+    ) -> Effects:
+        comparison = Comparison(before, after, contest, places)
+        return effects("varset-1", comparison, many, {one.id for one in seen})
+
+    found = told(ATTACHED, GLOBAL, Contest([KEY], [("ws-0", KEY)], []), many)
     # The first has its own, and the second had the set before.
     assert (found.gaining, found.changing, found.losing) == (MOST_NAMED, 0, 0)
     assert [one.workspace for one in found.first] == many[2:]
-    gone = effects("varset-1", Comparison([KEY], GLOBAL, None, [], [rival("z")]), many)
+    zeal = Contest([KEY], [], [rival("z")])
+    gone = told(GLOBAL, None, zeal, many)
     assert (gone.gaining, gone.changing, gone.losing) == (0, 0, MOST_NAMED + 1)
     assert [one.workspace for one in gone.first] == [many[0], *many[2 : MOST_NAMED + 1]]
-    swapped = effects("varset-1", Comparison([KEY], ATTACHED, NOWHERE, [], [rival("z")]), many[:2])
+    # What the caller does not see is counted, and not named.
+    some = told(GLOBAL, None, zeal, many[:1])
+    assert some.losing == MOST_NAMED + 1
+    assert [one.workspace for one in some.first] == many[:1]
+    swapped = told(ATTACHED, NOWHERE, zeal, many)
     assert (swapped.gaining, swapped.changing, swapped.losing) == (0, 1, 0)

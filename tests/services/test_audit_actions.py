@@ -10,7 +10,6 @@ from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.organizations import OrganizationDraft
@@ -20,7 +19,7 @@ from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.token_limits import LimitsDraft, SaidLimit
-from teamvars.domain.variable_sets import Attaching, SetDraft
+from teamvars.domain.variable_sets import Attaching, SetDraft, TargetsDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
@@ -111,12 +110,18 @@ async def use_contents(calls: Calls) -> None:
 async def use_sets(calls: Calls) -> None:
     """Made, changed, renamed, attached, attached no more, and deleted."""
     sets, tenant, owner = calls.services.variable_sets, calls.tenant, caller(calls.tenant, "owner")
-    made = (await sets.create(owner, tenant.organization, SetDraft(name="shared"))).set.id
+    project = (
+        await calls.services.projects.create(owner, tenant.organization, ProjectDraft(name="sets"))
+    ).project
+    draft = SetDraft(name="shared", project_id=project.id)
+    made = (await sets.create(owner, tenant.organization, draft)).set.id
     await sets.update(owner, made, SetDraft(name="common"))
-    workspaces = IdsDraft((tenant.workspaces["payments"],))
+    projects = TargetsDraft((project.id,), kind="projects")
     for how in (Attaching.ADD, Attaching.REMOVE):
-        await sets.attach(owner, made, workspaces, how)
+        await sets.attach(owner, made, projects, how)
     await sets.delete(owner, made)
+    other = (await sets.create(owner, tenant.organization, SetDraft(name="other"))).set.id
+    await sets.attach(owner, other, TargetsDraft((tenant.workspaces["payments"],)), Attaching.ADD)
 
 
 async def use_organizations(calls: Calls) -> None:

@@ -202,7 +202,7 @@ async def test_global_sets_share_no_key_and_may_hand_one_over(own_calls: Calls) 
 
 async def test_limits_of_sets_hold_for_a_file(own_calls: Calls, monkeypatch: Any) -> None:
     house = own_calls.services.directory._house
-    limits = SetLimits.of(sets=2, of_workspace=1)
+    limits = SetLimits.of(sets=2, of_target=1)
     monkeypatch.setattr(own_calls.services.directory, "_house", replace(house, limits=limits))
     three = tuple(SetEntry(name) for name in "abc")
     (told,) = await refused(own_calls, variable_sets=three, at="f:1")

@@ -8,11 +8,14 @@ from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Team, whole
 
+SETS = "sets of "
+"""Before the id of a project: the sets of it."""
+
 
 @dataclass(frozen=True)
 class Power:
     """The rights of somebody, and their levels by workspace, and by project in all of it: what is
-    in it, and what comes.
+    in it, and what comes; and in the sets of a project.
     """
 
     is_owner: bool = False
@@ -22,7 +25,11 @@ class Power:
     def level(self, id_: str) -> Level:
         if self.is_owner:
             return Level.OWNER
-        return max(level_of(self.rights), self.levels.get(id_, Level.NONE))
+        everywhere = level_of(self.rights)
+        if id_.startswith(SETS):
+            changes_all = {Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS} <= self.rights
+            everywhere = Level.MANAGE if changes_all else Level.NONE
+        return max(everywhere, self.levels.get(id_, Level.NONE))
 
     def beyond(self, other: "Power", *, grants: bool = True) -> list[str]:
         """What it lets do that the other does not."""
@@ -58,6 +65,8 @@ class Place:
                 inside = (one for one, of in self.projects.items() if of == grant.project_id)
                 for place in (grant.project_id, *inside):
                     levels[place] = max(levels.get(place, Level.NONE), grant.level)
+                of_sets = f"{SETS}{grant.project_id}"
+                levels[of_sets] = max(levels.get(of_sets, Level.NONE), grant.set_level)
         for one in self.grants.values():
             if one.team_id in ids:
                 before = levels.get(one.workspace_id, Level.NONE)

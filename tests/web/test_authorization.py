@@ -129,6 +129,7 @@ SET_VARS = VARSET + "/relationships/vars"
 SET_VARIABLE = SET_VARS + "/{set_variable_id}"
 INHERITED = WORKSPACE + "/varsets/{varset_id}/relationships/vars"
 SET_WORKSPACES = VARSET + "/relationships/workspaces"
+SET_PROJECTS = VARSET + "/relationships/projects"
 PROJECTS = ORGANIZATION + "/projects"
 PROJECT = "/api/v2/projects/{project_id}"
 PROJECT_ACCESSES = "/api/v2/team-projects"
@@ -208,6 +209,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("DELETE", SET_VARIABLE): MANAGE_WORKSPACE,
     ("POST", SET_WORKSPACES): MANAGE_WORKSPACE,
     ("DELETE", SET_WORKSPACES): MANAGE_WORKSPACE,
+    ("POST", SET_PROJECTS): MANAGE_WORKSPACE,
+    ("DELETE", SET_PROJECTS): MANAGE_WORKSPACE,
     ("GET", CONSUMERS): READ_VARIABLES,
     ("POST", CONSUMERS): REFUSE_STATE,
     ("PATCH", CONSUMERS): REFUSE_STATE,
@@ -223,6 +226,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", PROJECTS): SEE_MEMBERS,
     ("POST", PROJECTS): OWN_ORGANIZATION,
     ("GET", PROJECT): READ_VARIABLES,
+    ("GET", PROJECT + "/varsets"): READ_VARIABLES,
     ("PATCH", PROJECT): MANAGE_WORKSPACE,
     ("DELETE", PROJECT): OWNERS_ALONE,
     ("POST", PROJECT + "/relationships/workspaces"): MANAGE_WORKSPACE,
@@ -573,7 +577,7 @@ def document_of_set(method: str, template: str, target: Ids) -> object:
         return variable_document(key=uuid4().hex)
     if template == SET_VARIABLE and method == "PATCH":
         return {"data": {"type": "vars", "id": target["set_variable_id"], "attributes": {}}}
-    if method != "GET" and template == SET_WORKSPACES:
+    if method != "GET" and template in (SET_WORKSPACES, SET_PROJECTS):
         return {"data": []}
     if method in ("POST", "PATCH", "PUT") and template in (VARSETS, VARSET):
         name = {"name": uuid4().hex} if template == VARSETS else {}

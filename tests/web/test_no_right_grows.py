@@ -75,7 +75,8 @@ async def step(
     granted = access_document(team, space, access=access)
     project = chance.choice(sorted(projects))
     into = f"/projects/{project}/relationships/workspaces"
-    of_project = project_access_document(team, project, access=access)
+    word = chance.choice([access, "admin"])
+    of_project = project_access_document(team, project, access=word)
     asked = [
         *[("POST", into, moved(space))] * 2,
         ("PATCH", f"/workspaces/{space}", related(project)),

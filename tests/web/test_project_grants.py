@@ -277,14 +277,14 @@ async def test_team_and_project_are_of_one_organization(tenant: Tenant) -> None:
                 "project-access": {
                     "settings": "delete",
                     "teams": "manage",
-                    "variable-sets": "read",
+                    "variable-sets": "all",
                 },
                 "workspace-access": {"create": True, "move": True, "delete": True, "runs": "all"},
             },
             [
                 ("422", "not_offered", f"{AT}/project-access/settings"),
                 ("422", "not_offered", f"{AT}/project-access/teams"),
-                ("422", "not_offered", f"{AT}/project-access/variable-sets"),
+                ("422", "invalid_value", f"{AT}/project-access/variable-sets"),
                 ("422", "not_offered", f"{AT}/workspace-access/create"),
                 ("422", "not_offered", f"{AT}/workspace-access/move"),
                 ("422", "not_offered", f"{AT}/workspace-access/delete"),
@@ -481,7 +481,9 @@ async def test_a_dry_run_says_who_would_gain_and_lose_access_and_moves_nothing(
         told("secret", "none", "read", 2),
         told("writers", "none", "read", 1),
     ]
-    assert foreseen["meta"] == {"dry-run": True, "workspaces": 2, "unseen-teams": 0}
+    nothing: dict[str, list[str]] = {"gained-varsets": [], "lost-varsets": [], "runners": []}
+    meta = {"dry-run": True, "workspaces": 2, "unseen-teams": 0, **nothing}
+    assert foreseen["meta"] == meta
     await give(tenant, "plain", "manage-projects", "manage-workspaces", visibility="organization")
     theirs = await asked("plain", "payments")
     names = [one["attributes"]["team"] for one in theirs["data"]]

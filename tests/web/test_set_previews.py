@@ -93,6 +93,7 @@ async def test_a_preview_says_what_the_change_then_does(tenant: Tenant, case: st
     assert (told["type"], told["id"]) == ("varset-effects", mine)
     attributes = told["attributes"]
     rows = [{**row} for row in attributes["workspaces"]]
+    assert [row.pop("runners") for row in rows] == [[] for _ in rows]
     assert [tenant.workspaces[row["name"]] for row in rows] == [row.pop("id") for row in rows]
     assert rows == _difference(before, await _sources(tenant))
     counts = attributes["gaining"], attributes["changing"], attributes["losing"]

@@ -94,6 +94,7 @@ async def test_a_set_is_shown_as_hcp_terraform_shows_it(tenant: Tenant) -> None:
             "parent": {"data": {"id": tenant.organization, "type": "organizations"}},
             "vars": {"data": [{"id": variable["id"], "type": "vars"}]},
             "workspaces": {"data": [{"id": tenant.workspaces["network"], "type": "workspaces"}]},
+            "projects": {"data": []},
         },
         "links": {"self": f"/api/v2/varsets/{made}"},
     }
@@ -294,8 +295,8 @@ FAULTS: dict[str, tuple[Any, list[tuple[str, str, str | None]]]] = {
             }
         },
         [
-            ("422", "not_offered", "/data/relationships/parent/data"),
-            ("422", "not_offered", "/data/relationships/projects/data"),
+            ("404", "not_found", "/data/relationships/parent/data/id"),
+            ("404", "not_found", "/data/relationships/projects/data/0/id"),
             ("422", "not_offered", "/data/relationships/vars/data"),
         ],
     ),
@@ -370,7 +371,7 @@ async def test_workspaces_are_included_by_name_as_far_as_they_are_seen(tenant: T
             assert {one["attributes"]["name"] for one in included} == expected
             assert {one["type"] for one in included} == {"workspaces"}
         assert "included" not in (await tenant.call("owner", "GET", path)).json()
-    refused = await tenant.call("owner", "GET", f"{listed}?include=projects")
+    refused = await tenant.call("owner", "GET", f"{listed}?include=vars")
     assert refused.status_code == 400
 
 

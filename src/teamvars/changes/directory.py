@@ -122,6 +122,9 @@ LOOK_UPS: LookUps = {
     ),
     needs.ToWorkspaceAt: _to_workspace,
     needs.ToProject: lambda tx, _, f, n: access.project(tx, f.caller, f.now, n.project_id),
+    needs.ProjectsSeen: lambda tx, _, f, n: access.projects_seen(
+        tx, f.caller, f.now, n.organization_id, n.project_ids
+    ),
     needs.ProjectWithId: by_fields(projects.get),
     needs.AccessTo: _access_to,
     needs.WorkspacesIn: by_fields(projects.count_workspaces),

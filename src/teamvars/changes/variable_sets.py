@@ -1,12 +1,14 @@
 """Variable sets: how decisions about them are fed."""
 
 from teamvars.changes.looks import LookUps, by_fields
+from teamvars.decisions.needs import SetsIn
+from teamvars.decisions.set_reach import HasSensitive, InWhich, PlacesOf, SetsOfProject
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,
     DetailsOfSets,
     GlobalSets,
-    HasSensitive,
+    LevelOfSets,
     Rivals,
     SetsApplicable,
     SetsAt,
@@ -14,9 +16,10 @@ from teamvars.decisions.variable_sets import (
     SetsReaching,
     SetsSeen,
 )
-from teamvars.storage import variable_sets
+from teamvars.storage import project_grants, projects, variable_sets
 
 LOOK_UPS: LookUps = {
+    SetsIn: by_fields(variable_sets.count_of_project),
     SetsOf: by_fields(variable_sets.of_organization),
     SetsSeen: by_fields(variable_sets.find_visible),
     GlobalSets: by_fields(variable_sets.count_global),
@@ -26,6 +29,10 @@ LOOK_UPS: LookUps = {
     AttachedTo: by_fields(variable_sets.attached),
     SetsAt: by_fields(variable_sets.count_at),
     HasSensitive: by_fields(variable_sets.has_sensitive),
+    InWhich: by_fields(variable_sets.in_which),
+    PlacesOf: by_fields(projects.places),
+    SetsOfProject: by_fields(variable_sets.of_project),
+    LevelOfSets: by_fields(project_grants.level_of_sets),
     Contested: by_fields(variable_sets.contested),
     Rivals: by_fields(variable_sets.rivals),
 }

@@ -56,6 +56,13 @@ class ToProject(Need[ProjectAccess], frozen=True):
     project_id: str
 
 
+class ProjectsSeen(Need[Sequence[Project]], frozen=True):
+    """Those of some projects of an organization that the caller sees, by id."""
+
+    organization_id: str
+    project_ids: tuple[str, ...]
+
+
 class ProjectWithId(Need[Project], frozen=True):
     """A project, whoever sees it."""
 
@@ -72,6 +79,12 @@ class AccessTo(Need[Access], frozen=True):
 
 class WorkspacesIn(Need[int], frozen=True):
     """How many workspaces are in a project, whoever sees them."""
+
+    project_id: str
+
+
+class SetsIn(Need[int], frozen=True):
+    """How many variable sets are of a project."""
 
     project_id: str
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found, Write
 from teamvars.decisions.needs import (
     AccessTo,
+    SetsIn,
     ToOrganization,
     ToProject,
     WhoCalls,
@@ -17,11 +18,14 @@ from teamvars.decisions.needs import (
     WorkspacesWithIds,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
+from teamvars.decisions.runners import Trust
+from teamvars.decisions.set_reach import SetMove, handed, moves, require_own_moves, told_targets
 from teamvars.domain.access import ProjectAccess
 from teamvars.domain.errors import (
     DEFAULT_STAYS,
     NAME_TAKEN,
     NO_SUCH_WORKSPACE,
+    PROJECT_HAS_SETS,
     PROJECT_NOT_EMPTY,
     Kind,
     Refusal,
@@ -40,6 +44,7 @@ from teamvars.domain.tags import (
     surplus,
 )
 from teamvars.domain.teams import Right
+from teamvars.domain.variable_sets import Attached, Target
 from teamvars.domain.workspaces import WorkspaceRecord
 
 
@@ -99,21 +104,28 @@ def retag(
 
 
 def delete(found: Found, project_id: str) -> Decision[None]:
-    """Removes a project in which there is no workspace. Refuses: forbidden, the default one."""
+    """Removes a project in which there is no workspace, and of which there is no variable set; no
+    other set is attached to it any more. Refuses: forbidden, the default one.
+    """
     project = _managed(found, project_id).project
     if project.is_default:
         raise Refusal(DEFAULT_STAYS)
     found.require_locked([project.organization_id])
     if left := found.of(WorkspacesIn(project.id)):
         raise Refusal(PROJECT_NOT_EMPTY.filled({"workspaces": left}))
+    if own := found.of(SetsIn(project.id)):
+        raise Refusal(PROJECT_HAS_SETS.filled({"varsets": own}))
     return deleted(found, project)
 
 
-def move(found: Found, project_id: str, draft: MoveDraft) -> Decision[Foreseen | None]:
+def move(
+    found: Found, project_id: str, draft: MoveDraft, trust: Trust
+) -> Decision[Foreseen | None]:
     """Puts workspaces of its organization into a project, all or none; in a dry run it says who
-    would gain and lose access.
+    would gain and lose access, and which variable sets would come and go.
 
-    Refuses: forbidden, every fault of the draft, ids of no workspaces.
+    Refuses: forbidden, also where sensitive values of a set would come to a workspace that a runner
+    is handed and the caller is no owner; every fault of the draft, ids of no workspaces.
     """
     granted = to_project(found, project_id)
     granted.owner.require_moves()
@@ -121,16 +133,38 @@ def move(found: Found, project_id: str, draft: MoveDraft) -> Decision[Foreseen |
     wanted = WorkspacesWithIds(project.organization_id, draft.wanted)
     known = [record.workspace.id for record in found.of(wanted)]
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
+    if not draft.dry_run:
+        found.require_locked([project.organization_id, *known])
+    sets = sets_moved(found, project, found.of(wanted))
+    require_own_moves(found, sets, trust)
     if draft.dry_run:
-        return Decision(_foreseen(found, granted, found.of(wanted)))
-    found.require_locked([project.organization_id, *known])
-    return together(None, moved(found, project, found.of(wanted)))
+        return Decision(_foreseen(found, granted, found.of(wanted), sets, trust))
+    found.require_locked(one.standing.set.id for one in sets)
+    return together(None, moved(found, project, found.of(wanted), sets))
 
 
-def _foreseen(found: Found, granted: ProjectAccess, records: Sequence[WorkspaceRecord]) -> Foreseen:
+def sets_moved(
+    found: Found, project: Project, records: Sequence[WorkspaceRecord]
+) -> Sequence[SetMove]:
+    """What becomes of sets when workspaces come into a project, those that are in another."""
+    return moves(found, coming_into(project, records), project.id)
+
+
+def coming_into(project: Project, records: Sequence[WorkspaceRecord]) -> list[WorkspaceRecord]:
+    """Those of the workspaces that are in another project."""
+    return [one for one in records if one.in_project != project.id]
+
+
+def _foreseen(
+    found: Found,
+    granted: ProjectAccess,
+    records: Sequence[WorkspaceRecord],
+    sets: Sequence[SetMove],
+    trust: Trust,
+) -> Foreseen:
     """Of a team that the caller does not see only that there is one is told."""
     project, owner = granted.project, granted.owner
-    coming = [one for one in records if one.in_project != project.id]
+    coming = coming_into(project, records)
     places = tuple(sorted({project.id, *(one.in_project for one in coming)}))
     spaces = tuple(one.workspace.id for one in coming)
     known = found.of(AccessTo(project.organization_id, spaces, places))
@@ -139,7 +173,16 @@ def _foreseen(found: Found, granted: ProjectAccess, records: Sequence[WorkspaceR
     shown = [one for one in changes if own is None or not one.team.is_secret or one.team.id in own]
     unseen = {one.team.id for one in changes} - {one.team.id for one in shown}
     in_order = sorted(shown, key=lambda one: (fold(one.team.name), one.before, one.after))
-    return Foreseen(len(coming), in_order, len(unseen))
+    getting = {id_ for one in sets if one.is_sensitive for id_ in one.gained}
+    runners = handed(found, project.organization_id, getting, trust).values()
+    return Foreseen(
+        len(coming),
+        in_order,
+        len(unseen),
+        tuple(sorted(one.standing.set.name for one in sets if one.gained)),
+        tuple(sorted(one.standing.set.name for one in sets if one.lost)),
+        tuple(sorted({name for names in runners for name in names})),
+    )
 
 
 def to_project(found: Found, project_id: str) -> ProjectAccess:
@@ -196,10 +239,15 @@ def deleted(found: Found, project: Project) -> Decision[None]:
     return Decision(None, (Delete(Project, (project.id,)),), (note,))
 
 
-def moved(found: Found, project: Project, records: Sequence[WorkspaceRecord]) -> Decision[None]:
-    """Those of the workspaces come into a project that are in another; each is recorded."""
-    coming = [one for one in records if one.in_project != project.id]
-    put = PutInto(project, tuple(one.workspace.id for one in coming))
+def moved(
+    found: Found, project: Project, records: Sequence[WorkspaceRecord], sets: Sequence[SetMove]
+) -> Decision[None]:
+    """Those of the workspaces come into a project that are in another; each is recorded. They are
+    attached no longer to the sets of the project that they leave.
+    """
+    coming = coming_into(project, records)
+    ids = tuple(one.workspace.id for one in coming)
+    writes: list[Write] = [PutInto(project, ids)] if coming else []
     notes = [
         found.note(
             one.workspace.id,
@@ -213,7 +261,12 @@ def moved(found: Found, project: Project, records: Sequence[WorkspaceRecord]) ->
         )
         for one in coming
     ]
-    return Decision(None, (put,) if coming else (), tuple(notes))
+    for its in sets:
+        if its.ended:
+            one, gone = its.standing.set, Attached(frozenset(its.ended))
+            writes.append(Delete(Target, tuple(gone.targets(one.id))))
+            notes.append(found.note(one.id, "varset.detach", one.id, told_targets(one, gone)))
+    return Decision(None, tuple(writes), tuple(notes))
 
 
 _TAKEN = NAME_TAKEN.filled(what="a project")

@@ -7,51 +7,62 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need, Write
 from teamvars.decisions.needs import (
+    ProjectsSeen,
     ToOrganization,
     ToOrganizationWithId,
     ToWorkspaceAt,
     WorkspacesOf,
     WorkspacesWithIds,
 )
+from teamvars.decisions.projects import KeepDefault, named, to_project
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
-from teamvars.decisions.runners import RunnersOf, Trust
+from teamvars.decisions.runners import Trust
+from teamvars.decisions.set_reach import PlacesOf, handed, require_own, told_targets, within
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import ONLY_WRITERS_OF_SETS, Level, OrganizationAccess, Permission
-from teamvars.domain.applies import Name
 from teamvars.domain.errors import (
     GLOBAL_KEY_TAKEN,
     NAME_TAKEN,
+    NO_SUCH_PROJECT,
     NO_SUCH_WORKSPACE,
     Code,
     Fault,
     forbidden,
     refuse_all,
 )
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.projects import Project
 from teamvars.domain.set_effects import (
     Comparison,
+    Contest,
     Effects,
     PreviewDraft,
-    Rival,
     Standing,
     effects,
 )
-from teamvars.domain.teams import BOTH_MANAGE
+from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
+    KINDS,
+    OF_PROJECT,
+    PARENT,
+    Attached,
     Attaching,
     SetDetails,
     SetDraft,
     SetLimits,
+    SetSearch,
     Target,
+    TargetsDraft,
     VariableSet,
     too_many_global,
     too_many_sets,
 )
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 
-Seen = tuple[Level, frozenset[str]] | None
-"""The level that the caller has in every workspace, and their teams; None: they see all."""
+Seen = tuple[Level, frozenset[str], bool] | None
+"""The level that the caller has in every workspace, their teams, and whether they see all projects;
+None: they see all.
+"""
 
 
 class SetsOf(Need[Sequence[tuple[str, int]]], frozen=True):
@@ -62,12 +73,12 @@ class SetsOf(Need[Sequence[tuple[str, int]]], frozen=True):
 
 class SetsSeen(Need[Paged[VariableSet]], frozen=True):
     """A page of the sets of an organization, by its id and name, that reach a workspace which the
-    caller reads, or of all, by name.
+    caller reads or are of a project whose sets they see, or of all, by name.
     """
 
     owner: tuple[str, str]
     seen: Seen
-    part: str
+    wanted: SetSearch
     page: Page
 
 
@@ -89,14 +100,14 @@ class SetsReaching(Need[Paged[VariableSet]], frozen=True):
 
 
 class DetailsOfSets(Need[Mapping[str, SetDetails]], frozen=True):
-    """The details of sets by id, with those workspaces that the caller sees."""
+    """The details of sets by id, with those workspaces and projects that the caller sees."""
 
     set_ids: tuple[str, ...]
     seen: Seen
 
 
-class AttachedTo(Need[frozenset[str]], frozen=True):
-    """The ids of the workspaces that a set is attached to."""
+class AttachedTo(Need[Attached], frozen=True):
+    """What a set is attached to."""
 
     set_id: str
 
@@ -108,15 +119,18 @@ class GlobalSets(Need[int], frozen=True):
 
 
 class SetsAt(Need[Mapping[str, int]], frozen=True):
-    """To how many sets each of some workspaces is attached, by id; none where it is to none."""
+    """How many sets are attached to each of some workspaces and projects, by id; none where there
+    is none.
+    """
 
-    workspace_ids: tuple[str, ...]
+    target_ids: tuple[str, ...]
 
 
-class HasSensitive(Need[bool], frozen=True):
-    """Whether a set has a sensitive variable."""
+class LevelOfSets(Need[Level], frozen=True):
+    """What members of teams may do with the sets of a project by its grants."""
 
-    set_id: str
+    project_id: str
+    team_ids: frozenset[str]
 
 
 class Rivals(Need[Sequence[tuple[str, str]]], frozen=True):
@@ -133,12 +147,8 @@ class Rules(msgspec.Struct, frozen=True):
     trust: Trust
 
 
-class Contested(
-    Need[tuple[Sequence[Name], Sequence[tuple[str, Name]], Sequence[Rival]]], frozen=True
-):
-    """The keys and categories of a set; each workspace of the organization that has one of them
-    itself; and the variables of other sets with one.
-    """
+class Contested(Need[Contest], frozen=True):
+    """What a set is in conflict with in its organization, whatever it reaches."""
 
     set_id: str
     organization_id: str
@@ -165,7 +175,7 @@ def page(found: Found, organization: str, part: str, wanted: Page) -> Paged[SetV
     granted = found.of(ToOrganization(organization))
     granted.require_visible()
     seen, owner = _seen(granted), granted.organization
-    sets = found.of(SetsSeen((owner.id, owner.name), seen, part, wanted))
+    sets = found.of(SetsSeen((owner.id, owner.name), seen, SetSearch(part), wanted))
     return Paged(_views(found, sets.items, seen), sets.total)
 
 
@@ -189,56 +199,68 @@ def page_of_applicable(found: Found, workspace_id: str, part: str, wanted: Page)
     return Paged(_views(found, sets.items, seen), sets.total)
 
 
+def page_of_project(found: Found, project_id: str, part: str, wanted: Page) -> Paged[SetView]:
+    """A page of the sets that are a project's own or reach all in it, of those that the caller
+    sees, by name. Refuses: not found.
+    """
+    owner = to_project(found, project_id).owner
+    seen, place = _seen(owner), (owner.organization.id, owner.organization.name)
+    sets = found.of(SetsSeen(place, seen, SetSearch(part, project_id), wanted))
+    return Paged(_views(found, sets.items, seen), sets.total)
+
+
 def create(
     found: Found, organization: str, draft: SetDraft, id_: str, rules: Rules
 ) -> Decision[SetView]:
     """Makes a set without variables.
 
-    Refuses: forbidden, every fault of the draft, workspaces that there are not, another parent than
-    the organization, a taken name, too many sets, of the organization, at a workspace or global.
+    Refuses: forbidden, also what `update` refuses to attach; every fault of the draft, workspaces
+    and projects that there are not, another parent than the organization or a project of it, a
+    taken name, too many sets, of the organization, at a workspace or project, or global.
     """
     granted = found.of(ToOrganization(organization))
     granted.require_visible()
-    _require_writer(granted)
+    parent = _parent(found, granted, draft)
     owner = granted.organization
     found.require_locked([owner.id])
-    blank = VariableSet(id_, "", owner.id, owner.name, created_at=found.now)
+    project_id = None if parent is None else parent.id
+    blank = VariableSet(id_, "", owner.id, owner.name, created_at=found.now, project_id=project_id)
     is_full = len(found.of(SetsOf(owner.id))) >= rules.limits.sets
-    named = draft.workspaces or IdsDraft()
+    no_parent = draft.project_id is not None and parent is None
     refuse_all(
         [
             *draft.all_faults(),
-            *draft.conflicts(blank),
-            *_unknown(found, owner.id, named, at=_RELATED),
+            *([NO_SUCH_PROJECT.at(PARENT)] if no_parent else draft.conflicts(blank)),
+            *_target_faults(found, blank, draft, Attached()),
             *([too_many_sets(rules.limits.sets)] if is_full else []),
             *(_too_many_global(found, owner.id, rules) if draft.is_global else []),
         ]
     )
-    made, workspace_ids = draft.applied_to(blank), frozenset(named.wanted)
-    _require_room(found, workspace_ids, rules, at=_RELATED)
-    view = SetView(made, SetDetails(_names(found, owner.id, workspace_ids), (), found.now))
-    return together(view, created(found, made), attached(found, made, frozenset(), workspace_ids))
+    made, will_be = draft.applied_to(blank), _drafted(draft, Attached())
+    _require_room(found, will_be, rules)
+    require_own(found, Standing(blank, Attached()), Standing(made, will_be), rules.trust)
+    view = SetView(made, _detailed(found, made, will_be, SetDetails(updated_at=found.now)), True)
+    return together(view, created(found, made), attached(found, made, Attached(), will_be))
 
 
 def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision[SetView]:
     """Changes what the draft names, and attaches the set to the workspaces that it names and no
-    others; changes nothing when that is nothing.
+    others, and likewise to projects; changes nothing when that is nothing.
 
-    Refuses: forbidden, also where sensitive values would reach a workspace that a runner is handed
-    and the caller is no owner; every fault of the draft, workspaces that there are not, another id
-    than the path's, another parent, a taken name, a key that another global set has, too many sets
-    that are global or at a workspace.
+    Refuses: forbidden, also where it would reach a workspace whose variables the caller may not
+    write, or sensitive values one that a runner is handed and the caller is no owner; every fault
+    of the draft, workspaces and projects that there are not, another id than the path's, another
+    parent, a taken name, a key that another global set has, too many sets that are global or at a
+    workspace or project.
     """
     before = _writable(found, set_id)
-    after, is_attached, will_be = _planned(found, before, draft, rules)
+    was, is_ = _planned(found, before, draft, rules)
+    after = is_.set
     parts = [] if after == before else [changed(found, before, after)]
-    parts.append(attached(found, after, is_attached, will_be))
+    parts.append(attached(found, after, was.attached, is_.attached))
     (view,) = _views(found, [after], None)
-    is_other = after != before or will_be != is_attached
-    updated_at = found.now if is_other else view.details.updated_at
-    names = _names(found, before.organization_id, will_be)
-    details = replace(view.details, workspaces=names, updated_at=updated_at)
-    return together(replace(view, details=details), *parts)
+    details = replace(view.details, updated_at=found.now) if was != is_ else view.details
+    return together(SetView(after, _detailed(found, after, is_.attached, details), True), *parts)
 
 
 def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Effects:
@@ -249,56 +271,57 @@ def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Eff
     refuse_all(draft.faults)
     organization_id = before.organization_id
     if draft.is_deleted:
-        after, is_attached = None, found.of(AttachedTo(set_id))
+        was, after = Standing(before, found.of(AttachedTo(set_id))), None
     else:
-        changed_set, is_attached, will_be = _planned(found, before, draft.change, rules)
-        after = Standing(changed_set, will_be)
-    names, own, rivals = found.of(Contested(set_id, organization_id))
-    comparison = Comparison(names, Standing(before, is_attached), after, own, rivals)
+        was, after = _planned(found, before, draft.change, rules)
+    places = found.of(PlacesOf(organization_id))
+    comparison = Comparison(was, after, found.of(Contested(set_id, organization_id)), places)
     workspaces = [workspace for workspace, _ in found.of(WorkspacesOf(organization_id))]
     workspaces.sort(key=lambda workspace: workspace.name)
-    return effects(set_id, comparison, workspaces)
+    owner = found.of(ToOrganizationWithId(organization_id))
+    told = effects(set_id, comparison, workspaces, within(found, owner, places, Level.READ))
+    runners = handed(found, organization_id, [one.workspace.id for one in told.first], rules.trust)
+    first = [replace(one, runners=runners.get(one.workspace.id, ())) for one in told.first]
+    return replace(told, first=first)
 
 
 def _planned(
     found: Found, before: VariableSet, draft: SetDraft, rules: Rules
-) -> tuple[VariableSet, frozenset[str], frozenset[str]]:
-    """The set as it would be, and the workspaces that it is attached to and would be. Refuses:
-    see `update`.
-    """
-    draft_ids = draft.workspaces or IdsDraft()
+) -> tuple[Standing, Standing]:
+    """The set as it is and as it would be, with what it is attached to. Refuses: see `update`."""
+    was = Standing(before, found.of(AttachedTo(before.id)))
     refuse_all(
         [
             *draft.all_faults(),
             *draft.conflicts(before),
-            *_unknown(found, before.organization_id, draft_ids, at=_RELATED),
+            *_target_faults(found, before, draft, was.attached),
         ]
     )
-    after = draft.applied_to(before)
-    is_attached = found.of(AttachedTo(before.id))
-    will_be = is_attached if draft.workspaces is None else frozenset(draft_ids.wanted)
-    _require_room(found, will_be - is_attached, rules, at=_RELATED)
-    _require_own(found, before, will_be - is_attached, rules, is_global=after.is_global)
-    if after.is_global and not before.is_global:
-        full = _too_many_global(found, after.organization_id, rules)
-        refuse_all([*full, *_conflicts(found, after)])
-    return after, is_attached, will_be
+    is_ = Standing(draft.applied_to(before), _drafted(draft, was.attached))
+    _require_room(found, is_.attached.but(was.attached), rules)
+    require_own(found, was, is_, rules.trust)
+    if is_.set.is_global and not before.is_global:
+        full = _too_many_global(found, before.organization_id, rules)
+        refuse_all([*full, *_conflicts(found, is_.set)])
+    return was, is_
 
 
 def attach(
-    found: Found, set_id: str, draft: IdsDraft, how: Attaching, rules: Rules
+    found: Found, set_id: str, draft: TargetsDraft, how: Attaching, rules: Rules
 ) -> Decision[None]:
-    """Attaches a set to workspaces, or to some no more, all or none; nothing new, none.
+    """Attaches a set to workspaces or projects, or to some no more, all or none; nothing new, none.
 
-    Refuses: forbidden, as `update` does; every fault of the draft, workspaces that there are not,
-    too many sets at one.
+    Refuses: forbidden, as `update` does; every fault of the draft, workspaces and projects that
+    there are not, or that a set of a project is not attached to; too many sets at one.
     """
     one = _writable(found, set_id)
-    refuse_all([*draft.faults, *_unknown(found, one.organization_id, draft, at="/data")])
     before = found.of(AttachedTo(set_id))
-    after = how.applied_to(before, draft.wanted)
-    _require_room(found, after - before, rules, at="/data")
-    _require_own(found, one, after - before, rules, is_global=one.is_global)
+    known = before if how is Attaching.ADD else None
+    refuse_all([*draft.faults, *_faults_of(found, one, draft, known, at="/data")])
+    ids = how.applied_to(before.of(draft.kind), draft.wanted)
+    after = replace(before, **{draft.kind: ids})
+    _require_room(found, after.but(before), rules, at="/data")
+    require_own(found, Standing(one, before), Standing(one, after), rules.trust)
     return attached(found, one, before, after)
 
 
@@ -309,12 +332,14 @@ def delete(found: Found, set_id: str) -> Decision[None]:
 
 def created(found: Found, made: VariableSet) -> Decision[None]:
     """A set begins, with a stream; where it is global it reaches all workspaces."""
-    note = found.note(
-        made.organization_id, "varset.create", made.id, {**_told(made), **opens(made.id)}
-    )
+    of_project = {} if made.project_id is None else {"project": made.project_id}
+    details = {**_told(made), **of_project, **opens(made.id)}
+    note = found.note(made.organization_id, "varset.create", made.id, details)
     targets = [Insert(Target.of_all(made))] if made.is_global else []
     begun = {made.id: made.organization_id}
-    return Decision(None, (Insert(made), *targets), (note,), begun, taken=_TAKEN)
+    before = [] if made.project_id is None else [KeepDefault(made.organization_id)]
+    writes = (*before, Insert(made), *targets)
+    return Decision(None, writes, (note,), begun, taken=_TAKEN)
 
 
 def changed(found: Found, before: VariableSet, after: VariableSet) -> Decision[None]:
@@ -334,20 +359,18 @@ def changed(found: Found, before: VariableSet, after: VariableSet) -> Decision[N
     return Decision(None, tuple(writes), tuple(notes), taken=taken)
 
 
-def attached(
-    found: Found, one: VariableSet, before: frozenset[str], after: frozenset[str]
-) -> Decision[None]:
-    """A set reaches other workspaces than before by being attached to them."""
-    more, fewer = sorted(after - before), sorted(before - after)
-    writes: list[Write] = [Insert(Target.of_workspace(one.id, id_)) for id_ in more]
-    if fewer:
-        gone = tuple(Target.of_workspace(one.id, id_).id for id_ in fewer)
-        writes.append(Delete(Target, gone))
+def attached(found: Found, one: VariableSet, before: Attached, after: Attached) -> Decision[None]:
+    """A set is attached to others than before."""
+    more, fewer = after.but(before), before.but(after)
+    added, gone = more.targets(one.id), fewer.targets(one.id)
+    writes: list[Write] = [KeepDefault(one.organization_id)] if more.projects else []
+    writes += map(Insert, added.values())
+    writes += [Delete(Target, tuple(gone))] if gone else []
     verbs = {"varset.attach": more, "varset.detach": fewer}
     notes = [
-        found.note(one.id, action, one.id, {"name": one.name, "workspaces": ids})
+        found.note(one.id, action, one.id, told_targets(one, ids))
         for action, ids in verbs.items()
-        if ids
+        if ids != Attached()
     ]
     return Decision(None, tuple(writes), tuple(notes))
 
@@ -359,8 +382,9 @@ def deleted(found: Found, one: VariableSet) -> Decision[None]:
     return Decision(None, (Delete(VariableSet, (one.id,)),), (note,))
 
 
+_FULL = "At most {most} variable sets are attached to a {what}, and so many are to {ids}."
 _TAKEN = NAME_TAKEN.filled(what="a variable set")
-_RELATED = "/data/relationships/workspaces/data"
+_RELATED = "/data/relationships/{}/data"
 
 
 def _writable(found: Found, set_id: str) -> VariableSet:
@@ -378,84 +402,139 @@ def _permitted(found: Found, set_id: str) -> VariableSet:
     return granted.owner
 
 
-def _require_writer(granted: OrganizationAccess) -> None:
-    """Refuses: forbidden, whoever does not change the sets of the organization."""
-    if not _is_writer(granted):
-        raise forbidden(ONLY_WRITERS_OF_SETS)
-
-
-def _is_writer(granted: OrganizationAccess) -> bool:
-    return granted.rights >= BOTH_MANAGE
+def _parent(found: Found, granted: OrganizationAccess, draft: SetDraft) -> Project | None:
+    """The project that a new set is to be of; None: the organization, or there is none. Refuses:
+    forbidden, whoever does not change its sets.
+    """
+    asked, owner_id = draft.project_id, granted.organization.id
+    project = None if asked is None else named(found, owner_id, asked)
+    if granted.moves:
+        return project
+    if project is not None:
+        its = found.of(LevelOfSets(project.id, granted.team_ids))
+        if its >= Level.WRITE:
+            return project
+    raise forbidden(ONLY_WRITERS_OF_SETS)
 
 
 def _seen(granted: OrganizationAccess) -> Seen:
-    return None if _is_writer(granted) else (granted.everywhere, granted.team_ids)
+    if granted.moves:
+        return None
+    return granted.everywhere, granted.team_ids, Right.READ_PROJECTS in granted.rights
 
 
 def _views(found: Found, sets: Sequence[VariableSet], seen: Seen) -> list[SetView]:
     details = found.of(DetailsOfSets(tuple(one.id for one in sets), seen)) if sets else {}
-    return [SetView(one, details[one.id], seen is None) for one in sets]
+    return [SetView(one, details[one.id], _writes(found, one, seen)) for one in sets]
 
 
-def _names(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:
-    """The names of workspaces, by id."""
+def _writes(found: Found, one: VariableSet, seen: Seen) -> bool:
+    """Whether the caller may change a set."""
+    if seen is None or one.project_id is None:
+        return seen is None
+    return found.of(LevelOfSets(one.project_id, seen[1])) >= Level.WRITE
+
+
+def _workspaces(
+    found: Found, organization_id: str, ids: Collection[str]
+) -> Mapping[str, WorkspaceRecord]:
+    """Workspaces of an organization, by id."""
     asked = tuple(sorted(ids))
     records = found.of(WorkspacesWithIds(organization_id, asked)) if asked else ()
-    return {record.workspace.id: record.workspace.name for record in records}
+    return {record.workspace.id: record for record in records}
 
 
-def _unknown(found: Found, organization_id: str, draft: IdsDraft, at: str) -> list[Fault]:
-    """A fault for each workspace that the organization does not have."""
-    known = _names(found, organization_id, draft.wanted)
+def _projects(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, Project]:
+    """Those projects of an organization that the caller sees, by id."""
+    asked = tuple(sorted(ids))
+    return {one.id: one for one in found.of(ProjectsSeen(organization_id, asked))} if asked else {}
+
+
+def _detailed(
+    found: Found, one: VariableSet, attached: Attached, details: SetDetails
+) -> SetDetails:
+    """The details with the names of what the set is attached to."""
+    workspaces = _workspaces(found, one.organization_id, attached.workspaces)
+    projects = _projects(found, one.organization_id, attached.projects)
+    return replace(
+        details,
+        workspaces={id_: record.workspace.name for id_, record in workspaces.items()},
+        projects={id_: project.name for id_, project in projects.items()},
+    )
+
+
+def _drafted(draft: SetDraft, before: Attached) -> Attached:
+    """What a set is attached to as a draft without faults makes it."""
+    workspaces, projects = draft.workspaces, draft.projects
+    return Attached(
+        before.workspaces if workspaces is None else frozenset(workspaces.wanted),
+        before.projects if projects is None else frozenset(projects.wanted),
+    )
+
+
+def _target_faults(
+    found: Found, one: VariableSet, draft: SetDraft, before: Attached
+) -> list[Fault]:
     return [
-        NO_SUCH_WORKSPACE.at(f"{at}/{n}/id")
-        for n, id_ in enumerate(draft.ids)
-        if id_ and id_ not in known
+        fault
+        for named in (draft.workspaces, draft.projects)
+        if named is not None
+        for fault in _faults_of(found, one, named, before, at=_RELATED.format(named.kind))
     ]
-
-
-def _require_room(found: Found, workspace_ids: Collection[str], rules: Rules, at: str) -> None:
-    """Refuses: too many sets at one of these workspaces, to which one more is to be attached."""
-    counts = found.of(SetsAt(tuple(sorted(workspace_ids)))) if workspace_ids else {}
-    full = sorted(id_ for id_, count in counts.items() if count >= rules.limits.of_workspace)
-    detail = "At most {most} variable sets are attached to a workspace, and so many are to {ids}."
-    if full:
-        said = detail.format(most=rules.limits.of_workspace, ids=", ".join(full[:10]))
-        refuse_all([Fault(Code.TOO_MANY_ITEMS, said, pointer=at)])
 
 
 def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[Fault]:
     """The fault of one more set that reaches every workspace, where there are as many as may be."""
-    most = rules.limits.of_workspace
+    most = rules.limits.of_target
     return [too_many_global(most)] if found.of(GlobalSets(organization_id)) >= most else []
 
 
-def _require_own(
-    found: Found, one: VariableSet, added: Collection[str], rules: Rules, *, is_global: bool
-) -> None:
-    """Refuses whoever is no owner to bring sensitive values of a set to a workspace that a runner
-    is handed, or would be by another name: they might have a job of that runner print them.
+def _faults_of(
+    found: Found, one: VariableSet, draft: TargetsDraft, before: Attached | None, at: str
+) -> list[Fault]:
+    """A fault for each workspace or project that the organization does not have, or the caller does
+    not see, unless the set is attached to it `before`; and for each to which one of a project is
+    never attached. None: it is attached to them no longer, and so none is wrong that there is.
     """
-    granted = found.of(ToOrganizationWithId(one.organization_id))
-    becomes_global = is_global and not one.is_global
-    gets_more = becomes_global or (not one.is_global and len(added) > 0)
-    if granted.is_owner or not gets_more or not found.of(HasSensitive(one.id)):
-        return
-    before = found.of(AttachedTo(one.id))
-    ids = None if becomes_global else frozenset(added)
-    runners = [each for each in found.of(RunnersOf(one.organization_id)) if rules.trust.holds(each)]
-    handed = [
-        f"{workspace.name} ({runner.spec.name})"
-        for workspace, _ in found.of(WorkspacesOf(one.organization_id))
-        if workspace.id not in before and (ids is None or workspace.id in ids)
-        for runner in runners
-        if runner.may_admit(workspace.id, found.now)
-    ]
-    if handed:
-        raise forbidden(
-            "Only owners bring sensitive values of a set to a workspace that a runner is handed: "
-            f"{', '.join(handed[:10])}."
-        )
+    is_there = frozenset() if before is None else before.of(draft.kind)
+    if draft.kind == "workspaces":
+        places = _places(found, one.organization_id, draft.wanted)
+        unknown = NO_SUCH_WORKSPACE
+    else:
+        places = {id_: id_ for id_ in _projects(found, one.organization_id, draft.wanted)}
+        unknown = NO_SUCH_PROJECT
+    faults = []
+    for n, id_ in enumerate(draft.ids):
+        if not id_ or id_ in is_there:
+            continue
+        if id_ not in places:
+            faults.append(unknown.at(f"{at}/{n}/id"))
+        elif before is not None and one.project_id not in (None, places[id_]):
+            faults.append(Fault(Code.INVALID_VALUE, OF_PROJECT, pointer=f"{at}/{n}/id"))
+    return faults
+
+
+def _places(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:
+    """The projects of those workspaces that the caller sees, by id."""
+    known = _workspaces(found, organization_id, ids)
+    owner = found.of(ToOrganizationWithId(organization_id))
+    seen = within(found, owner, known, Level.READ)
+    return {id_: record.in_project for id_, record in known.items() if id_ in seen}
+
+
+def _require_room(found: Found, more: Attached, rules: Rules, at: str | None = None) -> None:
+    """Refuses: too many sets at one of what one more is to be attached to."""
+    most = rules.limits.of_target
+    faults = []
+    for kind in KINDS:
+        ids = tuple(sorted(more.of(kind)))
+        counts = found.of(SetsAt(ids)) if ids else {}
+        full = [id_ for id_ in ids if counts.get(id_, 0) >= most]
+        if full:
+            said = _FULL.format(most=most, what=kind[:-1], ids=", ".join(full[:10]))
+            place = _RELATED.format(kind) if at is None else at
+            faults.append(Fault(Code.TOO_MANY_ITEMS, said, pointer=place))
+    refuse_all(faults)
 
 
 def _conflicts(found: Found, one: VariableSet) -> list[Fault]:

@@ -21,6 +21,8 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
+from teamvars.decisions.runners import Trust
+from teamvars.decisions.set_reach import require_own_moves
 from teamvars.domain.access import Level, Permission, ProjectAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -132,11 +134,14 @@ def create(
     return together(view, created(found, view.record))
 
 
-def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[WorkspaceView]:
+def update(
+    found: Found, address: Address, draft: WorkspaceDraft, trust: Trust
+) -> Decision[WorkspaceView]:
     """Changes what the draft names; changes nothing when that is nothing.
 
-    Refuses: forbidden, another project to whoever may not move it there, every fault of the draft,
-    another id than the path's, a taken name.
+    Refuses: forbidden, another project to whoever may not move it there, or may not bring sensitive
+    values of its sets to the workspace; every fault of the draft, another id than the path's, a
+    taken name.
     """
     before = permitted(found, address, Permission.MANAGE_WORKSPACE)
     former, owner_id = before.record, before.workspace.organization_id
@@ -152,7 +157,10 @@ def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[Wo
     parts = []
     if project is not None:
         found.require_locked([owner_id, before.workspace.id])
-        parts.append(projects.moved(found, project, [former]))
+        sets = projects.sets_moved(found, project, [former])
+        require_own_moves(found, sets, trust)
+        found.require_locked(one.standing.set.id for one in sets)
+        parts.append(projects.moved(found, project, [former], sets))
     after = replace(
         before,
         workspace=replace(before.workspace, name=draft.name or before.workspace.name),

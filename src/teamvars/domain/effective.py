@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from teamvars.domain.applies import Name
+from teamvars.domain.variable_sets import Parent
 from teamvars.domain.variables import StoredVariable
 
 
@@ -37,8 +38,6 @@ class Level(StrEnum):
 
 _RANK: Mapping[Level, int] = {level: rank for rank, level in enumerate(Level)}
 
-Parent = Literal["organization", "project"]
-"""Whose a set is."""
 Reach = Literal["global", "project", "workspace"]
 """How a set comes to a workspace: with all of the organization, with all of a project, or alone."""
 

@@ -62,7 +62,7 @@ class Code(Enum):
         Kind.CONFLICT,
         "Organization still has variables",
     )
-    PROJECT_NOT_EMPTY = ("project_not_empty", Kind.CONFLICT, "Project still has workspaces")
+    PROJECT_NOT_EMPTY = ("project_not_empty", Kind.CONFLICT, "Project is not empty")
     IDEMPOTENCY_KEY_IN_USE = (
         "idempotency_key_in_use",
         Kind.CONFLICT,
@@ -457,6 +457,11 @@ DEFAULT_STAYS = Fault(
 PROJECT_NOT_EMPTY = Fault(
     Code.PROJECT_NOT_EMPTY,
     "The project still has {workspaces} workspaces. Move them to another one, or delete them.",
+)
+
+PROJECT_HAS_SETS = Fault(
+    Code.PROJECT_NOT_EMPTY,
+    "The project still has {varsets} variable sets of its own. Delete them first.",
 )
 
 # Of teams and their access

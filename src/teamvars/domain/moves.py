@@ -31,11 +31,17 @@ class AccessChange(msgspec.Struct, frozen=True):
 class Foreseen(msgspec.Struct, frozen=True):
     """What would come of a move: how many workspaces come from elsewhere, and whose access changes,
     by the names of teams. `unseen`: of how many teams that the caller does not see.
+
+    By their names, `gained` are the variable sets that would come to some of them, and `lost` those
+    that would not reach some any more; `runners` would be handed sensitive values that come.
     """
 
     workspaces: int
     changes: Sequence[AccessChange]
     unseen: int
+    gained: Sequence[str] = ()
+    lost: Sequence[str] = ()
+    runners: Sequence[str] = ()
 
 
 class Access(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Grants on projects: a team's access to all workspaces of one, in the words of HCP Terraform.
 
-As of a grant on a workspace, only the level of the workspaces' variables counts. A permission that
-would be another right in the project or in its workspaces is not offered: those are rights in the
-organization here.
+Besides the level of the workspaces' variables, only that of the project's variable sets counts. A
+permission that would be another right in the project or in its workspaces is not offered: those are
+rights in the organization here.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import OTHER_ID, Fault
-from teamvars.domain.team_access import GrantLevel, Terms, words
+from teamvars.domain.team_access import LEVELS, GrantLevel, Terms, words
 from teamvars.domain.teams import Visibility
 
 IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
+SETS = f"{IN_PROJECT}/variable-sets"
 VARIABLES, LOCKING = f"{IN_WORKSPACES}/variables", f"{IN_WORKSPACES}/locking"
 _BY_RIGHT = "Who may do this has '{}' in the organization, or is an owner of it."
 _WORKSPACES = _BY_RIGHT.format("manage-workspaces")
 _PROJECTS = _BY_RIGHT.format("manage-projects")
-_NO_SETS = "Variable sets belong to organizations here, not to projects."
 
 
 class ProjectAccessType(StrEnum):
@@ -62,10 +62,10 @@ PERMISSIONS = Settings(
         words={"none": "", "read": "", "manage": "Only owners give access to a project."},
     ),
     Setting(
-        f"{IN_PROJECT}/variable-sets",
+        SETS,
         "none",
-        "What of variable sets of the project; there are none.",
-        words={"none": "", **dict.fromkeys(("read", "write"), _NO_SETS)},
+        "What of the project's own variable sets.",
+        words=words("none", "read", "write"),
     ),
     Setting(
         f"{IN_WORKSPACES}/runs",
@@ -106,7 +106,7 @@ PERMISSIONS_OF: Mapping[ProjectAccessType, Values] = {
     ProjectAccessType.READ: _READING,
     ProjectAccessType.WRITE: _WRITING,
     ProjectAccessType.MAINTAIN: _MANAGING,
-    ProjectAccessType.ADMIN: _MANAGING,
+    ProjectAccessType.ADMIN: {**_MANAGING, SETS: "write"},
 }
 """The same of each access type but `custom`, those of them that are no defaults."""
 
@@ -128,6 +128,11 @@ class ProjectGrant(msgspec.Struct, frozen=True):
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
         return TERMS.permitted(self)
+
+    @property
+    def set_level(self) -> GrantLevel:
+        """What the team may do with the project's own variable sets."""
+        return LEVELS[str(PERMISSIONS.value(self.permissions, SETS))]
 
 
 class NamedProjectGrant(msgspec.Struct, frozen=True):

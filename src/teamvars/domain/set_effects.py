@@ -7,7 +7,7 @@ import msgspec
 from teamvars.domain.applies import Name
 from teamvars.domain.effective import Level, Reach, Source
 from teamvars.domain.errors import Fault
-from teamvars.domain.variable_sets import SetDraft, VariableSet
+from teamvars.domain.variable_sets import Attached, Parent, SetDraft, VariableSet
 from teamvars.domain.workspaces import Workspace
 
 MOST_NAMED = 100
@@ -23,27 +23,55 @@ class PreviewDraft(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A set as it is or would be, and the workspaces that it is attached to."""
+    """A set as it is or would be, and what it is attached to."""
 
     set: VariableSet
-    attached: Collection[str]
+    attached: Attached
 
-    def source(self, workspace_id: str) -> Source | None:
-        """What it is for a workspace; None: it does not reach that."""
+    def reaches(self, workspace_id: str, project_id: str) -> bool:
+        """Whether it reaches a workspace that is in that project."""
+        return self.set.is_global or self.attached.reaches(workspace_id, project_id)
+
+    def source(self, workspace_id: str, project_id: str) -> Source | None:
+        """What it is for a workspace in that project; None: it does not reach that."""
         ways: list[Reach] = ["global"] if self.set.is_global else []
-        if workspace_id in self.attached:
+        if project_id in self.attached.projects:
+            ways.append("project")
+        if workspace_id in self.attached.workspaces:
             ways.append("workspace")
-        return _source(self.set.id, self.set.name, ways, is_priority=self.set.is_priority)
+        if not ways:
+            return None
+        one = self.set
+        return Source.of_set(
+            one.id, one.name, is_priority=one.is_priority, parent=one.parent, reach=ways
+        )
+
+
+class RivalSet(msgspec.Struct, frozen=True):
+    """Another set that some of its variables are in conflict by, as far as its level goes."""
+
+    id: str
+    name: str
+    is_priority: bool
+    parent: Parent
 
 
 class Rival(msgspec.Struct, frozen=True):
-    """A variable of another set with a key and category of this one: by what it is attached to."""
+    """A variable of another set with a key and category of this one, for each target of that."""
 
-    set_id: str
-    set_name: str
-    is_priority: bool
+    set: RivalSet
     target_id: str
     name: Name
+
+
+class Contest(msgspec.Struct, frozen=True):
+    """The keys and categories of a set; each workspace of the organization that has one of them
+    itself; and the variables of other sets with one.
+    """
+
+    names: Sequence[Name]
+    own: Sequence[tuple[str, Name]]
+    rivals: Sequence[Rival]
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -59,7 +87,9 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """How many workspaces get a value, another value, and lose one; and the first of them all."""
+    """How many workspaces get a value, another value, and lose one; and the first of all those that
+    the caller sees.
+    """
 
     set_id: str
     gaining: int
@@ -77,34 +107,39 @@ class Comparison:
 
     def __init__(
         self,
-        names: Sequence[Name],
         before: Standing,
         after: Standing | None,
-        own: Iterable[tuple[str, Name]],
-        rivals: Iterable[Rival],
+        contest: Contest,
+        places: Mapping[str, str],
     ) -> None:
-        """`own` are the variables of workspaces with one of these names."""
-        self._names = names
+        """`places` are the projects of all workspaces, by id."""
+        self._names = contest.names
+        self._places = places
         self._before, self._after = before, after
         self._own: dict[str, set[Name]] = {}
-        for workspace_id, name in own:
+        for workspace_id, name in contest.own:
             self._own.setdefault(workspace_id, set()).add(name)
         self._rivals: dict[str, list[Rival]] = {}
-        for rival in rivals:
+        for rival in contest.rivals:
             self._rivals.setdefault(rival.target_id, []).append(rival)
         self._known: dict[object, Outcome] = {}
 
     def of(self, workspace: Workspace) -> Effect:
         """What becomes of a workspace. Most are alike, and thought about once."""
-        id_ = workspace.id
-        pair = self._before.source(id_), self._after.source(id_) if self._after else None
+        id_, project_id = workspace.id, self._places[workspace.id]
+        before = self._before.source(id_, project_id)
+        after = self._after.source(id_, project_id) if self._after else None
         own = frozenset(self._own.get(id_, ()))
-        attached = tuple(self._rivals.get(id_, ()))
-        alike = pair, own, attached
+        alone, together = self._rivals.get(id_, ()), self._rivals.get(project_id, ())
+        alike = before, after, own, tuple(alone), project_id if together else None
         if alike not in self._known:
             everywhere = self._rivals.get(workspace.organization_id, ())
-            rivals = _strongest(own, (*attached, *everywhere), workspace)
-            self._known[alike] = self._outcome(*pair, rivals)
+            ways: Mapping[Reach, Sequence[Rival]] = {
+                "workspace": alone,
+                "project": together,
+                "global": everywhere,
+            }
+            self._known[alike] = self._outcome(before, after, _strongest(own, ways))
         return Effect(workspace, *self._known[alike])
 
     def _outcome(
@@ -125,15 +160,22 @@ class Comparison:
         return gained, changed, lost
 
 
-def effects(set_id: str, comparison: Comparison, workspaces: Iterable[Workspace]) -> Effects:
-    """What becomes of all of these workspaces, those that are told by name in that order."""
+def effects(
+    set_id: str,
+    comparison: Comparison,
+    workspaces: Iterable[Workspace],
+    seen: Collection[str],
+) -> Effects:
+    """What becomes of all of these workspaces; those are told by name, in that order, whose ids the
+    caller sees.
+    """
     every = [one for one in map(comparison.of, workspaces) if one.gained or one.changed or one.lost]
     return Effects(
         set_id,
         sum(1 for one in every if one.gained),
         sum(1 for one in every if one.changed),
         sum(1 for one in every if one.lost),
-        every[:MOST_NAMED],
+        [one for one in every if one.workspace.id in seen][:MOST_NAMED],
     )
 
 
@@ -143,23 +185,18 @@ def _counts(mine: Source | None, rival: Source | None) -> bool:
 
 
 def _strongest(
-    own: Collection[Name], rivals: Sequence[Rival], workspace: Workspace
+    own: Collection[Name], rivals: Mapping[Reach, Sequence[Rival]]
 ) -> Mapping[Name, Source]:
     """What counts without the set, by key and category."""
-    ways: dict[tuple[str, str, bool, Name], list[Reach]] = {}
-    for one in rivals:
-        way: Reach = "workspace" if one.target_id == workspace.id else "global"
-        rival = one.set_id, one.set_name, one.is_priority, one.name
-        ways.setdefault(rival, []).append(way)
-    found = {name: Source(workspace.id, "", Level.WORKSPACE) for name in own}
-    for (id_, set_name, is_priority, name), reach in ways.items():
-        source = _source(id_, set_name, reach, is_priority=is_priority)
-        if source is not None and not _counts(found.get(name), source):
+    ways: dict[tuple[RivalSet, Name], list[Reach]] = {}
+    for way, ones in rivals.items():
+        for rival in ones:
+            ways.setdefault((rival.set, rival.name), []).append(way)
+    found = {name: Source("", "", Level.WORKSPACE) for name in own}
+    for (one, name), reach in ways.items():
+        source = Source.of_set(
+            one.id, one.name, is_priority=one.is_priority, parent=one.parent, reach=reach
+        )
+        if not _counts(found.get(name), source):
             found[name] = source
     return found
-
-
-def _source(id_: str, name: str, ways: Sequence[Reach], *, is_priority: bool) -> Source | None:
-    if not ways:
-        return None
-    return Source.of_set(id_, name, is_priority=is_priority, parent="organization", reach=ways)

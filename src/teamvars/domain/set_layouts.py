@@ -83,7 +83,7 @@ class Reaching(msgspec.Struct, frozen=True):
                 id_,
                 sets[id_].name,
                 is_priority=sets[id_].is_priority,
-                parent="organization",
+                parent=sets[id_].parent,
                 reach=its,
             )
             for id_, its in ways.items()

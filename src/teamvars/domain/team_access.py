@@ -84,7 +84,8 @@ PERMISSIONS_OF: Mapping[AccessType, Values] = {
 }
 """The same of each access type but `custom`, those of them that are no defaults."""
 
-_WORDS = {level.word: level for level in GRANT_LEVELS}
+LEVELS: Mapping[str, GrantLevel] = {level.word: level for level in GRANT_LEVELS}
+"""By what they are called in requests and answers."""
 
 
 class AnyGrant(Protocol):
@@ -135,7 +136,7 @@ class Terms(msgspec.Struct, frozen=True):
         return [
             *draft.faults,
             *unknown_word("access", draft.access, self.types, "'access'"),
-            *unknown_word(self.variables, draft.variables, _WORDS, "'variables'"),
+            *unknown_word(self.variables, draft.variables, LEVELS, "'variables'"),
             *self.permissions.faults(draft.settings),
         ]
 
@@ -161,7 +162,7 @@ class Terms(msgspec.Struct, frozen=True):
     def changes(self, draft: AnyDraft, grant: AnyGrant) -> dict[str, Any]:
         """What a draft without faults makes of a grant, by the names of its fields."""
         access = grant.access if draft.access is None else self.types(draft.access)
-        level = grant.level if draft.variables is None else _WORDS[draft.variables]
+        level = grant.level if draft.variables is None else LEVELS[draft.variables]
         said = {**draft.settings, self.locking: False}  # which follows from the level
         custom = self.permissions.changed(self.permitted(grant), said)
         return {

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -11,18 +12,27 @@ from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe
 from teamvars.domain.workspaces import Quota
 
+Parent = Literal["organization", "project"]
+"""Whose a set is."""
+TargetKind = Literal["workspaces", "projects"]
+"""What a set is attached to, as relationships of it are called."""
+KINDS: tuple[TargetKind, ...] = ("workspaces", "projects")
 PREFIX = "varset"
 """Of the ids of sets."""
 MAX_NAME_CHARACTERS = 90
 MAX_DESCRIPTION_CHARACTERS = 512
 MAX_VALUE_BYTES = 256 * 1024
 """Of all values of a set together: a workspace may get many sets at once."""
+PARENT = "/data/relationships/parent/data/id"
+"""Where a document says whose a set is."""
+OF_PROJECT = "A set of a project is attached to that project, or to workspaces in it."
 NAME_RULE = f"1 to {MAX_NAME_CHARACTERS} characters on one line, and no space at either end"
 
 
 class VariableSet(msgspec.Struct, frozen=True):
-    """A set of an organization. One that is global reaches all of its workspaces, and one that is
-    priority comes before what workspaces have themselves. `created_at` in µs UTC.
+    """A set of an organization, or of one of its projects: where it has a `project_id`. One that is
+    global reaches all workspaces of the organization, and one that is priority comes before what
+    workspaces have themselves. `created_at` in µs UTC.
     """
 
     id: str
@@ -33,6 +43,12 @@ class VariableSet(msgspec.Struct, frozen=True):
     is_global: bool = False
     is_priority: bool = False
     created_at: int = 0
+    project_id: str | None = None
+
+    @property
+    def parent(self) -> Parent:
+        """Whose it is."""
+        return "organization" if self.project_id is None else "project"
 
     @property
     def scope(self) -> str:
@@ -43,27 +59,28 @@ class VariableSet(msgspec.Struct, frozen=True):
 
 
 class SetLimits(msgspec.Struct, frozen=True):
-    """How many sets an organization has at most, how many can be attached to a workspace and as
-    many be global, and what one may hold.
+    """How many sets an organization has at most, how many can be attached to one workspace, as many
+    to one project, and as many be global, and what a set may hold.
     """
 
     sets: int
-    of_workspace: int
+    of_target: int
     of_set: Quota
 
     @classmethod
-    def of(cls, sets: int = 1000, of_workspace: int = 100, variables: int = 500) -> "SetLimits":
+    def of(cls, sets: int = 1000, of_target: int = 100, variables: int = 500) -> "SetLimits":
         """Limits with that many variables in a set."""
         quota = Quota(variables, MAX_VALUE_BYTES, Code.VARIABLE_SET_FULL, "variable set")
-        return cls(sets, of_workspace, quota)
+        return cls(sets, of_target, quota)
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a set is attached to: a workspace, or with a global one the organization itself."""
+    """What a set is attached to: a workspace, a project, or with a global one the organization."""
 
     set_id: str
     target_id: str
-    workspace_id: str | None
+    workspace_id: str | None = None
+    project_id: str | None = None
 
     @property
     def id(self) -> str:
@@ -73,40 +90,90 @@ class Target(msgspec.Struct, frozen=True):
     @classmethod
     def of_workspace(cls, set_id: str, workspace_id: str) -> "Target":
         """A workspace."""
-        return cls(set_id, workspace_id, workspace_id)
+        return cls(set_id, workspace_id, workspace_id=workspace_id)
+
+    @classmethod
+    def of_project(cls, set_id: str, project_id: str) -> "Target":
+        """All workspaces in a project."""
+        return cls(set_id, project_id, project_id=project_id)
 
     @classmethod
     def of_all(cls, one: VariableSet) -> "Target":
         """All workspaces of the organization."""
-        return cls(one.id, one.organization_id, None)
+        return cls(one.id, one.organization_id)
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """The ids of the workspaces and of the projects that a set is attached to."""
+
+    workspaces: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+
+    def of(self, kind: TargetKind) -> frozenset[str]:
+        """Those of one kind."""
+        return self.workspaces if kind == "workspaces" else self.projects
+
+    def targets(self, set_id: str) -> Mapping[str, Target]:
+        """The same as targets, by their ids."""
+        ones = [
+            *(Target.of_workspace(set_id, id_) for id_ in sorted(self.workspaces)),
+            *(Target.of_project(set_id, id_) for id_ in sorted(self.projects)),
+        ]
+        return {one.id: one for one in ones}
+
+    def reaches(self, workspace_id: str, project_id: str) -> bool:
+        """Whether it reaches a workspace that is in that project."""
+        return workspace_id in self.workspaces or project_id in self.projects
+
+    def but(self, other: "Attached") -> "Attached":
+        """What is not in the other."""
+        return Attached(self.workspaces - other.workspaces, self.projects - other.projects)
 
 
 class Attaching(StrEnum):
-    """What becomes of the workspaces that a set is attached to, when some are named."""
+    """What becomes of what a set is attached to, when some of it is named."""
 
     ADD = "add"
     REMOVE = "remove"
 
     def applied_to(self, before: Collection[str], named: Collection[str]) -> frozenset[str]:
-        """The workspaces that it is attached to then."""
+        """What it is attached to then."""
         is_added = self is Attaching.ADD
         return frozenset(before) | set(named) if is_added else frozenset(before) - set(named)
+
+
+class TargetsDraft(IdsDraft, frozen=True):
+    """Workspaces or projects that a request names, which a set is to be attached to, or no more."""
+
+    kind: TargetKind = "workspaces"
+
+
+class SetSearch(msgspec.Struct, frozen=True):
+    """Which sets are wanted: those with a part of the name, and with a project those that are its
+    own or reach all in it.
+    """
+
+    part: str = ""
+    project_id: str | None = None
 
 
 class SetDraft(msgspec.Struct, frozen=True):
     """What a request says of a set; None where it says nothing usable.
 
     `id` is that of the document, when it has one, and `parent` the name of the organization that it
-    is to belong to. `workspaces` are those that it is to be attached to, and no others.
+    is to belong to, or `project_id` the id of the project. `workspaces` and `projects` are those
+    that it is to be attached to, and no others.
     """
 
     id: str | None = None
     parent: str | None = None
+    project_id: str | None = None
     name: str | None = None
     description: str | None = None
     is_global: bool | None = None
     is_priority: bool | None = None
-    workspaces: IdsDraft | None = None
+    workspaces: TargetsDraft | None = None
+    projects: TargetsDraft | None = None
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
@@ -120,13 +187,24 @@ class SetDraft(msgspec.Struct, frozen=True):
         return faults
 
     def conflicts(self, one: VariableSet) -> list[Fault]:
-        """A fault for another id than the path's, and for another organization."""
+        """A fault for another id than the path's, for another parent than it has, and for one of a
+        project that would be global.
+        """
         faults = [] if self.id in (None, one.id) else [OTHER_ID.filled(what="variable set")]
-        if self.parent is not None and fold(self.parent) != fold(one.organization_name):
-            detail = "A variable set belongs to the organization that it is made in."
-            at = "/data/relationships/parent/data/id"
-            faults.append(Fault(Code.INVALID_VALUE, detail, pointer=at))
+        if self._names_other_parent(one):
+            detail = "A variable set belongs to the organization or project that it is made in."
+            faults.append(Fault(Code.INVALID_VALUE, detail, pointer=PARENT))
+        if self.is_global and one.project_id is not None:
+            detail = "A variable set of a project reaches no more than the workspaces in it."
+            faults.append(invalid("global", detail))
         return faults
+
+    def _names_other_parent(self, one: VariableSet) -> bool:
+        if self.project_id is not None:
+            return self.project_id != one.project_id
+        if self.parent is None:
+            return False
+        return one.project_id is not None or fold(self.parent) != fold(one.organization_name)
 
     def applied_to(self, one: VariableSet) -> VariableSet:
         """The set as a draft without faults makes it."""
@@ -136,12 +214,13 @@ class SetDraft(msgspec.Struct, frozen=True):
 
 
 class SetDetails(msgspec.Struct, frozen=True):
-    """What variables do not need of a set: the names of the workspaces that it is attached to, as
-    far as the caller sees them, by id; its variables, newest first; and when anything of it last
-    changed.
+    """What variables do not need of a set: the names of the workspaces and of the projects that it
+    is attached to, as far as the caller sees them, by id; its variables, newest first; and when
+    anything of it last changed.
     """
 
     workspaces: Mapping[str, str] = {}
+    projects: Mapping[str, str] = {}
     variable_ids: Sequence[str] = ()
     updated_at: int = 0
 

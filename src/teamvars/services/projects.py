@@ -3,9 +3,11 @@
 from teamvars.decisions import projects as decisions
 from teamvars.domain.access import Caller, ProjectAccess
 from teamvars.domain.ids import new_id
+from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import ProjectDraft, ProjectSearch
-from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.services.house import House, UseCases, looks, makes, reads
+from teamvars.services.trust import Trust
 from teamvars.storage import access_by_name, projects
 from teamvars.storage.database import Transaction
 
@@ -20,7 +22,15 @@ class Projects(UseCases):
     read = looks(decisions.read)
     update = makes(decisions.update)
     delete = makes(decisions.delete)
-    move = makes(decisions.move, in_turns=True)
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
+
+    async def move(self, caller: Caller, project_id: str, draft: MoveDraft) -> Foreseen | None:
+        """See `decisions.projects.move`."""
+        made = makes(decisions.move, in_turns=True)
+        return await made(self, caller, project_id, draft, self._trust)
 
     @reads
     async def list(

@@ -4,9 +4,8 @@ from teamvars.decisions import variable_sets as decisions
 from teamvars.decisions.variable_sets import Rules, SetView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.set_effects import Effects, PreviewDraft
-from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft
+from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDraft
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.trust import Trust
 
@@ -16,13 +15,15 @@ __all__ = ["SetView", "VariableSets"]
 class VariableSets(UseCases):
     """What callers do with variable sets. All methods refuse unauthenticated and not found.
 
-    A set is seen by whoever changes sets, or may read a workspace that it reaches.
+    A set is seen by whoever changes it, or may read a workspace that it reaches or the sets of the
+    project whose it is.
     """
 
     read = looks(decisions.read)
     list = looks(decisions.page)
     of_workspace = looks(decisions.page_of_workspace)
     applicable = looks(decisions.page_of_applicable)
+    of_project = looks(decisions.page_of_project)
     delete = makes(decisions.delete, in_turns=True)
 
     def __init__(self, house: House, trust: Trust) -> None:
@@ -45,7 +46,9 @@ class VariableSets(UseCases):
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
 
-    async def attach(self, caller: Caller, set_id: str, draft: IdsDraft, how: Attaching) -> None:
+    async def attach(
+        self, caller: Caller, set_id: str, draft: TargetsDraft, how: Attaching
+    ) -> None:
         """See `decisions.variable_sets.attach`."""
         asked = set_id, draft, how, self._rules
         await self._make(caller, decisions.attach, *asked)

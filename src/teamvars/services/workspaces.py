@@ -16,8 +16,9 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.workspaces import WorkspaceDraft, WorkspaceSearch
-from teamvars.services.house import UseCases, glances, looks, makes
+from teamvars.domain.workspaces import Address, WorkspaceDraft, WorkspaceSearch
+from teamvars.services.house import House, UseCases, glances, looks, makes
+from teamvars.services.trust import Trust
 from teamvars.storage import access, access_by_name, projects, team_access, workspaces
 from teamvars.storage.database import Transaction
 
@@ -40,13 +41,23 @@ class Workspaces(UseCases):
     """
 
     read = looks(decisions.read)
-    update = makes(decisions.update, in_turns=True)
     delete = makes(decisions.delete, in_turns=True)
     lock = makes(decisions.lock)
     unlock = makes(decisions.unlock)
     ask_for_state = looks(decisions.ask_for_state)
     need_state = looks(decisions.need_state)
     need_runs = looks(decisions.need_runs)
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
+
+    async def update(
+        self, caller: Caller, address: Address, draft: WorkspaceDraft
+    ) -> WorkspaceView:
+        """See `decisions.workspaces.update`."""
+        made = makes(decisions.update, in_turns=True)
+        return await made(self, caller, address, draft, self._trust)
 
     async def list(
         self,

@@ -3,7 +3,7 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
+from teamvars.domain.projects import Project
 from teamvars.domain.teams import ALL_RIGHTS, Rights, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Usage, Workspace
@@ -167,6 +168,16 @@ async def project(tx: Transaction, caller: Caller, now: int, project_id: str) ->
     return view
 
 
+async def projects_seen(
+    tx: Transaction, caller: Caller, now: int, organization_id: str, project_ids: Collection[str]
+) -> list[Project]:
+    """Those of some projects of an organization that the caller sees. Refuses: unauthenticated, not
+    found.
+    """
+    owner = await organization(tx, caller, now, organization_id)
+    return await projects.seen_among(tx, owner, project_ids)
+
+
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:
     """What a row of READ_TEAM says. Refuses: unauthenticated, not found."""
     id_, name, organization_id, organization, *its, bits = identify(caller, found)
@@ -228,13 +239,13 @@ def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
 def to_set(caller: Caller, found: Row | None) -> SetAccess:
     """What a row of READ_SET says. Refuses: unauthenticated, not found."""
     row = identify(caller, found)
-    organization_id, organization, version, master_key_id, wrapped, *place, level = row[6:]
+    organization_id, organization, version, master_key_id, wrapped, *place, level = row[7:]
     stream = _stream(organization_id, place)
     caller.place = Place(organization_id, organization)
     if level > Level.NONE:
         caller.organization_id = organization_id
     return SetAccess(
-        owner=set_of(row[:6], organization_id, organization),
+        owner=set_of(row[:7], organization_id, organization),
         level=Level(level),
         key=WrappedKey(organization_id, version, master_key_id, wrapped),
         stream=stream,
@@ -243,9 +254,9 @@ def to_set(caller: Caller, found: Row | None) -> SetAccess:
 
 def set_of(row: Row, organization_id: str, organization: str) -> VariableSet:
     """The set of the columns SET_COLUMNS."""
-    id_, name, description, scope, priority, created_at = row
+    id_, name, description, scope, priority, *rest = row
     flags = scope == organization_id, bool(priority)
-    return VariableSet(id_, name, organization_id, organization, description, *flags, created_at)
+    return VariableSet(id_, name, organization_id, organization, description, *flags, *rest)
 
 
 def _stream(organization_id: str, place: Row) -> Stream:

@@ -26,7 +26,7 @@ _IS_VALID = """caller.hash = $1
 
 SET_COLUMNS = """variable_sets.id AS set_id, variable_sets.name AS set_name,
     variable_sets.description, variable_sets.scope, variable_sets.priority,
-    variable_sets.created_at"""
+    variable_sets.created_at, variable_sets.project_id"""
 
 CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
@@ -148,7 +148,8 @@ SELECT {_WORKSPACE_COLUMNS},
     CAST(of_set.value_bytes AS BIGINT) AS set_bytes
 FROM tokens AS caller
 {_WORKSPACE_WITH_ID}
-LEFT JOIN set_targets ON set_targets.target_id IN (workspaces.id, organizations.id)
+LEFT JOIN set_targets ON set_targets.target_id
+    IN (workspaces.id, organizations.id, {PROJECT_OF})
 LEFT JOIN streams AS of_set ON of_set.id = set_targets.set_id
 WHERE {_IS_VALID}
 """,
@@ -175,18 +176,21 @@ WHERE {_IS_VALID}
 # Variable sets
 
 # Whether a set reaches any workspace at all.
-REACHES_SOME = """EXISTS (
+REACHES_SOME = f"""EXISTS (
                     SELECT 1 FROM set_targets
                     JOIN workspaces ON workspaces.id = set_targets.workspace_id
                         OR workspaces.organization_id = set_targets.target_id
+                        OR {PROJECT_OF} = set_targets.target_id
                     WHERE set_targets.set_id = variable_sets.id)"""
 
 # Whether it reaches one that a team may read.
 _READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND {REACHES_SOME}
                 OR EXISTS (
                     SELECT 1 FROM grants
+                    JOIN workspaces ON workspaces.id = grants.workspace_id
                     JOIN set_targets ON set_targets.set_id = variable_sets.id
-                        AND set_targets.target_id IN (grants.workspace_id, grants.organization_id)
+                        AND set_targets.target_id
+                            IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
                     WHERE grants.team_id = teams.id AND grants.level >= {Level.READ:d})
                 OR EXISTS (
                     SELECT 1 FROM project_grants CROSS JOIN workspaces CROSS JOIN set_targets
@@ -195,13 +199,21 @@ _READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND
                         AND {PROJECT_OF} = project_grants.project_id
                         AND set_targets.set_id = variable_sets.id
                         AND set_targets.target_id
-                            IN (workspaces.id, workspaces.organization_id)))"""
+                            IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})))"""
+
+# What a team may do with the sets of the project whose this one is, by a grant on that.
+_ITS_PROJECTS_SETS = """(
+                    SELECT project_grants.set_level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = variable_sets.project_id)"""
 
 # Rights of several teams count together, and what is read by one of them.
 _SET_LEVEL_OF_TEAMS = f"""CASE WHEN max(teams.is_owners) = 1 THEN {Level.OWNER:d}
                 WHEN max(teams.manage_workspaces) = 1 AND max(teams.manage_projects) = 1
                     THEN {Level.MANAGE:d}
-                WHEN max(CASE WHEN {_READS_SET} THEN 1 ELSE 0 END) = 1 THEN {Level.READ:d}
+                WHEN max({_ITS_PROJECTS_SETS}) = {Level.WRITE:d} THEN {Level.WRITE:d}
+                WHEN max({_ITS_PROJECTS_SETS}) = {Level.READ:d}
+                    OR max(CASE WHEN {_READS_SET} THEN 1 ELSE 0 END) = 1 THEN {Level.READ:d}
                 ELSE {Level.NONE:d} END"""
 
 _SET_LEVEL = f"""CASE
@@ -385,7 +397,7 @@ _IS_OWN = """(own.team_id = caller.team_id OR own.team_id IN (
 
 # Whether the team has a grant, on a workspace or on a project, of more than all of the caller's
 # teams together: what they have on its project they have in a workspace, and not the reverse, since
-# others may come into the project.
+# others may come into the project. Who changes all sets has all of what it has of a project's sets.
 _LACKS_GRANT = f"""(EXISTS (
         SELECT 1 FROM grants AS its_grants
         WHERE its_grants.team_id = teams.id
@@ -409,6 +421,15 @@ _LACKS_GRANT = f"""(EXISTS (
                 SELECT 1 FROM project_grants AS own
                 WHERE own.project_id = its_grants.project_id AND own.level >= its_grants.level
                     AND {_IS_OWN}
+            )
+    ) OR EXISTS (
+        SELECT 1 FROM project_grants AS its_grants
+        WHERE its_grants.team_id = teams.id AND its_grants.set_level > {Level.NONE:d}
+            AND NOT ({_has(Right.MANAGE_WORKSPACES)} AND {_has(Right.MANAGE_PROJECTS)})
+            AND NOT EXISTS (
+                SELECT 1 FROM project_grants AS own
+                WHERE own.project_id = its_grants.project_id
+                    AND own.set_level >= its_grants.set_level AND {_IS_OWN}
             )
     ))"""
 

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from teamvars.domain.effective import Candidate, Holdings, Level, Reach, Source
 from teamvars.domain.ids import prefix_of
+from teamvars.domain.variable_sets import Parent
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.variable_statements import COLUMNS
 from teamvars.storage.variables import to_stored
 
-_REACHING = """FROM workspaces
-JOIN set_targets ON set_targets.target_id IN (workspaces.id, workspaces.organization_id)"""
+_REACHING = f"""FROM workspaces
+JOIN set_targets ON set_targets.target_id
+    IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})"""
 
 
 def _of(table: str, owner: str, value: str) -> str:
@@ -26,14 +29,14 @@ def _every(value: str) -> str:
     """
     return f"""
 SELECT CAST(streams.head AS {{bytes}}), streams.sequence, streams.id, CAST(NULL AS TEXT),
-    0, streams.id,
+    0, CAST(NULL AS TEXT), streams.id,
     {_of("variables", "workspace_id", value)}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1
 UNION ALL
 SELECT CAST(streams.head AS {{bytes}}), streams.sequence, streams.id, variable_sets.name,
-    variable_sets.priority, set_targets.target_id,
+    variable_sets.priority, variable_sets.project_id, set_targets.target_id,
     {_of("set_variables", "set_id", value)}
 {_REACHING}
 JOIN variable_sets ON variable_sets.id = set_targets.set_id
@@ -64,7 +67,7 @@ _SEALED_FOR_JOB = _every(
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )""",
 )
-_WAYS: Mapping[str, Reach] = {"ws": "workspace", "org": "global"}
+_WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "global"}
 """By the prefix of what a set is attached to."""
 
 
@@ -93,19 +96,22 @@ def _holdings(rows: Sequence[Row]) -> Holdings:
     heads = {id_: head for head, _, id_, *_ in rows}
     places = {f"{id_}:{sequence}" for _, sequence, id_, *_ in rows}
     ways: dict[str, list[Reach]] = {}
-    for _, _, id_, _, _, target_id, *_ in rows:
+    for _, _, id_, _, _, _, target_id, *_ in rows:
         ways.setdefault(id_, []).append(_WAYS[prefix_of(target_id)])
     found: dict[str, Candidate] = {}
     sources: dict[str, Source] = {}
-    for _, _, id_, name, priority, _, *variable in rows:
+    for _, _, id_, name, priority, project_id, _, *variable in rows:
         if id_ not in sources:
-            sources[id_] = _source(id_, name, bool(priority), ways[id_])
+            parent: Parent = "organization" if project_id is None else "project"
+            sources[id_] = _source(id_, name, bool(priority), parent, ways[id_])
         if variable[0] is not None:
             found.setdefault(variable[0], Candidate(to_stored(variable), sources[id_]))
     return Holdings(heads, list(found.values()), tuple(sorted(places)))
 
 
-def _source(id_: str, name: str | None, is_priority: bool, reach: Sequence[Reach]) -> Source:
+def _source(
+    id_: str, name: str | None, is_priority: bool, parent: Parent, reach: Sequence[Reach]
+) -> Source:
     if name is None:
         return Source(id_, "", Level.WORKSPACE)
-    return Source.of_set(id_, name, is_priority=is_priority, parent="organization", reach=reach)
+    return Source.of_set(id_, name, is_priority=is_priority, parent=parent, reach=reach)

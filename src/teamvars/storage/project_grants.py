@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from teamvars.domain.access import Sight
+from teamvars.domain.access import Level, Sight
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import (
     PERMISSIONS,
@@ -87,3 +87,13 @@ async def of_projects(tx: Transaction, project_ids: Iterable[str]) -> list[Proje
     """All grants on projects, by id."""
     rest = "WHERE project_id IN {each $1} ORDER BY id"
     return await _GRANTS.every(tx, rest, each(project_ids))
+
+
+async def level_of_sets(tx: Transaction, project_id: str, team_ids: Iterable[str]) -> Level:
+    """What members of these teams may do with the variable sets of a project by its grants."""
+    row = await tx.fetch_one(
+        "SELECT max(set_level) FROM project_grants WHERE project_id = $1 AND team_id IN {each $2}",
+        project_id,
+        each(team_ids),
+    )
+    return Level(row[0] or 0 if row else 0)

@@ -27,15 +27,22 @@ SELECT {_DEFAULT_OF} AS id, organizations.id AS organization_id, '{DEFAULT_NAME}
 FROM organizations
 WHERE NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = {_DEFAULT_OF})"""
 _ALL = f"(SELECT {_COLUMNS} FROM projects UNION ALL {_MISSING}) AS projects"
-REACHED = f"""SELECT grants.workspace_id FROM grants
-        WHERE grants.team_id IN {{each $n}} AND grants.level >= {Level.READ:d}
+
+
+def reached(level: Level) -> str:
+    """The workspaces in which teams may do that by a grant, on these or on their projects. CROSS
+    JOIN fixes the order of the joins on SQLite.
+    """
+    return f"""SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id IN {{each $n}} AND grants.level >= {level:d}
         UNION ALL
         SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
-        WHERE project_grants.team_id IN {{each $n}} AND project_grants.level >= {Level.READ:d}
+        WHERE project_grants.team_id IN {{each $n}} AND project_grants.level >= {level:d}
             AND {PROJECT_OF.replace("workspaces.", "reached.")} = project_grants.project_id"""
-"""The workspaces that teams read by a grant, on these or on their projects. CROSS JOIN fixes the
-order of the joins on SQLite.
-"""
+
+
+REACHED = reached(Level.READ)
+"""The workspaces that teams read."""
 
 # $n: teams. A project is seen by whoever sees a workspace in it, or has a grant on it.
 _BY_GRANTS = "SELECT project_grants.project_id FROM project_grants WHERE team_id IN {each $n}"
@@ -129,6 +136,14 @@ async def count_workspaces(tx: Transaction, project_id: str) -> int:
     return await tx.count(f"SELECT count(*) FROM workspaces WHERE {PROJECT_OF} = $1", project_id)
 
 
+async def places(tx: Transaction, organization_id: str) -> Mapping[str, str]:
+    """The project that each workspace of an organization is in, by id."""
+    rows = await tx.fetch(
+        f"SELECT id, {PROJECT_OF} FROM workspaces WHERE organization_id = $1", organization_id
+    )
+    return dict(rows)  # type: ignore[arg-type]  # of two columns
+
+
 async def views(
     tx: Transaction, owner: OrganizationAccess, found: Sequence[Project]
 ) -> list[ProjectAccess]:
@@ -187,6 +202,16 @@ async def sees(tx: Transaction, owner: OrganizationAccess, project_id: str) -> b
     its_owner = "organization_id = $n", owner.organization.id
     condition, args = where(its_owner, ("id = $n", project_id), _of_seen(owner))
     return await _PROJECTS.one(tx, f"WHERE {condition}", *args) is not None
+
+
+async def seen_among(
+    tx: Transaction, owner: OrganizationAccess, project_ids: Iterable[str]
+) -> list[Project]:
+    """Those of some projects of an organization that a caller sees, by id."""
+    found = await find_by_ids(tx, owner.organization.id, project_ids)
+    if Right.READ_PROJECTS in owner.rights:
+        return found
+    return [one for one in found if await sees(tx, owner, one.id)]
 
 
 def _tagged(key: str, value: str | None) -> tuple[str, object]:

@@ -24,6 +24,7 @@ from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, where
+from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.streams import PLACE, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
@@ -55,16 +56,17 @@ _OF_DELIVERY = len(_DELIVERY.split(", "))
 _OF_CALLER = {"hash": "BYTEA", "now": "BIGINT", "workspace_id": "TEXT", "places": "TEXT"}
 # How many streams there are of a workspace and of the sets that reach it; NULL where one is at none
 # of the places that are asked for.
-_REACHING_THERE = """(
+_REACHING_THERE = f"""(
         SELECT CASE WHEN count(*) = sum(
-            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN {each $4}
+            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN {{each $4}}
                 THEN 1 ELSE 0 END
         ) THEN count(*) END
         FROM (
             SELECT workspaces.id AS id
             UNION
             SELECT set_targets.set_id FROM set_targets
-            WHERE set_targets.target_id IN (workspaces.id, workspaces.organization_id)
+            WHERE set_targets.target_id
+                IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
         ) AS reaching
         JOIN streams AS its ON its.id = reaching.id
     )"""

@@ -152,17 +152,17 @@ TABLES: Mapping[type[Record], Table] = {
     VariableSet: Table(
         "variable_sets",
         _columns(
-            "id organization_id name name_folded description scope created_at",
+            "id organization_id name name_folded description scope created_at project_id",
             priority=lambda one: int(one.is_priority),
         ),
         is_long=True,
         carried=("scope",),
     ),
-    Target: Table("set_targets", _columns("id set_id target_id workspace_id")),
+    Target: Table("set_targets", _columns("id set_id target_id workspace_id project_id")),
     ProjectGrant: Table(
         "project_grants",
         _columns(
-            "id organization_id team_id project_id access level",
+            "id organization_id team_id project_id access level set_level",
             custom=lambda grant: to_column(grant.custom),
         ),
     ),

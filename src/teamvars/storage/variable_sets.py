@@ -5,41 +5,65 @@ from collections.abc import Collection, Mapping
 from teamvars.domain.access import Level
 from teamvars.domain.applies import Name
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.set_effects import Rival
+from teamvars.domain.set_effects import Contest, Rival, RivalSet, Standing
 from teamvars.domain.set_layouts import Held
-from teamvars.domain.variable_sets import SetDetails, VariableSet
+from teamvars.domain.variable_sets import Attached, Parent, SetDetails, SetSearch, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, where
-from teamvars.storage.projects import REACHED
+from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED, reached
 
 _NAME = "variable_sets.name_folded"
 _READ_BY_TEAMS = f"""EXISTS (
         SELECT 1 FROM set_targets
         JOIN workspaces ON workspaces.id = set_targets.workspace_id
             OR workspaces.organization_id = set_targets.target_id
+            OR {PROJECT_OF} = set_targets.target_id
         WHERE set_targets.set_id = variable_sets.id AND workspaces.id IN ({REACHED}))"""
-_REACHES_NOT = """NOT EXISTS (
-        SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
-            AND set_targets.target_id IN ($n, variable_sets.organization_id))"""
-_SEEN_BY_TEAMS = f"set_targets.workspace_id IN ({REACHED})"
+# $n: a workspace. Sets of other projects than its own never reach it.
+_REACHES_NOT = f"""EXISTS (
+        SELECT 1 FROM workspaces
+        WHERE workspaces.id = $n AND coalesce(variable_sets.project_id, {PROJECT_OF}) = {PROJECT_OF}
+            AND NOT EXISTS (
+                SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
+                    AND set_targets.target_id
+                        IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})))"""
 
-Seen = tuple[Level, Collection[str]] | None
-"""The level that somebody has in every workspace, and the teams whose grants they have; None: they
-change sets, and so see all.
+
+# $1: the organization.
+_OF_PROJECT = """(variable_sets.project_id = $n OR variable_sets.id IN (
+        SELECT set_targets.set_id FROM set_targets WHERE set_targets.target_id IN ($n, $1)))"""
+
+
+def _of_projects(level: Level) -> str:
+    """The sets of those projects with whose sets teams may do that."""
+    return f"""variable_sets.project_id IN (
+        SELECT project_grants.project_id FROM project_grants
+        WHERE project_grants.team_id IN {{each $n}} AND project_grants.set_level >= {level:d})"""
+
+
+Seen = tuple[Level, Collection[str], bool] | None
+"""The level that somebody has in every workspace, the teams whose grants they have, and whether
+they see all projects; None: they change all sets, and so see all.
 """
 
 
 async def find_visible(
-    tx: Transaction, owner: tuple[str, str], seen: Seen, part: str, page: Page
+    tx: Transaction,
+    owner: tuple[str, str],
+    seen: Seen,
+    wanted: SetSearch,
+    page: Page,
 ) -> Paged[VariableSet]:
-    """A page of the sets of an organization, by its id and name, that reach a workspace which the
-    caller reads, by name; the name has a part in it.
+    """A page of the sets of an organization, by its id and name, that are wanted, and reach a
+    workspace which the caller reads or are of a project whose sets they see, by name.
     """
-    conditions, args = where(*_visible(owner[0], seen, part))
+    conditions, args = where(
+        *_visible(owner[0], seen, wanted.part), (_OF_PROJECT, wanted.project_id)
+    )
     return await _sets_of(*owner).paged(tx, f"WHERE {conditions}", _NAME, args, page)
 
 
@@ -57,11 +81,12 @@ async def of_workspace(
 ) -> Paged[VariableSet]:
     """A page of the sets that reach a workspace, by name."""
     rest = (
-        "WHERE variable_sets.id IN (SELECT set_id FROM set_targets WHERE target_id IN ($1, $2)) "
-        f"AND {_NAME} LIKE $3 ESCAPE '!'"
+        "WHERE variable_sets.id IN (SELECT set_id FROM workspaces JOIN set_targets "
+        f"ON target_id IN (workspaces.id, workspaces.organization_id, {PROJECT_OF}) "
+        f"WHERE workspaces.id = $1) AND {_NAME} LIKE $2 ESCAPE '!'"
     )
     owner = workspace.organization_id, workspace.organization_name
-    args = workspace.id, workspace.organization_id, containing(part)
+    args = workspace.id, containing(part)
     return await _sets_of(*owner).paged(tx, rest, _NAME, args, page)
 
 
@@ -94,37 +119,34 @@ async def of_organizations(
 async def all_attached(
     tx: Transaction, organization_ids: Collection[str]
 ) -> Mapping[str, frozenset[str]]:
-    """The ids of the workspaces that sets of organizations are attached to, by the sets' ids."""
+    """The ids of the workspaces and projects that sets of organizations are attached to, by the
+    sets' ids.
+    """
     found: dict[str, set[str]] = {}
-    for set_id, workspace_id in await tx.fetch(
-        "SELECT set_targets.set_id, set_targets.workspace_id FROM set_targets "
+    for set_id, target_id in await tx.fetch(
+        "SELECT set_targets.set_id, set_targets.target_id FROM set_targets "
         "JOIN variable_sets ON variable_sets.id = set_targets.set_id "
         "WHERE variable_sets.organization_id IN {each $1} "
-        "AND set_targets.workspace_id IS NOT NULL",
+        "AND set_targets.target_id <> variable_sets.organization_id",
         each(organization_ids),
     ):
-        found.setdefault(set_id, set()).add(workspace_id)
+        found.setdefault(set_id, set()).add(target_id)
     return {set_id: frozenset(ids) for set_id, ids in found.items()}
 
 
 async def find_details(
     tx: Transaction, set_ids: Collection[str], seen: Seen
 ) -> Mapping[str, SetDetails]:
-    """The details of sets by id, with those workspaces that the caller sees."""
+    """The details of sets by id, with those workspaces and projects that the caller sees. Who
+    changes a set sees all that it is attached to.
+    """
     ids = each(set_ids)
-    by_teams = seen is not None and seen[0] < Level.READ
-    conditions, args = where(
-        ("set_targets.set_id IN {each $n}", ids),
-        (_SEEN_BY_TEAMS, each(seen[1]) if seen is not None and by_teams else None),
+    reads_all = seen is not None and seen[0] >= Level.READ
+    workspaces = await _attached(
+        tx, "workspaces", ids, f"workspaces.id IN ({REACHED})", None if reads_all else seen
     )
-    workspaces: dict[str, dict[str, str]] = {}
-    for set_id, id_, name in await tx.fetch(
-        "SELECT set_targets.set_id, workspaces.id, workspaces.name FROM set_targets "
-        "JOIN workspaces ON workspaces.id = set_targets.workspace_id "
-        f"WHERE {conditions} ORDER BY workspaces.id",
-        *args,
-    ):
-        workspaces.setdefault(set_id, {})[id_] = name
+    by_teams = None if seen is None or seen[2] else seen
+    projects = await _attached(tx, "projects", ids, OF_ANY if reads_all else OF_REACHED, by_teams)
     variables: dict[str, list[str]] = {}
     for set_id, id_ in await tx.fetch(
         "SELECT set_id, id FROM set_variables WHERE set_id IN {each $1} "
@@ -141,25 +163,74 @@ async def find_details(
         ids,
     )
     return {
-        id_: SetDetails(workspaces.get(id_, {}), variables.get(id_, ()), at) for id_, at in changed
+        id_: SetDetails(workspaces.get(id_, {}), projects.get(id_, {}), variables.get(id_, ()), at)
+        for id_, at in changed
     }
 
 
-async def attached(tx: Transaction, set_id: str) -> frozenset[str]:
-    """The ids of the workspaces that a set is attached to."""
-    rows = await tx.fetch(
-        "SELECT workspace_id FROM set_targets WHERE set_id = $1 AND workspace_id IS NOT NULL",
-        set_id,
+async def _attached(
+    tx: Transaction, table: str, ids: object, is_seen: str, seen: Seen
+) -> Mapping[str, Mapping[str, str]]:
+    """What sets are attached to of one kind, by the sets' ids: the names by id."""
+    by_teams = f"({is_seen} OR {_of_projects(Level.WRITE)})"
+    conditions, args = where(
+        ("set_targets.set_id IN {each $n}", ids),
+        (by_teams, None if seen is None else each(seen[1])),
     )
-    return frozenset(row[0] for row in rows)
+    found: dict[str, dict[str, str]] = {}
+    for set_id, id_, name in await tx.fetch(
+        f"SELECT set_targets.set_id, {table}.id, {table}.name FROM set_targets "
+        "JOIN variable_sets ON variable_sets.id = set_targets.set_id "
+        f"JOIN {table} ON {table}.id = set_targets.{table.removesuffix('s')}_id "
+        f"WHERE {conditions} ORDER BY {table}.id",
+        *args,
+    ):
+        found.setdefault(set_id, {})[id_] = name
+    return found
 
 
-async def count_at(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[str, int]:
-    """To how many sets each of these workspaces is attached, by id."""
+async def attached(tx: Transaction, set_id: str) -> Attached:
+    """What a set is attached to."""
     rows = await tx.fetch(
-        "SELECT workspace_id, count(*) FROM set_targets "
-        "WHERE workspace_id IN {each $1} GROUP BY workspace_id",
-        each(workspace_ids),
+        "SELECT workspace_id, project_id FROM set_targets WHERE set_id = $1", set_id
+    )
+    return Attached(
+        frozenset(row[0] for row in rows if row[0] is not None),
+        frozenset(row[1] for row in rows if row[1] is not None),
+    )
+
+
+async def of_project(
+    tx: Transaction, organization: tuple[str, str], project_id: str
+) -> list[tuple[Standing, bool]]:
+    """The sets of an organization, by its id and name, that are of a project or attached to it, by
+    id; of each whether it has a sensitive variable.
+    """
+    sets = await _sets_of(*organization).every(
+        tx,
+        "WHERE variable_sets.organization_id = $1 AND (variable_sets.project_id = $2 "
+        "OR variable_sets.id IN (SELECT set_id FROM set_targets WHERE target_id = $2)) "
+        "ORDER BY variable_sets.id",
+        organization[0],
+        project_id,
+    )
+    return [
+        (Standing(one, await attached(tx, one.id)), await has_sensitive(tx, one.id)) for one in sets
+    ]
+
+
+async def count_of_project(tx: Transaction, project_id: str) -> int:
+    """How many sets are of a project."""
+    sql = "SELECT count(*) FROM variable_sets WHERE project_id = $1"
+    return await tx.count(sql, project_id)
+
+
+async def count_at(tx: Transaction, target_ids: Collection[str]) -> Mapping[str, int]:
+    """How many sets are attached to each of these workspaces and projects, by id."""
+    rows = await tx.fetch(
+        "SELECT target_id, count(*) FROM set_targets "
+        "WHERE target_id IN {each $1} GROUP BY target_id",
+        each(target_ids),
     )
     return dict(rows)  # type: ignore[arg-type]  # of two columns
 
@@ -167,6 +238,18 @@ async def count_at(tx: Transaction, workspace_ids: Collection[str]) -> Mapping[s
 async def count_global(tx: Transaction, organization_id: str) -> int:
     """How many sets of an organization are global."""
     return await tx.count("SELECT count(*) FROM set_targets WHERE target_id = $1", organization_id)
+
+
+async def in_which(
+    tx: Transaction, workspace_ids: Collection[str], team_ids: Collection[str], least: Level
+) -> frozenset[str]:
+    """Those of these workspaces in which teams may do that by a grant."""
+    conditions, args = where(
+        ("workspaces.id IN {each $n}", each(workspace_ids)),
+        (f"workspaces.id IN ({reached(least)})", each(team_ids)),
+    )
+    rows = await tx.fetch(f"SELECT workspaces.id FROM workspaces WHERE {conditions}", *args)
+    return frozenset(row[0] for row in rows)
 
 
 async def has_sensitive(tx: Transaction, set_id: str) -> bool:
@@ -249,9 +332,7 @@ async def held(
     )
 
 
-async def contested(
-    tx: Transaction, set_id: str, organization_id: str
-) -> tuple[list[Name], list[tuple[str, Name]], list[Rival]]:
+async def contested(tx: Transaction, set_id: str, organization_id: str) -> Contest:
     """The keys and categories of a set, in order; the workspaces of its organization that have one
     of them, each with that; and the variables of other sets with one.
     """
@@ -268,8 +349,8 @@ async def contested(
     )
     others = await tx.fetch(
         "SELECT variable_sets.id, variable_sets.name, variable_sets.priority, "
-        "set_targets.target_id, mine.key, mine.category FROM variable_sets "
-        "JOIN set_targets ON set_targets.set_id = variable_sets.id "
+        "variable_sets.project_id, set_targets.target_id, mine.key, mine.category "
+        "FROM variable_sets JOIN set_targets ON set_targets.set_id = variable_sets.id "
         "JOIN set_variables AS others ON others.set_id = variable_sets.id "
         "JOIN set_variables AS mine ON mine.set_id = $1 AND mine.key = others.key "
         "AND mine.category = others.category "
@@ -277,14 +358,19 @@ async def contested(
         set_id,
         organization_id,
     )
-    return (
+    return Contest(
         [(key, Category(category)) for key, category in mine],
         [(id_, (key, Category(category))) for id_, key, category in own],
         [
-            Rival(set_id, name, bool(is_priority), target_id, (key, Category(category)))
-            for set_id, name, is_priority, target_id, key, category in others
+            Rival(_rival(*its), target_id, (key, Category(category)))
+            for *its, target_id, key, category in others
         ],
     )
+
+
+def _rival(id_: str, name: str, is_priority: int, project_id: str | None) -> RivalSet:
+    parent: Parent = "organization" if project_id is None else "project"
+    return RivalSet(id_, name, bool(is_priority), parent)
 
 
 def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:
@@ -295,10 +381,9 @@ def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:
 
 def _visible(organization_id: str, seen: Seen, part: str) -> list[tuple[str, object]]:
     """The conditions of the sets of an organization that somebody sees."""
-    reads_all = seen is not None and seen[0] >= Level.READ
-    reached = f" AND {REACHES_SOME}" if reads_all else ""
+    reaching = REACHES_SOME if seen is not None and seen[0] >= Level.READ else _READ_BY_TEAMS
     return [
-        (f"variable_sets.organization_id = $n{reached}", organization_id),
+        ("variable_sets.organization_id = $n", organization_id),
         (f"{_NAME} LIKE $n ESCAPE '!'", containing(part)),
-        (_READ_BY_TEAMS, None if seen is None or reads_all else each(seen[1])),
+        (f"({reaching} OR {_of_projects(Level.READ)})", None if seen is None else each(seen[1])),
     ]

@@ -97,16 +97,21 @@ class AccessChangeResource(msgspec.Struct):
 
 class ForeseenMeta(msgspec.Struct, rename="kebab"):
     """How many workspaces would come from elsewhere, and of how many teams the access would change
-    that the caller does not see.
+    that the caller does not see; the names of the variable sets that would come to some of them and
+    of those that would not reach some any more; and those of the runners that would be handed
+    sensitive values that come.
     """
 
     dry_run: bool
     workspaces: int
     unseen_teams: int
+    gained_varsets: list[str]
+    lost_varsets: list[str]
+    runners: list[str]
 
 
 class ForeseenDocument(msgspec.Struct):
-    """What would come of a move: who gains and loses access."""
+    """What would come of a move: who gains and loses access, and which sets come and go."""
 
     data: list[AccessChangeResource]
     meta: ForeseenMeta
@@ -250,13 +255,13 @@ _MOVED = RequestBody(
 
 
 class IncludedProjectAttributes(msgspec.Struct):
-    """What an access says of a project."""
+    """What others say of a project."""
 
     name: str
 
 
 class IncludedProject(msgspec.Struct, tag_field="type", tag="projects"):
-    """A project of an access."""
+    """A project that is included, by its name."""
 
     id: str
     attributes: IncludedProjectAttributes
@@ -330,7 +335,14 @@ def _moved_or_foreseen(foreseen: Foreseen | None) -> Response:
         )
         for one in foreseen.changes
     ]
-    meta = ForeseenMeta(True, foreseen.workspaces, foreseen.unseen)
+    meta = ForeseenMeta(
+        True,
+        foreseen.workspaces,
+        foreseen.unseen,
+        list(foreseen.gained),
+        list(foreseen.lost),
+        list(foreseen.runners),
+    )
     return Response.document(200, ForeseenDocument(data, meta))
 
 

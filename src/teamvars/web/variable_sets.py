@@ -8,15 +8,17 @@ from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
 from teamvars.domain.applies import Name
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.pages import Paged
 from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import (
+    KINDS,
     MAX_DESCRIPTION_CHARACTERS,
     MAX_NAME_CHARACTERS,
     Attaching,
     SetDraft,
+    TargetKind,
+    TargetsDraft,
 )
 from teamvars.services.variable_sets import SetView, VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
@@ -32,26 +34,25 @@ from teamvars.web.http.resource_objects import (
     self_link,
     timestamp,
     to_many,
-    to_one,
 )
 from teamvars.web.http.resources import Found, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.linked import ids_draft
 from teamvars.web.organizations import owner
+from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/varsets"
 _APPLICABLE = "/api/v2/workspaces/{workspace_id}/applicable-varsets"
-_LINKAGE = f"{_ONE}/relationships/workspaces"
+_OF_PROJECT = "/api/v2/projects/{project_id}/varsets"
 _WORKSPACES, _PROJECTS, _VARS, _PARENT = "workspaces", "projects", "vars", "parent"
 _PART = Parameter("q", "A part of the name.")
 _NAME = Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _GLOBAL = Meta(description="It reaches every workspace of the organization.")
 _PRIORITY = Meta(description="It comes before what workspaces have themselves.")
-_NO_PROJECTS = "No set is attached to a project here: attach it to workspaces."
 _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 
@@ -68,38 +69,56 @@ class SetWorkspacesDocument(msgspec.Struct):
     data: Annotated[list[WorkspaceOfSet], Meta(max_length=MAX_ITEMS)]
 
 
+class ProjectOfSet(msgspec.Struct):
+    """A project by id."""
+
+    type: Literal["projects"]
+    id: str
+
+
+class SetProjectsDocument(msgspec.Struct):
+    """Projects that a set is attached to, or no more, all or none."""
+
+    data: Annotated[list[ProjectOfSet], Meta(max_length=MAX_ITEMS)]
+
+
 class ParentLinkage(msgspec.Struct):
-    """The organization of the path, by its name."""
+    """The organization of the path, by its name, or a project of it, by its id."""
 
     data: Identifier
 
 
 class GivenSetRelationships(msgspec.Struct):
-    """The workspaces that a set is attached to, and no others; its parent is its organization."""
+    """The workspaces and the projects that a set is attached to, and no others; its parent stays
+    that with which it was made, its organization unless that names a project.
+    """
 
     workspaces: SetWorkspacesDocument | UnsetType = msgspec.UNSET
+    projects: SetProjectsDocument | UnsetType = msgspec.UNSET
     parent: ParentLinkage | UnsetType = msgspec.UNSET
 
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_ITEMS)
-    _refuse_some(read, relationships, _PROJECTS, _NO_PROJECTS)
-    _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
-    return {
-        "workspaces": None if ids is None else IdsDraft(ids),
-        "parent": _parent(read, relationships),
+    ids: dict[TargetKind, tuple[str, ...] | None] = {
+        kind: read.related_ids(relationships, kind, kind, MAX_ITEMS) for kind in KINDS
     }
+    _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
+    linked: dict[str, Any] = {
+        kind: None if ones is None else TargetsDraft(ones, kind=kind) for kind, ones in ids.items()
+    }
+    return {**linked, **_parent(read, relationships)}
 
 
-def _parent(read: Reader, relationships: Mapping[str, Any] | None) -> str | None:
-    """The organization that it is to belong to, by its name."""
+def _parent(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, str | None]:
+    """The organization that it is to belong to, by its name, or the project, by its id."""
     relation = read.member(relationships, _PARENT, dict, "/data/relationships", required=False)
     item = None if relation is None else relation.get("data")
-    if isinstance(item, dict) and item.get("type") == "projects":
-        read.refuse_related(relationships, _PARENT, _NO_PROJECTS)
-        return None
+    if item is None:
+        return {}
     at = f"/data/relationships/{_PARENT}/data"
-    return None if item is None else read.identifier(item, "organizations", at)
+    if isinstance(item, dict) and item.get("type") == _PROJECTS:
+        return {"project_id": read.identifier(item, _PROJECTS, at)}
+    return {"parent": read.identifier(item, "organizations", at)}
 
 
 def _refuse_some(
@@ -120,16 +139,25 @@ _PERMISSIONS = Group[SetView](
     "What the caller may do; clients ask before they offer it.",
     Attribute("can-update", bool, lambda one: one.is_writable),
 )
+
+
+def _owner(one: SetView) -> Identifier:
+    if one.set.project_id is None:
+        return Identifier(one.set.organization_name, "organizations")
+    return Identifier(one.set.project_id, _PROJECTS)
+
+
 _RELATIONSHIPS = Group[SetView](
     "VariableSetRelationships",
     "Whose a set is, what it has, and what it is attached to as far as the caller sees it.",
     owner(lambda one: one.set.organization_name),
-    to_one(
+    Attribute(
         _PARENT,
-        "ParentOfSet",
-        "The organization that a set belongs to, by its name.",
-        "organizations",
-        lambda one: one.set.organization_name,
+        Group(
+            "ParentOfSet",
+            "The organization that a set belongs to, by its name, or the project, by its id.",
+            Attribute("data", Identifier, _owner),
+        ),
     ),
     to_many(
         _VARS,
@@ -145,6 +173,13 @@ _RELATIONSHIPS = Group[SetView](
         _WORKSPACES,
         lambda one: one.details.workspaces,
     ),
+    to_many(
+        _PROJECTS,
+        "ProjectsOfSet",
+        "The projects that a set is attached to: it reaches all workspaces in them.",
+        _PROJECTS,
+        lambda one: one.details.projects,
+    ),
 )
 VARIABLE_SET = Resource[SetView](
     type="varsets",
@@ -154,8 +189,8 @@ VARIABLE_SET = Resource[SetView](
     id=lambda one: one.set.id,
     path=_path,
     draft=SetDraft,
-    include=(_WORKSPACES,),
-    included=(IncludedWorkspace,),
+    include=(_WORKSPACES, _PROJECTS),
+    included=(IncludedWorkspace, IncludedProject),
     relations=Relations(GivenSetRelationships, _named, required=False, changeable=True),
     attributes=(
         Attribute("name", str, lambda one: one.set.name, given=Annotated[str, _NAME], new=REQUIRED),
@@ -185,35 +220,40 @@ VARIABLE_SET = Resource[SetView](
         Attribute("updated-at", Time, lambda one: timestamp(one.details.updated_at, one.set.id)),
         Attribute("var-count", int, lambda one: len(one.details.variable_ids)),
         Attribute("workspace-count", int, lambda one: len(one.details.workspaces)),
-        Attribute("project-count", int, default=0),
+        Attribute("project-count", int, lambda one: len(one.details.projects)),
         Attribute("permissions", _PERMISSIONS),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
     texts={
         "VariableSetAttributes": (
             "A set's attributes. `updated-at` is when anything of it last changed, and "
-            "`workspace-count` counts the workspaces that it is attached to and the caller sees."
+            "`workspace-count` and `project-count` count the workspaces and the projects that it "
+            "is attached to and the caller sees."
         ),
         "VariableSetListDocument": "One page of the variable sets that a caller sees.",
     },
 )
 _LINKED = {"data": [{"type": _WORKSPACES, "id": IDS["workspace_id"]}]}
+_LINKED_PROJECTS = {"data": [{"type": _PROJECTS, "id": IDS["project_id"]}]}
 _NEW = VARIABLE_SET.new_body(
     attributes={"name": NEW_NAME, "description": "what it is for", "global": False},
-    relationships={_WORKSPACES: _LINKED},
+    relationships={_WORKSPACES: _LINKED, _PROJECTS: _LINKED_PROJECTS},
 )
 _CHANGED = VARIABLE_SET.changed_body(attributes={"priority": True})
-_UPDATE = "Update a variable set; workspaces that it names take the place of those there are."
+_UPDATE = "Update a variable set; what it names takes the place of what it is attached to."
 
 
 class EffectOnWorkspace(msgspec.Struct):
-    """What becomes of a workspace: the keys whose values it gets, gets another of, and loses."""
+    """What becomes of a workspace: the keys whose values it gets, gets another of, and loses; and
+    the names of the approved runners that it is handed to.
+    """
 
     id: str
     name: str
     gains: list[str]
     changes: list[str]
     loses: list[str]
+    runners: list[str]
 
 
 def _keys(names: Sequence[Name]) -> list[str]:
@@ -228,6 +268,7 @@ def _told(one: Effects) -> list[EffectOnWorkspace]:
             _keys(each.gained),
             _keys(each.changed),
             _keys(each.lost),
+            list(each.runners),
         )
         for each in one.first
     ]
@@ -248,7 +289,7 @@ EFFECTS = Resource[Effects](
     texts={
         "VariableSetEffectsAttributes": (
             "How many workspaces would get a value that they have not, another value, or lose one; "
-            f"and the first {MOST_NAMED} of all these by name."
+            f"and the first {MOST_NAMED} by name of all these that the caller sees."
         ),
         "VariableSetEffectsDocument": "What a change of a variable set would do.",
     },
@@ -293,6 +334,15 @@ def routes(sets: VariableSets) -> list[Route]:
             reads=(_PART,),
             name="listApplicableVariableSets",
         ),
+        do.lists(
+            _OF_PROJECT,
+            "List the variable sets of a project, and those that reach all in it, by name.",
+            sets.of_project,
+            shows=_found,
+            asks=_asked,
+            reads=(_PART,),
+            name="listProjectVariableSets",
+        ),
         do.reads(_ONE, "Read a variable set.", sets.read, shows=_found),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED),
         do.updates(_ONE, _UPDATE, sets.update, _CHANGED, method="PUT", name="replaceVariableSet"),
@@ -315,46 +365,63 @@ def routes(sets: VariableSets) -> list[Route]:
             name="previewVariableSet",
         ),
         do.deletes(_ONE, "Delete a variable set with its variables.", sets.delete),
-        _attaching("POST", sets, Attaching.ADD, "attachVariableSet", "Attach a set to workspaces"),
-        _attaching(
-            "DELETE",
-            sets,
-            Attaching.REMOVE,
-            "detachVariableSet",
-            "Attach a set to some workspaces no more",
-        ),
+        *(_attaching(sets, how, kind) for kind in KINDS for how in Attaching),
     ]
 
 
-def _attaching(method: str, sets: VariableSets, how: Attaching, name: str, text: str) -> Route:
+_BODIES: Mapping[TargetKind, RequestBody] = {
+    "workspaces": RequestBody(SetWorkspacesDocument, _LINKED),
+    "projects": RequestBody(SetProjectsDocument, _LINKED_PROJECTS),
+}
+_OPERATIONS: Mapping[tuple[Attaching, TargetKind], str] = {
+    (Attaching.ADD, "workspaces"): "attachVariableSet",
+    (Attaching.REMOVE, "workspaces"): "detachVariableSet",
+    (Attaching.ADD, "projects"): "attachVariableSetToProjects",
+    (Attaching.REMOVE, "projects"): "detachVariableSetFromProjects",
+}
+
+
+def _attaching(sets: VariableSets, how: Attaching, kind: TargetKind) -> Route:
     async def handle(request: Request) -> Response:
-        draft = ids_draft(request.document, _WORKSPACES)
+        named = ids_draft(request.document, kind)
+        draft = TargetsDraft(named.ids, named.faults, kind)
         asked = request.require_caller(), request.parameters["varset_id"], draft
         return await changed(request, sets.attach(*asked, how), lambda _: Response(204))
 
+    is_added = how is Attaching.ADD
     return Route(
-        method,
-        _LINKAGE,
+        "POST" if is_added else "DELETE",
+        f"{_ONE}/relationships/{kind}",
         handle,
         {204: None},
-        RequestBody(SetWorkspacesDocument, _LINKED),
-        keyed=method != "DELETE",
+        _BODIES[kind],
+        keyed=is_added,
         may_forbid=True,
-        name=name,
-        text=f"{text}, all or none.",
+        name=_OPERATIONS[how, kind],
+        text=f"Attach a set to {kind if is_added else f'some {kind} no more'}, all or none.",
         tag=VARIABLE_SET.tag,
     )
 
 
 def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[SetView]:
-    """The sets of a list, or the one that was read, with their workspaces if asked for."""
+    """The sets of a list, or the one that was read, with their workspaces and projects if asked
+    for.
+    """
     items, total = (found.items, found.total) if isinstance(found, Paged) else ([found], 1)
     if not includes:
         return Found(items, total)
-    names = {id_: name for one in items for id_, name in one.details.workspaces.items()}
-    included: list[msgspec.Struct] = [
-        IncludedWorkspace(id_, IncludedWorkspaceAttributes(name)) for id_, name in names.items()
-    ]
+    workspaces = {id_: name for one in items for id_, name in one.details.workspaces.items()}
+    projects = {id_: name for one in items for id_, name in one.details.projects.items()}
+    included: list[msgspec.Struct] = []
+    if _WORKSPACES in includes:
+        included += [
+            IncludedWorkspace(id_, IncludedWorkspaceAttributes(name))
+            for id_, name in workspaces.items()
+        ]
+    if _PROJECTS in includes:
+        included += [
+            IncludedProject(id_, IncludedProjectAttributes(name)) for id_, name in projects.items()
+        ]
     return Found(items, total, included)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 
 from teamvars.decisions import Decision, Found, projects
 from teamvars.decisions.needs import DetailsOf
+from teamvars.decisions.set_reach import touched_by
 from teamvars.domain.directory import OrganizationEntry, ProjectEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
@@ -54,11 +55,13 @@ class Projects:
     def put(self, workspace: Workspace, project: Project) -> None:
         """A workspace comes into a project, unless it is there."""
         state, changeset = self._state, self._changeset
-        if self._place_of(workspace) != project.id:
+        former = self._place_of(workspace)
+        if former != project.id:
             state.placed[workspace.id] = project.id
             told = [f"move workspace {state.name}/{workspace.name} to project {project.name}"]
             changeset.add(Step.MOVE_WORKSPACE, told, _moved, workspace, project)
             changeset.changed_workspaces.add(workspace.id)
+            changeset.touched |= {touched_by(workspace, id_) for id_ in (former, project.id)}
 
     def prune(self) -> None:
         """Removes the projects that the file does not name, once the same is done to workspaces.
@@ -105,7 +108,8 @@ class Projects:
 
 
 def _moved(found: Found, workspace: Workspace, project: Project) -> Decision[None]:
-    return projects.moved(found, project, [record_of(found, workspace)])
+    records = [record_of(found, workspace)]
+    return projects.moved(found, project, records, projects.sets_moved(found, project, records))
 
 
 def record_of(found: Found, workspace: Workspace) -> WorkspaceRecord:

@@ -8,7 +8,16 @@ from teamvars.domain.directory import OrganizationEntry, SetEntry
 from teamvars.domain.errors import GLOBAL_KEY_TAKEN, Code
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
-from teamvars.domain.variable_sets import PREFIX, SetDraft, SetLimits, VariableSet, too_many_sets
+from teamvars.domain.projects import default_project_of
+from teamvars.domain.variable_sets import (
+    OF_PROJECT,
+    PREFIX,
+    Attached,
+    SetDraft,
+    SetLimits,
+    VariableSet,
+    too_many_sets,
+)
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.naming import Names
@@ -54,6 +63,7 @@ class Sets:
             self._apply(entry)
         if prune:
             self._prune(delete_variables=delete_variables)
+        self._require_projects()
         self._require_room()
 
     async def require_own_keys(self, tx: Transaction) -> None:
@@ -84,6 +94,8 @@ class Sets:
         )
         after = state.sets[fold(entry.name)] = draft.applied_to(base)
         told = f"variable set {state.name}/{after.name}"
+        for fault in draft.conflicts(base):
+            changeset.refuse(f"{told.capitalize()}: {fault.detail}", entry.at, fault.code)
         is_wider = after.is_global and not base.is_global
         if before is None:
             self._made += 1
@@ -98,8 +110,13 @@ class Sets:
 
     def _attach(self, entry: SetEntry, workspaces: Sequence[str], one: VariableSet) -> None:
         state, names = self._state, self._names
-        before = frozenset(id_ for id_ in state.attached.get(one.id, ()) if id_ in names)
+        known = (id_ for id_ in state.attached.get(one.id, ()) if id_ in names)
+        # A workspace that leaves the project of a set is attached to it no longer.
+        before = frozenset(id_ for id_ in known if self._may_reach(one, id_))
         after = frozenset(self._found(entry, workspaces))
+        if beside := sorted(names[id_] for id_ in after if not self._may_reach(one, id_)):
+            detail = f"Variable set {state.name}/{one.name}: {OF_PROJECT} Not in it: "
+            self._changeset.refuse(f"{detail}{', '.join(beside[:_MOST_NAMED])}.", entry.at)
         path = f"variable set {state.name}/{one.name}"
         told = [
             f"{verb} {path} {to} workspace {name}"
@@ -110,9 +127,25 @@ class Sets:
             for name in sorted(names[id_] for id_ in ids)
         ]
         if told:
-            self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, before, after)
+            both = Attached(before), Attached(after)
+            self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, *both)
         self._attached.update(after - before)
-        state.attached[one.id] = after
+        projects = {project.id for project in state.projects.values()}
+        state.attached[one.id] = after | (state.attached.get(one.id, frozenset()) & projects)
+
+    def _may_reach(self, one: VariableSet, workspace_id: str) -> bool:
+        """Whether a set can be attached to a workspace, once the file is applied."""
+        place = self._state.placed.get(workspace_id, default_project_of(self._state.id))
+        return one.project_id in (None, place)
+
+    def _require_projects(self) -> None:
+        """Refuses to remove a project that has a set of its own."""
+        there = {project.id for project in self._state.projects.values()}
+        for one in self._state.sets.values():
+            if one.project_id is not None and one.project_id not in there:
+                path = f"{self._state.name}/{one.name}"
+                detail = f"Variable set {path} is of a project that is not in the file."
+                self._changeset.refuse(detail, self._entry.at)
 
     def _found(self, entry: SetEntry, workspaces: Sequence[str]) -> Iterator[str]:
         """The ids of the workspaces that the file names; what is not there is refused."""
@@ -144,7 +177,7 @@ class Sets:
             state.attached.pop(one.id, None)
 
     def _require_room(self) -> None:
-        state, most = self._state, self._limits.of_workspace
+        state, most = self._state, self._limits.of_target
         if self._made and len(state.sets) > self._limits.sets:
             fault = too_many_sets(self._limits.sets)
             self._changeset.refuse(fault.detail, self._entry.at, fault.code)
