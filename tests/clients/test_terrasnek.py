@@ -77,6 +77,20 @@ def test_it_manages_variables(api: Any) -> None:
         api.workspace_vars.destroy(workspace, made["id"])
 
 
+def test_it_manages_variables_at_the_deprecated_paths_as_well(api: Any, organization: str) -> None:
+    workspace = make_workspace(api)
+    document = resource("vars", key="region", value="eu", category="terraform")
+    document["data"]["relationships"] = {
+        "workspace": {"data": {"type": "workspaces", "id": workspace}}
+    }
+    made = api.vars.create(document)["data"]
+    changed = api.vars.update(made["id"], resource("vars", value="us"))["data"]
+    assert changed["attributes"]["value"] == "us"
+    assert [one["id"] for one in api.vars.list("network")["data"]] == [made["id"]]
+    api.vars.destroy(made["id"])
+    assert api.workspace_vars.list(workspace)["data"] == []
+
+
 def test_it_manages_teams_and_their_members(api: Any) -> None:
     team = make_team(api)
     api.teams.update(team, resource("teams", name="crowd"))
