@@ -295,6 +295,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         runners.MAX_TTL_SECONDS,
         runners.DEFAULT_TTL_SECONDS,
         deliveries.MAX_GLOBS,
+        deliveries.MAX_WILDCARDS,
         assertions.MAX_TOKEN_BYTES,
         invitations.MAX_A_DAY,
         invitations.MAX_A_DAY_OF_ADDRESS,

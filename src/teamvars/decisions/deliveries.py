@@ -293,7 +293,7 @@ def deliver(
     if handed.reaching != len(has.places):
         has = effective(found, ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
-    wanted = [each for each in has.variables if draft.wants(each.variable.key)]
+    wanted = draft.wanted(has.variables)
     variables = [each for each in wanted if runner.hands_out(each.variable)]
     withheld = [each.variable for each in wanted if not runner.hands_out(each.variable)]
     details: dict[str, object] = {

@@ -48,11 +48,11 @@ def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
     key = found.of(DataKeyOf(owner_id))
     has = effective(found, ValuesOf(workspace.id)).variables
     for glob in draft.only:
-        if not any(DeliveryDraft(only=(glob,)).wants(each.variable.key) for each in has):
+        if not DeliveryDraft(only=(glob,)).wanted(has):
             detail = f"--only {glob}: there is no variable like this."
             raise Refusal(Fault(Code.INVALID_VALUE, detail))
     wanted = DeliveryDraft(only=draft.only)
-    variables = tuple(each for each in has if wanted.wants(each.variable.key))
+    variables = tuple(wanted.wanted(has))
     details: dict[str, object] = {
         "workspace": workspace.id,
         "reason": draft.reason,

@@ -1,19 +1,21 @@
 """What a job is handed: the token it asks with, what it asks for, and what stays of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Fault, invalid
+from teamvars.domain.globs import Globs, wildcards_within
 from teamvars.domain.runners import Runner
-from teamvars.domain.variables import Variable
+from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 
 MAX_GLOBS = 50
+MAX_WILDCARDS = 20
+"""In all globs of a delivery together, but for a `*` at the end of each: every key is tried."""
 _MAX_GLOB_CHARACTERS = 256
 
 
@@ -155,8 +157,12 @@ class DeliveryDraft(Discreet, frozen=True):
         if len(self.only) > MAX_GLOBS or any(len(g) > _MAX_GLOB_CHARACTERS for g in self.only):
             length = f"{MAX_GLOBS} globs of {_MAX_GLOB_CHARACTERS} characters"
             faults.append(invalid("only", f"This names at most {length}."))
+        if wildcards_within(self.only) > MAX_WILDCARDS:
+            most = f"at most {MAX_WILDCARDS} * and ?, beside one * at the end of each"
+            faults.append(invalid("only", f"These have {most}."))
         return faults
 
-    def wants(self, key: str) -> bool:
-        """Whether it asks for a variable with that key."""
-        return not self.only or any(fnmatchcase(key, glob) for glob in self.only)
+    def wanted(self, variables: Iterable[StoredVariable]) -> list[StoredVariable]:
+        """Those of the variables that it asks for."""
+        globs = Globs(self.only)
+        return [one for one in variables if not self.only or globs.match(one.variable.key)]

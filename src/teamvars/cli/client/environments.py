@@ -1,7 +1,6 @@
 """The environment of a command: the caller's own, and over it the variables of a workspace."""
 
 from collections.abc import Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
 from teamvars.cli.asking import agrees, is_terminal
@@ -12,6 +11,7 @@ from teamvars.cli.client.contents import Owner
 from teamvars.cli.client.jobs import is_id_token
 from teamvars.cli.commands import TOKEN
 from teamvars.cli.starting import Values
+from teamvars.domain.globs import Globs
 from teamvars.domain.key_names import is_steering
 from teamvars.kernel.variables import (
     Category,
@@ -123,7 +123,7 @@ def environment(
     """
     made = Environment(own, file, rules)
     for pattern in rules.only:
-        if not any(fnmatchcase(one.key, pattern) for one in variables):
+        if not any(map(Globs([pattern]).match, (one.key for one in variables))):
             made.faults.append(f"--only {pattern}: there is no variable like this.")
     for variable in chosen(variables, rules.only):
         made.take(variable)
@@ -134,8 +134,9 @@ def chosen(
     variables: Sequence[WorkspaceVariable], only: Sequence[str]
 ) -> Iterator[WorkspaceVariable]:
     """Those whose keys one of the patterns matches; all, without one."""
+    globs = Globs(only)
     for one in variables:
-        if not only or any(fnmatchcase(one.key, pattern) for pattern in only):
+        if not only or globs.match(one.key):
             yield one
 
 
