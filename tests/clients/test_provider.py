@@ -31,6 +31,8 @@ def test_the_table_has_everything_made_changed_read_and_deleted() -> None:
         "organization-memberships",
         "teams",
         "workspaces",
+        "projects",
+        "team-projects",
         "vars",
         "varsets",
     ):

@@ -31,10 +31,10 @@ var kept = map[string]reflect.Type{
 }
 
 // Of those, the ones that have nothing to be about: runs, states, repositories, keys of machines,
-// stacks, sets of projects, tokens of a restricted kind.
+// stacks, tokens of a restricted kind.
 var withoutSubject = regexp.MustCompile(
 	`Capacity|RunQueue|DataRetentionPolicy|VCSConnection|SSHKey|Readme|RemoteStateConsumers` +
-		`|VariableSets\.\w*(Project|Stack)s?` +
+		`|VariableSets\.\w*Stacks` +
 		`|OrganizationTokens\.(Read|Delete)WithOptions`)
 
 func TestEveryCallThatHasASubjectIsUsed(t *testing.T) {

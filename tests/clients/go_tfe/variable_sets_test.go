@@ -53,6 +53,31 @@ func TestAVariableSetIsAppliedToWorkspaces(t *testing.T) {
 	same(t, ids, []string{network.ID})
 }
 
+func TestAVariableSetIsAppliedToProjects(t *testing.T) {
+	client := connect(t, "")
+	name := organization(t, client)
+	shop := must(client.Projects.Create(ctx, name, tfe.ProjectCreateOptions{Name: "Shop"}))(t)
+	made := must(client.VariableSets.Create(ctx, name, &tfe.VariableSetCreateOptions{
+		Name: tfe.String("shared"), Global: tfe.Bool(false),
+	}))(t)
+	its := []*tfe.Project{shop}
+	done(t, client.VariableSets.ApplyToProjects(ctx, made.ID,
+		tfe.VariableSetApplyToProjectsOptions{Projects: its}))
+	listed := must(client.VariableSets.ListForProject(ctx, shop.ID, nil))(t)
+	same(t, each(listed.Items, nameOfSet), []string{"shared"})
+	read := must(client.VariableSets.Read(ctx, made.ID, nil))(t)
+	ids := each(read.Projects, func(one *tfe.Project) string { return one.ID })
+	same(t, ids, []string{shop.ID})
+	done(t, client.VariableSets.RemoveFromProjects(ctx, made.ID,
+		tfe.VariableSetRemoveFromProjectsOptions{Projects: its}))
+	same(t, len(must(client.VariableSets.ListForProject(ctx, shop.ID, nil))(t).Items), 0)
+
+	own := must(client.VariableSets.Create(ctx, name, &tfe.VariableSetCreateOptions{
+		Name: tfe.String("own"), Global: tfe.Bool(false), Parent: &tfe.Parent{Project: shop},
+	}))(t)
+	same(t, own.Parent.Project.ID, shop.ID)
+}
+
 func TestVariablesOfASetAreMadeFoundChangedAndDeleted(t *testing.T) {
 	client := connect(t, "")
 	name := organization(t, client)

@@ -191,6 +191,18 @@ resource "tfe_variable_set" "everywhere" {
   global       = var.changed
 }
 
+resource "tfe_variable_set" "shop" {
+  organization      = tfe_organization.acme.name
+  name              = "shop"
+  description       = var.changed ? "For the shop." : ""
+  parent_project_id = tfe_project.shop.id
+}
+
+resource "tfe_project_variable_set" "shared" {
+  variable_set_id = tfe_variable_set.shared.id
+  project_id      = var.changed ? tfe_project.store.id : tfe_project.shop.id
+}
+
 resource "tfe_workspace_variable_set" "shared" {
   variable_set_id = tfe_variable_set.shared.id
   workspace_id    = tfe_workspace.network.id
@@ -338,7 +350,12 @@ data "tfe_variables" "network" {
 data "tfe_variable_set" "shared" {
   organization = tfe_organization.acme.name
   name         = tfe_variable_set.shared.name
-  depends_on   = [tfe_workspace_variable_set.shared, tfe_variable.zone, tfe_variable.shared]
+  depends_on = [
+    tfe_workspace_variable_set.shared,
+    tfe_project_variable_set.shared,
+    tfe_variable.zone,
+    tfe_variable.shared,
+  ]
 }
 
 data "tfe_variables" "shared" {

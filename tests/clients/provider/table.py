@@ -24,8 +24,12 @@ READ: Mapping[str, frozenset[str]] = {
             external-id max-ttl-enabled name owners-team-saml-role-id
             send-passing-statuses-for-untriggered-speculative-plans session-remember
             session-timeout speculative-plan-management-enabled user-tokens-enabled""",
+        "projects": """
+            auto-destroy-activity-duration default-execution-mode description name
+            setting-overwrites""",
         "tag-bindings": "key value",
         "tags": "instance-count name",
+        "team-projects": "access project-access workspace-access",
         "team-workspaces": """
             access policy-overrides run-tasks runs sentinel-mocks state-versions variables
             workspace-locking""",
@@ -49,6 +53,7 @@ RELATED = frozenset(
         *("configurable", "organization", "workspace", "team", "teams"),
         *("organization-memberships", "user", "users"),
         *("varset", "vars", "workspaces", "parent"),
+        *("project", "projects", "default-project"),
     }
 )
 """The relationships that it follows."""
