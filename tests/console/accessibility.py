@@ -5,7 +5,7 @@ axe is a script of one file, pinned with what else reads the console (`workshop/
 
 from pathlib import Path
 
-from playwright.async_api import Page
+from playwright.async_api import Page, ViewportSize
 
 from tests.support import node_tools
 
@@ -17,6 +17,11 @@ _RUN = """async (options) => {
   const said = (one) => `${one.target}: ${one.failureSummary}`;
   return violations.map(({ id, nodes }) => [id, ...nodes.map(said)].join("\\n  "));
 }"""
+_NARROW: ViewportSize = {"width": 320, "height": 900}
+_WIDE: ViewportSize = {"width": 1200, "height": 900}
+# How far the page, or a dialog on it, can be scrolled sideways.
+_WIDEST = """() => Math.max(...[...document.querySelectorAll("html, dialog")]
+  .map((one) => one.scrollWidth - one.clientWidth))"""
 
 
 class Axe:
@@ -37,3 +42,20 @@ class Axe:
         found += await page.evaluate(_RUN, in_the_dark)
         await page.emulate_media(color_scheme="light")
         return [str(one) for one in found]
+
+
+class Inspection:
+    """What is wrong with the pages that somebody looks at one after the other."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._axe = Axe()
+        self.found: list[str] = []
+
+    async def look(self, place: str) -> None:
+        """Looks at the page as it is now: in both themes, and on a narrow screen."""
+        self.found += [f"{place}: {one}" for one in await self._axe.violations(self._page)]
+        await self._page.set_viewport_size(_NARROW)
+        if wider := await self._page.evaluate(_WIDEST):
+            self.found.append(f"{place}: {wider} px too wide")
+        await self._page.set_viewport_size(_WIDE)

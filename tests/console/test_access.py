@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
-from playwright.async_api import BrowserContext, Page, ViewportSize, expect
+from playwright.async_api import BrowserContext, Page, expect
 
-from tests.console.accessibility import Axe
+from tests.console.accessibility import Axe, Inspection
 from tests.console.deliveries import hand_out, propose
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.tenant import Tenant
@@ -20,13 +20,7 @@ TWO_MINUTES_BEFORE_IDLING_ENDS_IT = """() => {
   Date.now = () => now() + 28.5 * 60 * 1000;
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-NARROW: ViewportSize = {"width": 320, "height": 900}
-WIDE: ViewportSize = {"width": 1200, "height": 900}
 Look = Callable[[str], Awaitable[None]]
-
-# How far the page, or a dialog on it, can be scrolled sideways.
-WIDEST = """() => Math.max(...[...document.querySelectorAll("html, dialog")]
-  .map((one) => one.scrollWidth - one.clientWidth))"""
 
 
 async def show_everything(visitor: Visitor, tenant: Tenant, look: Look) -> None:
@@ -259,18 +253,9 @@ async def test_every_page_and_dialog_is_for_everybody(sqlite_site: Site, crowd: 
     """In both themes axe finds nothing, and a narrow screen scrolls in one direction only."""
     tenant = await furnished(sqlite_site)
     visitor = await crowd.visitor(sqlite_site, tenant)
-    axe = Axe()
-    found: list[str] = []
-
-    async def look(place: str) -> None:
-        found.extend(f"{place}: {one}" for one in await axe.violations(visitor.page))
-        await visitor.page.set_viewport_size(NARROW)
-        if wider := await visitor.page.evaluate(WIDEST):
-            found.append(f"{place}: {wider} px too wide")
-        await visitor.page.set_viewport_size(WIDE)
-
-    await show_everything(visitor, tenant, look)
-    assert not found, "\n".join(found)
+    inspection = Inspection(visitor.page)
+    await show_everything(visitor, tenant, inspection.look)
+    assert not inspection.found, "\n".join(inspection.found)
 
 
 async def test_a_violation_that_is_there_is_found(window: BrowserContext) -> None:

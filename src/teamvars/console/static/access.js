@@ -1,12 +1,13 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, Refused, readAll, readPage, remove, send } from "./api.js";
+import { Change, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, count, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
-import { PagedList, searchField, suggesting } from "./paged_list.js";
+import { findNamed, namesOf } from "./named.js";
+import { PagedList, searchField } from "./paged_list.js";
 import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
 
@@ -20,16 +21,12 @@ const SIDES = {
   workspace: {
     other: "team",
     path: (id) => `/team-workspaces?filter[workspace][id]=${id}&include=team`,
-    search: (words) => `/teams${words && `?q=${encodeURIComponent(words)}`}`,
-    find: (words) => `/teams?filter[names]=${encodeURIComponent(words)}`,
     href: (id) => `/teams/${id}`,
     nothing: ["No team has access yet", "Only owners see this workspace. Give a team access, and its members see it too."],
   },
   team: {
     other: "workspace",
     path: (id) => `/teams/${id}/team-workspaces?include=workspace`,
-    search: (words) => `/workspaces${words && `?search[name]=${encodeURIComponent(words)}`}`,
-    find: (words) => `/workspaces?search[wildcard-name]=${encodeURIComponent(words)}`,
     href: (_, called) => `/workspaces/${called}`,
     nothing: ["No workspace yet", "The team's members see no workspace through it. Owners can give it access."],
   },
@@ -174,20 +171,20 @@ class Grants {
   }
 
   #form() {
-    const { other, search } = this.from;
+    const { other } = this.from;
     const base = `/organizations/${encodeURIComponent(this.organization)}`;
     const pointer = `/data/relationships/${other}/data/id`;
     let change = new Change();
-    const { input, names } = suggesting((words) => base + search(words));
+    const { input, names } = namesOf(base, other);
     this.input = input;
     const level = choice({ legend: "May", options: OPTIONS, chosen: "read", pointer: "/data/attributes/access" });
     return form({
       class: "narrowing granting", isMissed: false, "aria-label": "Give access",
       busy: "Giving …", onsubmit: async (signal) => {
-        const related = await this.#find(base, input.value.trim(), pointer, signal);
+        const { type, id } = await findNamed(base, other, input.value.trim(), pointer, signal);
         const own = { data: { type: `${this.side}s`, id: this.id } };
         const data = { type: "team-workspaces", attributes: { access: level.chosen() },
-          relationships: { [this.side]: own, [other]: { data: related } } };
+          relationships: { [this.side]: own, [other]: { data: { type, id } } } };
         await send("POST", "/team-workspaces", { data }, { change, signal });
         change = new Change(); // what is taken away meanwhile may be given again
         announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
@@ -198,16 +195,6 @@ class Grants {
     },
       field({ label: other === "team" ? "Team" : "Workspace", control: input, pointer }), names, level.element,
       h("button", { class: "button primary" }, "Give access"));
-  }
-
-  /** What has that name. Refuses one that there is not, at its field. */
-  async #find(base, words, pointer, signal) {
-    const { other, find } = this.from;
-    const { items } = words ? await readPage(base + find(words), 1, { signal }) : { items: [] };
-    const found = items.find((one) => folded(one.attributes.name) === folded(words));
-    if (found) return { type: found.type, id: found.id };
-    const detail = words ? `There is no ${other} of this name.` : `Name a ${other} first.`;
-    throw new Refused(404, [{ detail, source: { pointer } }]);
   }
 }
 

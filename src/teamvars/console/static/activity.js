@@ -4,7 +4,7 @@ import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
-import { organizationHead, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
+import { organizationHead, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
 
 const PAGE_SIZE = 50;
@@ -20,6 +20,15 @@ export async function activityPage(context) {
     (one, people) => eventRow(one, people, here));
   await events.draw();
   return h("section", {}, workspaceHead(context, found, "activity"), events.element);
+}
+
+/** Of a variable set, for whoever reads its variables. */
+export async function setActivityPage(context) {
+  const { found } = await readSet(context);
+  const here = `/app/${context.organization}/varsets/${found.id}`;
+  const events = new Events(context, `/varsets/${found.id}/audit-events`, ["key"], (one, people) => eventRow(one, people, here));
+  await events.draw();
+  return h("section", {}, setHead(context, found, "activity"), events.element);
 }
 
 /** Of a team, for whoever changes its members. */
@@ -38,7 +47,10 @@ export async function organizationActivityPage(context) {
   const found = (await read(base, { signal })).document.data;
   const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key", "since"], (one, people) => {
     const { action, stream: { id, type }, "stream-name": called, subject } = one;
-    const here = called && { workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}` }[type];
+    const here = called && {
+      workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}`,
+      varsets: `/app/${organization}/varsets/${id}`,
+    }[type];
     const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
     const team = action !== "team.delete" && subject.type === "teams" && `/app/${organization}/teams/${subject.id}`;
     return eventRow(one, people, here || team, place);

@@ -3,7 +3,7 @@
 import { Change, Refused, send } from "./api.js";
 import { button, h, listed, name, shown } from "./dom.js";
 import { clearErrors, field, form, keepTyped, leaveButton } from "./fields.js";
-import { MemberWords, folded, peopleOf } from "./people.js";
+import { folded, memberWords, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
 const NOBODY = "Nobody in the organization has this name or address.";
@@ -27,7 +27,7 @@ class Adding {
     this.path = path;
     this.done = done;
     this.input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
-    this.suggested = new MemberWords(organization, this.input);
+    this.suggested = memberWords(organization, this.input);
     this.told = h("div", { role: "alert" });
     this.element = form({ class: "card", "aria-label": "Add members", busy: "Adding …",
       onsubmit: (signal) => this.#submit(signal) },

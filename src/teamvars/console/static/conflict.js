@@ -7,13 +7,13 @@ const NAMES = { key: "Key", value: "Value", description: "Description", category
   hcl: "HCL", sensitive: "Sensitive" };
 
 /**
- * @param {{workspaceId: string, start: any, now: any, changes: object, isSensitive: boolean, mine: Function,
- *   theirs: Function, edit: Function}} said `start` is what the form began
+ * @param {{trail: string, start: any, now: any, changes: object, isSensitive: boolean, mine: Function,
+ *   theirs: Function, edit: Function}} said `trail` is the path of what was changed; `start` is what the form began
  *   with, `now` is null where it was deleted; `changes` are those of the form
  */
-export function conflict({ workspaceId, start, now, changes, isSensitive, mine, theirs, edit }) {
+export function conflict({ trail, start, now, changes, isSensitive, mine, theirs, edit }) {
   const who = h("p", { class: "hint" });
-  if (now) sayWho(workspaceId, now.key, who);
+  if (now) sayWho(trail, now.key, who);
   const title = now ? "Somebody else was faster" : "Somebody has deleted this variable";
   return h("section", { class: "conflict", "aria-label": title },
     h("h2", { tabindex: -1 }, title), who,
@@ -25,10 +25,10 @@ export function conflict({ workspaceId, start, now, changes, isSensitive, mine, 
 }
 
 /** "bob changed value just now", if the trail says so. */
-async function sayWho(workspaceId, key, place) {
+async function sayWho(trail, key, place) {
   const query = `filter[key]=${encodeURIComponent(key)}&page[size]=1`;
   try {
-    const { document } = await read(`/workspaces/${workspaceId}/audit-events?${query}`);
+    const { document } = await read(`${trail}?${query}`);
     const { "actor-name": actor, "created-at": at, changed } = document.data[0].attributes;
     place.append(name(actor ?? "Somebody"), ` changed ${changed.join(", ") || "it"} `, time(at), ".");
   } catch {

@@ -1,4 +1,4 @@
-/** Copies variables from another workspace of the organization, after a look at what would change. */
+/** Copies variables from a workspace of the organization into another one or a set, after a look at what would change. */
 
 import { Change, Refused, read, send } from "./api.js";
 import { show } from "./dialogs.js";
@@ -9,21 +9,25 @@ import { changesOf, itemErrors, nameOf, resultTable, summaryOf } from "./results
 
 const SOURCE = "/data/relationships/source/data/id";
 
-/** `done(text)` is called once they are copied; `owns`: sensitive ones may be copied too. */
-export function copyDialog(organization, workspace, owns, done) {
-  show("Copy from another workspace",
-    (close) => new Copy(organization, workspace, owns, close, done).element, { wide: true });
+/**
+ * `done(text)` is called once they are copied into the place; whoever owns the organization copies sensitive ones too.
+ * @param {string} organization
+ * @param {import("./variables_page.js").Place} place
+ * @param {(text: string) => unknown} done
+ */
+export function copyDialog(organization, place, done) {
+  show("Copy from another workspace", (close) => new Copy(organization, place, close, done).element, { wide: true });
 }
 
 class Copy {
   #change = new Change();
 
-  constructor(organization, workspace, owns, close, done) {
+  constructor(organization, { path, variables, owns }, close, done) {
     this.owns = owns;
     this.close = close;
     this.done = done;
-    this.target = `/workspaces/${workspace.id}`;
-    this.path = `${this.target}/actions/copy`;
+    this.target = variables;
+    this.path = `${path}/actions/copy`;
     this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
     const { input, names } = suggesting((words) =>
       this.list + (words && `?search[name]=${encodeURIComponent(words)}`), { autofocus: true });
@@ -81,8 +85,8 @@ class Copy {
    * sensitive: others go without, and are told how much that is.
    */
   async #read(signal) {
-    const of = async (workspace) => (await read(`${workspace}/vars`, { signal })).document.data.map((one) => one.attributes);
-    const [originals, here] = await Promise.all([of(`/workspaces/${this.sourceId}`), of(this.target)]);
+    const of = async (path) => (await read(path, { signal })).document.data.map((one) => one.attributes);
+    const [originals, here] = await Promise.all([of(`/workspaces/${this.sourceId}/vars`), of(this.target)]);
     const there = new Map(here.map((one) => [nameOf(one), one["version-id"]]));
     const taken = originals.filter((one) => this.owns || !one.sensitive);
     const left = originals.length - taken.length;

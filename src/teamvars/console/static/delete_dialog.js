@@ -7,11 +7,11 @@ import { field, form, leaveButton } from "./fields.js";
 
 /**
  * Asks for its name.
- * @param {{title: string, text: unknown, what: string, word: string, path: string, ifMatch?: string}} said
- *   `word` is what is to be typed, and `what` says which
+ * @param {{title: string, text: unknown, what: string, word: string, path: string, ifMatch?: string, more?: unknown}} said
+ *   `word` is what is to be typed, and `what` says which; `more` is what to read before
  * @param {Function} done called once it is gone
  */
-export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
+export function deleteDialog({ title, text, what, word, path, ifMatch, more = null }, done) {
   const input = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true });
   const sure = h("button", { class: "button danger", disabled: true }, "Delete");
   input.addEventListener("input", () => {
@@ -34,9 +34,9 @@ export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
         done();
       },
     },
-      h("p", {}, text, h("strong", { class: "code" }, name(word))),
+      more, h("p", {}, text, h("strong", { class: "code" }, name(word))),
       field({ label: `Type the ${what} to confirm`, control: input }),
-      h("div", { class: "actions" }, sure, leaveButton(close))));
+      h("div", { class: "actions" }, sure, leaveButton(close))), { wide: more !== null });
 }
 
 /** As it is shown: with what nobody can type spelled out. */

@@ -49,17 +49,24 @@ export function show(title, content, { wide = false, onclose } = {}) {
   (dialog.querySelector("[autofocus], textarea, input:not([type=radio])") ?? heading).focus();
 }
 
-/** Asks, and says whether the answer was yes. */
-export function ask(title, text, yes, { kind = "primary", no = "Cancel" } = {}) {
+/**
+ * Asks, and says whether the answer was yes; `more` is what to read before.
+ * @param {unknown} title
+ * @param {unknown} text
+ * @param {string} yes
+ * @param {{kind?: string, no?: string, more?: unknown}} how
+ * @returns {Promise<boolean>}
+ */
+export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = null } = {}) {
   return new Promise((resolve) => {
     let said = false;
-    const content = (close) => [h("p", {}, text), h("div", { class: "actions" },
+    const content = (close) => [h("p", {}, text), more, h("div", { class: "actions" },
       button(yes, () => {
         said = true;
         close();
       }, { kind }),
       button(no, close))];
-    show(title, content, { onclose: () => resolve(said) });
+    show(title, content, { wide: more !== null, onclose: () => resolve(said) });
   });
 }
 

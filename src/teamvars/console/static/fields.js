@@ -2,11 +2,12 @@
 
 import { Refused } from "./api.js";
 import { announce, button, h, icon, shown } from "./dom.js";
-import { lead } from "./hands.js";
+import { lead, stay } from "./hands.js";
 
 const STILL_MS = 10_000;
 const CANCELLED = "You did not wait for the answer. It may have been done all the same: look at the page, or send the same "
   + "once more, which does it only once.";
+const ELSEWHERE = "Nothing was sent, since you went on elsewhere before it could be asked whether you want this. Send it once more.";
 
 let made = 0;
 
@@ -59,9 +60,11 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
 /**
  * A form that says what is wrong with it. `onsubmit(signal)` returns a promise: until it settles the form cannot be
  * sent again, nor can anything in it be changed, and what it throws is shown where it belongs. Whoever has waited for
- * long may stop, which aborts the signal. `sure` is asked before. Nobody leaves what is typed in it unasked, unless it
- * is nothing that would be missed.
- * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: () => Promise<boolean>, isMissed?: boolean, busy?: string,
+ * long may stop, which aborts the signal. Nobody leaves what is typed in it unasked, unless it is nothing that would be
+ * missed. `sure(held)` is asked before; nothing in the form is changed while what it gives to `held` goes on, which fails
+ * where somebody types elsewhere by then: no question opens over that.
+ * @typedef {<T>(work: (signal: AbortSignal) => T | Promise<T>) => Promise<T>} Held
+ * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: (held: Held) => Promise<boolean>, isMissed?: boolean, busy?: string,
  *   [attribute: string]: unknown}} said
  * @param {...unknown} children
  */
@@ -74,19 +77,35 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
   });
+  let isSent = false;
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (element.getAttribute("aria-busy") === "true" || (sure && !(await sure()))) return;
+    if (isSent) return;
+    isSent = true;
     clearErrors(element);
     const waiting = new AbortController();
-    const free = hold(element, still, busy, waiting);
+    /** @type {Held} */
+    const held = async (work) => {
+      const free = hold(element, still, busy, waiting);
+      try {
+        return await work(waiting.signal);
+      } finally {
+        free();
+      }
+    };
+    /** @type {Held} */
+    const asked = async (work) => {
+      const isStill = stay();
+      const found = await held(work);
+      if (!isStill()) throw new Error(ELSEWHERE);
+      return found;
+    };
     try {
-      await onsubmit(waiting.signal);
+      if (!sure || (await sure(asked))) await held(onsubmit);
     } catch (error) {
-      free();
       showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : error);
     } finally {
-      free();
+      isSent = false;
     }
   });
   return element;
@@ -115,7 +134,6 @@ function hold(element, still, busy, waiting) {
   const timer = setTimeout(() => still.replaceChildren(h("span", {}, "Still waiting for the server …"),
     h("button", { type: "button", class: "button", onclick: () => waiting.abort() }, "Stop waiting")), STILL_MS);
   return () => {
-    if (element.getAttribute("aria-busy") !== "true") return;
     element.removeAttribute("aria-busy");
     element.removeEventListener("click", refuse, true);
     clearTimeout(timer);

@@ -4,7 +4,8 @@ import { Refused, read } from "./api.js";
 import { h, icon, name } from "./dom.js";
 
 export function organizationHead({ id, attributes }, current) {
-  const pages = [["workspaces", "Workspaces"], ["teams", "Teams"], ["members", "Members"]];
+  const pages = [["workspaces", "Workspaces"], ["projects", "Projects"], ["varsets", "Variable sets"], ["teams", "Teams"],
+    ["members", "Members"]];
   if (attributes.permissions["can-update"]) pages.push(["runners", "Runners"], ["activity", "Activity"]);
   return head(id, [], "Of this organization", current, pages.map(([kind, text]) => [kind, text, `/app/${id}/${kind}`]));
 }
@@ -28,6 +29,21 @@ export function teamHead({ organization }, { id, attributes }, current) {
   return head(attributes.name, badges(attributes), "Of this team", current, pages);
 }
 
+export function projectHead({ organization }, { id, attributes }, current) {
+  const base = `/app/${organization}/projects/${id}`;
+  const pages = [["workspaces", "Workspaces", base], ["access", "Access", `${base}/access`]];
+  if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
+  return head(attributes.name, [about(attributes)], "Of this project", current, pages);
+}
+
+export function setHead({ organization }, { id, attributes }, current) {
+  const base = `/app/${organization}/varsets/${id}`;
+  const pages = [["variables", "Variables", base], ["workspaces", "Workspaces", `${base}/workspaces`],
+    ["activity", "Activity", `${base}/activity`]];
+  if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
+  return head(attributes.name, [...setBadges(attributes), about(attributes)], "Of this variable set", current, pages);
+}
+
 /** The workspace that the path names, and whether one owns its organization: it may be managed by others as well. */
 export async function readWorkspace({ organization, workspace, signal }) {
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
@@ -36,11 +52,26 @@ export async function readWorkspace({ organization, workspace, signal }) {
 }
 
 /** The team that the path names, in the organization that it names. */
-export async function readTeam({ organization, team, signal }) {
-  const found = (await read(`/teams/${encodeURIComponent(team)}`, { signal })).document.data;
-  const isHere = found.relationships.organization.data.id.toLowerCase() === organization.toLowerCase();
+export async function readTeam(context) {
+  return (await readHere(context, `/teams/${encodeURIComponent(context.team)}`)).data;
+}
+
+/** The project that the path names, likewise. */
+export async function readProject(context) {
+  return (await readHere(context, `/projects/${encodeURIComponent(context.project)}`)).data;
+}
+
+/** The variable set that the path names, likewise, and the workspaces that it is attached to. */
+export async function readSet(context) {
+  const { data, included } = await readHere(context, `/varsets/${encodeURIComponent(context.varset)}?include=workspaces`);
+  return { found: data, workspaces: included };
+}
+
+async function readHere({ organization, signal }, path) {
+  const { document } = await read(path, { signal });
+  const isHere = document.data.relationships.organization.data.id.toLowerCase() === organization.toLowerCase();
   if (!isHere) throw new Refused(404, []);
-  return found;
+  return document;
 }
 
 /** Whether it is the team whose members may do everything. */
@@ -55,6 +86,18 @@ export function badges(attributes) {
     attributes.visibility === "secret" && h("span", { class: "badge" }, icon("lock"), "secret"),
     manages && h("span", { class: "badge" }, "manages members"),
   ];
+}
+
+/** What is not so of every variable set. */
+export function setBadges(attributes) {
+  return [
+    attributes.global && h("span", { class: "badge" }, "global"),
+    attributes.priority && h("span", { class: "badge" }, "priority"),
+  ];
+}
+
+function about({ description }) {
+  return description && h("p", { class: "lead about" }, name(description));
 }
 
 function head(called, marks, label, current, pages) {

@@ -15,9 +15,9 @@ const FORMATS = [
   { value: "json", label: ".tfvars.json" },
 ];
 
-/** `done(text)` is called once it is applied. */
-export function importDialog(workspaceId, list, file, done) {
-  show("Import variables", (close) => new Import(workspaceId, list, file, close, done).element, { wide: true });
+/** Into what is at that path; `done(text)` is called once it is applied. */
+export function importDialog(path, list, file, done) {
+  show("Import variables", (close) => new Import(path, list, file, close, done).element, { wide: true });
 }
 
 class Import {
@@ -27,8 +27,8 @@ class Import {
   #suggested = new Set();
   #left = new Set();
 
-  constructor(workspaceId, list, file, close, done) {
-    this.path = `/workspaces/${workspaceId}/actions`;
+  constructor(path, list, file, close, done) {
+    this.path = `${path}/actions`;
     this.list = list;
     this.close = close;
     this.done = done;

@@ -78,13 +78,15 @@ function failure(error) {
       h("a", { class: "button", href: ROOT }, "All organizations")));
 }
 
-/** The head of the page: where one is, and who one is. A team is called as its page calls it. */
-function head({ organization, workspace, team } = /** @type {Record<string, string>} */ ({})) {
+/** The head of the page: where one is, and who one is. What has an id in its path is called as its page calls it. */
+function head({ organization, workspace, ...named } = /** @type {Record<string, string>} */ ({})) {
   const trail = [];
-  const called = team && page.querySelector(".workspace-head h1")?.textContent;
-  if (organization) trail.push([`${ROOT}/${organization}/${team ? "teams" : "workspaces"}`, organization]);
-  if (workspace) trail.push([`${ROOT}/${organization}/workspaces/${workspace}`, workspace]);
-  if (called) trail.push([`${ROOT}/${organization}/teams/${team}`, called]);
+  const [noun, id] = Object.entries(named).find(([, one]) => one) ?? [];
+  const list = `${ROOT}/${organization}/${noun ? `${noun}s` : "workspaces"}`;
+  const called = noun && page.querySelector(".workspace-head h1")?.textContent;
+  if (organization) trail.push([list, organization]);
+  if (workspace) trail.push([`${list}/${workspace}`, workspace]);
+  if (called) trail.push([`${list}/${id}`, called]);
   const links = trail.map(([href, text]) => h("li", {}, h("a", { href }, name(text))));
   const you = account && h("nav", { "aria-label": "You", class: "you" },
     h("span", { class: "who" }, name(account.name)),

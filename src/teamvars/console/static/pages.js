@@ -4,6 +4,8 @@ export const ROOT = "/app";
 
 const access = () => import("./access.js");
 const activity = () => import("./activity.js");
+const project = () => import("./project.js");
+const variableSet = () => import("./variable_set.js");
 
 /**
  * In order: the first that fits. The named groups are what a page is told.
@@ -18,6 +20,24 @@ export const PAGES = [
     async (context) => (await activity()).organizationActivityPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/members$/, async (context) => (await import("./members.js")).membersPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/runners$/, async (context) => (await import("./runners.js")).runnersPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/projects$/,
+    async (context) => (await import("./projects.js")).projectsPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)$/,
+    async (context) => (await project()).projectPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)\/access$/,
+    async (context) => (await import("./project_access.js")).projectAccessPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)\/settings$/,
+    async (context) => (await project()).projectSettingsPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/varsets$/,
+    async (context) => (await import("./variable_sets.js")).variableSetsPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)$/,
+    async (context) => (await import("./set_variables.js")).setVariablesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/workspaces$/,
+    async (context) => (await variableSet()).setWorkspacesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/activity$/,
+    async (context) => (await activity()).setActivityPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/settings$/,
+    async (context) => (await variableSet()).setSettingsPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/teams$/, async (context) => (await import("./teams.js")).teamsPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/,
     async (context) => (await import("./team.js")).teamPage(context)],
@@ -26,7 +46,7 @@ export const PAGES = [
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/,
     async (context) => (await activity()).teamActivityPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/,
-    async (context) => (await import("./variables.js")).variablesPage(context)],
+    async (context) => (await import("./variables.js")).workspaceVariablesPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/,
     async (context) => (await access()).workspaceAccessPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/settings$/,

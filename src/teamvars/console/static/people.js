@@ -1,16 +1,13 @@
 /** Members of an organization, as memberships of it. */
 
 import { readPage } from "./api.js";
-import { button, h, name } from "./dom.js";
-import { afterLastKey } from "./paged_list.js";
-import { redraw } from "./redraw.js";
+import { h } from "./dom.js";
+import { Suggestions } from "./suggestions.js";
 
 /** So many are asked for at a time: a query has room for them. */
 const PORTION = 40;
 /** Longer than any name or address. */
 const MOST_CHARACTERS = 256;
-const SUGGESTED = 6;
-const FEWEST_LETTERS = 2;
 
 /** Whom a membership is of; `included` are the users that came with it. */
 export function personOf({ id, attributes: { email, status }, relationships }, included) {
@@ -45,36 +42,11 @@ export async function peopleOf(organization, words, options) {
   return found;
 }
 
-/** Under a field of many names: the members whose names or addresses have the word in them that one types. */
-export class MemberWords {
-  constructor(organization, input) {
-    this.path = `/organizations/${encodeURIComponent(organization)}/organization-memberships?include=user&sort=username&q=`;
-    this.input = input;
-    this.element = h("div", { class: "suggested", role: "group", "aria-label": "Members with these letters" });
-    input.addEventListener("input", afterLastKey(() => this.#suggest()));
-  }
-
-  get #word() {
-    return this.input.value.slice(0, this.input.selectionStart).split(/[\s,;]/).at(-1);
-  }
-
-  async #suggest() {
-    const word = this.#word;
-    const none = { items: [], included: [] };
-    const asked = word.length < FEWEST_LETTERS ? none : readPage(this.path + encodeURIComponent(word), 1).catch(() => none);
-    const { items, included } = await asked;
-    if (word !== this.#word) return;
-    const people = items.slice(0, SUGGESTED).map((one) => personOf(one, included)).filter(({ username }) => username !== word);
-    redraw(this.element, people.map(({ username }) => ({ key: username, seen: true,
-      make: () => button(name(username), () => this.#take(username), { "aria-label": `Take ${username}` }) })));
-  }
-
-  /** Puts a name in the place of the word, and goes on. */
-  #take(username) {
-    const end = this.input.selectionStart;
-    this.input.setRangeText(`${username}\n`, end - this.#word.length, end, "end");
-    this.input.dispatchEvent(new Event("input", { bubbles: true }));
-    redraw(this.element, []);
-    this.input.focus();
-  }
+/** Names of members under a field of many, for the word that one types. */
+export function memberWords(organization, input) {
+  const path = `/organizations/${encodeURIComponent(organization)}/organization-memberships?include=user&sort=username&q=`;
+  return new Suggestions(input, "Members with these letters", async (word) => {
+    const { items, included } = await readPage(path + encodeURIComponent(word), 1);
+    return items.map((one) => personOf(one, included).username);
+  });
 }

@@ -1,9 +1,9 @@
 /** The form of a runner: who the job is, which workspaces it reaches, and until when. */
 
-import { Refused, readAll, readPage } from "./api.js";
+import { Refused, readAll } from "./api.js";
 import { h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { folded } from "./people.js";
+import { findWorkspaces } from "./named.js";
 
 const AT = "/data/attributes";
 const WORKSPACES = "/data/relationships/workspaces/data";
@@ -22,7 +22,8 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
     class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
     busy: "Proposing …",
     onsubmit: async (waiting) => {
-      const data = await idsOf(path, lines(workspaces), signal);
+      const found = await findWorkspaces(path, lines(workspaces), WORKSPACES, signal);
+      const data = found.map(({ id }) => ({ type: "workspaces", id }));
       await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } }, waiting);
       keepTyped(element, false);
     },
@@ -115,19 +116,6 @@ async function fill(control, path, named, signal) {
   const all = await readAll(`${path}/workspaces`, { signal });
   control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
   control.disabled = false;
-}
-
-/** The workspaces with these names. Refuses those that there are not, at the field. */
-async function idsOf(path, names, signal) {
-  const found = await Promise.all(names.map(async (one) => {
-    const { items } = await readPage(`${path}/workspaces?search[wildcard-name]=${encodeURIComponent(one)}`, 1, { signal });
-    return items.find(({ attributes }) => folded(attributes.name) === folded(one));
-  }));
-  const lacking = names.filter((_, at) => !found[at]);
-  if (lacking.length) {
-    throw new Refused(404, [{ detail: `There is no workspace ${lacking.join(", ")}.`, source: { pointer: WORKSPACES } }]);
-  }
-  return found.map(({ id }) => ({ type: "workspaces", id }));
 }
 
 /** Claims and what they have to be. Refuses a line that says neither. */

@@ -12,12 +12,12 @@ export class ValueCheck {
   #due = false;
 
   /**
-   * @param {string} workspaceId
+   * @param {string} path where it is tried
    * @param {(result: any, error?: Error) => void} tell what became of the newest value; null
    *   where nothing is known of it yet
    */
-  constructor(workspaceId, tell) {
-    this.path = `/workspaces/${workspaceId}/actions/check-value`;
+  constructor(path, tell) {
+    this.path = path;
     this.tell = tell;
   }
 

@@ -39,12 +39,12 @@ export function editor(attributes = {}) {
 
 /**
  * The field; `check(true)` has it tried as code from now on, `check(false)` no more, and `hush` takes back what was told
- * of it, where somebody else tells the same.
+ * of it, where somebody else tells the same. `tries` is the path that tries it.
  */
-export function valueField(workspaceId, { value, label }) {
+export function valueField(tries, { value, label }) {
   const { element, input, mark } = editor({ value });
   const preview = h("div", { class: "preview", "aria-live": "polite" });
-  const tried = new ValueCheck(workspaceId, (result, error) => {
+  const tried = new ValueCheck(tries, (result, error) => {
     mark(result?.error?.line ?? 0);
     preview.replaceChildren(...(result ? verdict(result) : []));
     if (error) preview.append(h("p", { class: "hint" }, error.message));

@@ -12,25 +12,24 @@ const AT = "/data/attributes";
 const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive"];
 
 /** A line that is filled in once it is known: the form does not wait for it. */
-function lastHanded(workspaceId, variableId) {
+function lineOf(known) {
   const line = h("p", { class: "hint" });
-  import("./runners.js")
-    .then(({ lastDelivery }) => lastDelivery(workspaceId, variableId))
-    .then((told) => line.append(...[told].flat(2).filter(Boolean)), () => line.remove());
+  known.then((told) => line.append(...[told].flat(2).filter(Boolean)), () => line.remove());
   return line;
 }
 
 /**
  * The form.
- * @param {{workspaceId: string, categories: string[], variable: any, history: string, access: string, done: Function,
- *   gone: Function, cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved,
- *   `gone()` where somebody has deleted it meanwhile
+ * @param {{place: import("./variables_page.js").Place, categories: string[], variable: any, done: Function, gone: Function,
+ *   cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved, `gone()` where somebody
+ *   has deleted it meanwhile
  */
 export function variableForm(said) {
-  const { workspaceId, categories, variable, done, cancel } = said;
+  const { place, categories, variable, done, cancel } = said;
   const start = variable ?? { key: "", value: "", description: "", category: categories[0], hcl: false, sensitive: false };
-  const path = `/workspaces/${workspaceId}/vars${variable ? `/${variable.id}` : ""}`;
-  const fields = fieldsOf(workspaceId, categories, start, variable !== null);
+  const method = variable ? "PATCH" : "POST";
+  const path = variable ? `${place.variables}/${variable.id}` : place.variables;
+  const fields = fieldsOf(`${place.path}/actions/check-value`, categories, start, variable !== null);
   const change = new Change();
   let version = variable?.version;
   const leave = () => {
@@ -38,18 +37,18 @@ export function variableForm(said) {
     cancel();
   };
 
+  const changed = () => (variable ? changesOf(start, fields.said()) : fields.said());
   /** What nobody sees at its ends may be wanted, and may have come with what was pasted. */
   const sure = async () => {
-    const { value } = variable ? changesOf(start, fields.said()) : fields.said();
-    const edges = edgesOf(value ?? "");
+    const edges = edgesOf(changed().value ?? "");
     return !edges.length || ask("Save the value as it is?", `It ${edges.join(" and ")}.`, "Save it so", { no: "Back to the form" });
   };
   const save = async (signal) => {
-    const attributes = variable ? changesOf(start, fields.said()) : fields.said();
+    const attributes = changed();
     if (variable && !Object.keys(attributes).length) return leave();
     const data = variable ? { type: "vars", id: variable.id, attributes } : { type: "vars", attributes };
     const options = { change, signal, ifMatch: version && `"${version}"` };
-    const { document } = await send(variable ? "PATCH" : "POST", path, { data }, options);
+    const { document } = await send(method, path, { data }, options);
     fields.forget();
     keepTyped(element, false);
     done(document.data);
@@ -61,9 +60,8 @@ export function variableForm(said) {
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
     leaveButton(() => leave()),
-    variable && h("a", { class: "button bare", href: said.history }, "Who changed it"),
-    variable && h("a", { class: "button bare", href: said.access }, "Who can read it")),
-  variable && lastHanded(workspaceId, variable.id));
+    variable && place.ways(variable).map(([text, href]) => h("a", { class: "button bare", href }, text))),
+  variable && place.handed && lineOf(place.handed(variable)));
 
   /** Somebody else was faster: shows what is there now beside what this form would make of it. */
   const meet = async (error) => {
@@ -74,7 +72,8 @@ export function variableForm(said) {
     if (now) version = now.version;
     const changes = changesOf(start, fields.said());
     const { conflict } = await import("./conflict.js");
-    const panel = conflict({ workspaceId, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
+    const trail = `${place.path}/audit-events`;
+    const panel = conflict({ trail, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
       mine: () => {
         back();
         element.requestSubmit();
@@ -116,10 +115,10 @@ function changesOf(start, said) {
     .map((one) => [one, said[one]]));
 }
 
-function fieldsOf(workspaceId, categories, start, exists) {
+function fieldsOf(tries, categories, start, exists) {
   const key = h("input", { value: start.key, class: "code", spellcheck: "false", autocapitalize: "none" });
   const description = h("input", { value: start.description });
-  const value = valueOf(workspaceId, start, exists);
+  const value = valueOf(tries, start, exists);
   const category = choice({ legend: "Category", chosen: start.category, pointer: `${AT}/category`,
     options: categories.map((one) => ({ value: one, label: one })), onchange: () => settle() });
   const hcl = tick({ label: "HCL", checked: start.hcl, pointer: `${AT}/hcl`, onchange: () => settle(),
@@ -161,9 +160,9 @@ function textOf(control, given) {
 }
 
 /** The value; of a sensitive variable only once somebody wants to replace it. */
-function valueOf(workspaceId, start, exists) {
+function valueOf(tries, start, exists) {
   const isHidden = exists && start.sensitive;
-  const made = valueField(workspaceId, { value: start.value ?? "", label: isHidden ? "New value" : "Value" });
+  const made = valueField(tries, { value: start.value ?? "", label: isHidden ? "New value" : "Value" });
   let given = !isHidden;
   const forget = () => {
     made.check(false);

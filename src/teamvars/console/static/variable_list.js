@@ -1,4 +1,4 @@
-/** The variables of a workspace as the page has them: found, sorted, counted. */
+/** The variables of a workspace or a set as the page has them: found, sorted, counted. */
 
 const SEARCHED_CHARACTERS = 1000;
 
@@ -11,6 +11,8 @@ export function variableOf({ id, attributes }) {
 
 export class VariableList {
   #byId = new Map();
+  #inherited = [];
+  #beaten = new Map();
   #pinned = new Set();
   /** @type {any[] | null} */
   #sorted = null;
@@ -24,13 +26,25 @@ export class VariableList {
   }
 
   replace(resources) {
-    this.#byId = new Map(resources.map((one) => [one.id, variableOf(one)]));
+    this.#byId = new Map(resources.map((one) => [one.id, this.#own(one)]));
     this.#sorted = null;
+  }
+
+  /** Takes in what comes from elsewhere, in the place of what came, and by what those here are `beaten`, by id. */
+  inherit({ rows, beaten }) {
+    this.#inherited = rows;
+    this.#beaten = beaten;
+    for (const one of this.#byId.values()) one.beaten = beaten.get(one.id);
+    this.#sorted = null;
+  }
+
+  #own(resource) {
+    return { ...variableOf(resource), beaten: this.#beaten.get(resource.id) };
   }
 
   /** Takes in a variable that was made or changed. */
   put(resource) {
-    this.#byId.set(resource.id, variableOf(resource));
+    this.#byId.set(resource.id, this.#own(resource));
     this.#sorted = null;
   }
 
@@ -39,6 +53,7 @@ export class VariableList {
     this.#sorted = null;
   }
 
+  /** One that is here, and not elsewhere. */
   get(id) {
     return this.#byId.get(id);
   }
@@ -46,12 +61,12 @@ export class VariableList {
   /** All of them, in order. */
   get all() {
     const sign = this.descending ? -1 : 1;
-    this.#sorted ??= [...this.#byId.values()].sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
+    this.#sorted ??= [...this.#byId.values(), ...this.#inherited].sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
     return this.#sorted;
   }
 
   get size() {
-    return this.#byId.size;
+    return this.#byId.size + this.#inherited.length;
   }
 
   /** Looks for words, of a category or of all. Where that changes, what was pinned is no more. */
@@ -103,7 +118,7 @@ function kindOf({ category, hcl, sensitive }) {
 }
 
 function byKey(a, b) {
-  return compare(a.key, b.key) || compare(a.category, b.category);
+  return compare(a.key, b.key) || compare(a.category, b.category) || (a.beaten ? 1 : 0) - (b.beaten ? 1 : 0);
 }
 
 function compare(a, b) {

@@ -141,24 +141,27 @@ export class VariableTable {
     const going = this.#going.get(one.id);
     const mark = this.#marks.get(one.id);
     const text = mark?.version === one.version && mark.text;
-    return { key: one.id, seen: [one.version, going?.text, text].join(), make: () => this.#make(one, going, text) };
+    const seen = [one.version, going?.text, text, one.from?.text, one.beaten?.text].join();
+    return { key: one.id, seen, make: () => this.#make(one, going, text) };
   }
 
   #make(one, going, mark) {
     const edges = one.sensitive ? [] : edgesOf(one.value);
     const open = ({ target }) => {
-      if (!going && !target.closest("button") && getSelection()?.isCollapsed) this.actions.open(one.id);
+      if (!going && !target.closest("button, a") && getSelection()?.isCollapsed) this.actions.open(one.id);
     };
-    return h("tr", { "data-id": one.id, role: "row", class: going && "going", onclick: open },
+    const states = [going && "going", one.from && "inherited", one.beaten && "beaten"].filter(Boolean);
+    return h("tr", { "data-id": one.id, role: "row", class: states.join(" ") || null, onclick: !one.from && open },
       h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
-        one.description && h("span", { class: "description" }, name(one.description))),
+        one.description && h("span", { class: "description" }, name(one.description)),
+        one.from?.make(), one.beaten?.make()),
       h("td", { role: "cell", class: "value" }, going ? going.text
         : [little(one), edges.map((edge) => h("span", { class: "badge" }, edge))]),
       h("td", { role: "cell", class: "kind" }, h("span", { class: "category" }, one.category),
         one.hcl && h("span", { class: "badge" }, "hcl"), mark && h("span", { class: "badge" }, mark)),
       h("td", { role: "cell", class: "acts" }, going
         ? going.acts.map(([text, act]) => button(text, act, { kind: "bare", "aria-label": `${text}: ${one.key}` }))
-        : this.#acts(one)));
+        : !one.from && this.#acts(one)));
   }
 
   #acts({ id, key }) {

@@ -5,6 +5,7 @@ import { deleteDialog } from "./delete_dialog.js";
 import { button, count, h, listed, name } from "./dom.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
+import { movingForm } from "./moving.js";
 import { notify } from "./notices.js";
 import { workspaceForm } from "./workspace_form.js";
 
@@ -22,9 +23,24 @@ export async function workspaceSettingsPage(context) {
   } });
   return h("section", {}, workspaceHead(context, found, "settings"),
     h("div", { class: "narrow" }, settings,
+      await project(context, found),
       h("h2", { class: "part" }, "Delete the workspace"),
       h("p", { class: "lead" }, "Its variables are deleted with it, and nobody gets them back. What changed in it stays in the activity."),
       h("div", { class: "actions" }, button("Delete workspace", () => askToDelete(context, found), { picture: "remove" }))));
+}
+
+/** Which one it is in, and a form that moves it, for whoever may. */
+async function project({ organization, go, signal }, { id, attributes, relationships }) {
+  const { data } = (await read(`/projects/${relationships.project.data.id}`, { signal })).document;
+  const base = `/organizations/${encodeURIComponent(organization)}`;
+  const done = async (told) => {
+    await go(location.pathname, { replace: true });
+    notify("told", told);
+  };
+  return [h("h2", { class: "part" }, "Project"),
+    h("p", { class: "lead" }, "It is in ", h("a", { href: `/app/${organization}/projects/${data.id}` }, name(data.attributes.name)),
+      ": teams with access to that have it here as well."),
+    data.attributes.permissions["can-move-workspace"] && movingForm({ base, workspaces: [{ id, attributes }], done })];
 }
 
 /** Says first what goes with it, and who loses access. */

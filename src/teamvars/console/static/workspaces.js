@@ -13,7 +13,7 @@ export async function workspacesPage({ organization, go, signal }) {
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
-    row: (one, included) => row(organization, one, included), noun: "workspace", all: "you can see",
+    row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "you can see",
     none: "No workspace has this in its name.", nothing: () => nothing(may, add), signal,
   });
   const found = (await read(base, { signal })).document.data;
@@ -36,7 +36,8 @@ export async function workspacesPage({ organization, go, signal }) {
     total > 0 && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
 }
 
-function row(organization, { attributes, relationships }, included) {
+/** One of them, and its project where that is `included`. */
+export function workspaceRow(organization, { attributes, relationships }, included) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
   const project = included.find((one) => one.id === relationships.project.data.id);
   return h("li", {},

@@ -1,0 +1,99 @@
+/** What a workspace gets from variable sets, and what does not count: each with what came before it, and why. */
+
+import { Refused, read, readPage } from "./api.js";
+import { h, name } from "./dom.js";
+import { notify } from "./notices.js";
+import { variableOf } from "./variable_list.js";
+
+/** The levels, each as that which has it is called. */
+const LEVELS = {
+  "priority-global": "a global set with priority",
+  "priority-organization-by-project": "a set with priority at the project",
+  "priority-organization-by-workspace": "a set with priority at the workspace",
+  "priority-project-by-project": "a set of the project with priority",
+  "priority-project-by-workspace": "a set of the project with priority at the workspace",
+  workspace: "the workspace's own",
+  "project-by-workspace": "a set of the project at the workspace",
+  "project-by-project": "a set of the project",
+  "organization-by-workspace": "a set at the workspace",
+  "organization-by-project": "a set at the project",
+  global: "a global set",
+};
+
+export class Inherited {
+  /** @type {string | null} */
+  #etag = null;
+
+  constructor(organization, workspaceId, signal) {
+    this.sets = `/app/${organization}/varsets`;
+    this.path = `/workspaces/${workspaceId}`;
+    this.signal = signal;
+  }
+
+  /**
+   * The rows of sets, and what does not count of the workspace's own, by id; null where it is as before, or cannot be
+   * told: the workspace's own are shown all the same.
+   */
+  async read() {
+    try {
+      return await this.#read();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      notify("inherited", `What comes from variable sets is not shown. ${error.message}`, { caution: true });
+      return null;
+    }
+  }
+
+  async #read() {
+    const { signal } = this;
+    const { total } = await readPage(`${this.path}/varsets`, 1, { signal });
+    if (!total) {
+      const isOther = this.#etag !== null;
+      this.#etag = null;
+      return isOther ? { rows: [], beaten: new Map() } : null;
+    }
+    const { document, etag } = await read(`${this.path}/effective-vars`, { ifNoneMatch: this.#etag, signal });
+    if (!document) return null;
+    this.#etag = etag;
+    return this.#sorted(document.data);
+  }
+
+  #sorted(found) {
+    const rows = [];
+    const beaten = new Map();
+    for (const { id, attributes } of found) {
+      const { overrides, ...winner } = attributes;
+      if (isOfSet(winner)) rows.push(this.#row({ id, attributes: winner }, null));
+      for (const loser of overrides) {
+        const why = this.#why(winner, loser);
+        if (isOfSet(loser)) rows.push(this.#row({ id: loser.id, attributes: { ...winner, description: "", hcl: false, ...loser } }, why));
+        else beaten.set(loser.id, why);
+      }
+    }
+    return { rows, beaten };
+  }
+
+  #row(resource, beaten) {
+    const { source } = resource.attributes;
+    const one = variableOf(resource);
+    const from = { text: source.name, make: () => h("span", { class: "description" }, "from ", this.#link(source)) };
+    return { ...one, searched: `${one.searched}\n${source.name.toLowerCase()}`, from, beaten };
+  }
+
+  /** By what a variable is overridden. */
+  #why(winner, loser) {
+    const { source, level } = winner;
+    const rule = loser.rule === "name" ? "of two sets alike, its name comes first"
+      : `${LEVELS[level]} comes before ${LEVELS[loser.level]}`;
+    const by = () => (isOfSet(winner) ? ["overridden by ", this.#link(source)] : "overridden");
+    return { text: `${source.id} ${source.name} ${rule}`, make: () => h("span", { class: "description" }, by(), `: ${rule}`) };
+  }
+
+  #link({ id, name: called }) {
+    return h("a", { href: `${this.sets}/${id}` }, name(called));
+  }
+}
+
+function isOfSet({ source }) {
+  return source.type === "varsets";
+}

@@ -1,0 +1,70 @@
+/** Moves workspaces into a project, once somebody has read who gains access by that, and who loses. */
+
+import { Change, send } from "./api.js";
+import { ask } from "./dialogs.js";
+import { count, h, name } from "./dom.js";
+import { field, form, keepTyped, leaveButton } from "./fields.js";
+import { findNamed, namesOf, workspacesField } from "./named.js";
+
+const PROJECT = "/data/project";
+const WORDS = { none: "no access", read: "read", write: "read and write" };
+const ORDER = Object.keys(WORDS);
+
+/**
+ * The form. It asks for the `project` where that is null, and else for the workspaces: `workspaces` is then left out.
+ * `base` is the path of the organization; `done(told)` is called once they are moved, or are there already.
+ * @param {{base: string, project?: any, workspaces?: any[], done: (told: unknown) => unknown,
+ *   cancel?: Function}} said
+ */
+export function movingForm({ base, project, workspaces, done, cancel }) {
+  const change = new Change();
+  const several = workspacesField(base, "/data");
+  const { input, names } = namesOf(base, "project");
+  /** @type {{target: any, moved: any[], isThere: boolean}} */
+  let wanted;
+  const document = (dryRun) => ({ data: wanted.moved.map(({ id }) => ({ type: "workspaces", id })),
+    ...(dryRun && { meta: { "dry-run": true } }) });
+  const path = () => `/projects/${wanted.target.id}/relationships/workspaces`;
+  const sure = async (held) => {
+    const foreseen = await held(async (signal) => {
+      const target = project ?? (await findNamed(base, "project", input.value.trim(), PROJECT, signal));
+      wanted = { target, moved: workspaces ?? (await several.find(signal)), isThere: false };
+      return (await send("POST", path(), document(true), { repeats: true, signal })).document;
+    });
+    wanted.isThere = foreseen.meta.workspaces === 0;
+    const called = name(wanted.target.attributes.name);
+    return wanted.isThere || ask(["Move ", count(foreseen.meta.workspaces, "workspace"), " into ", called, "?"],
+      outcome(foreseen), "Move", { more: changesOf(foreseen) });
+  };
+  const element = form({
+    class: "card", "aria-label": "Move workspaces", sure, busy: "Moving …",
+    onsubmit: async (signal) => {
+      if (!wanted.isThere) await send("POST", path(), document(false), { change, signal });
+      keepTyped(element, false);
+      const { target, moved, isThere } = wanted;
+      const called = name(target.attributes.name);
+      return done(isThere ? ["All of them are in ", called, " already."]
+        : [count(moved.length, "workspace"), moved.length === 1 ? " is" : " are", " in ", called, " now."]);
+    },
+  },
+    project ? several.elements : [field({ label: "Project", control: input, pointer: PROJECT }), names],
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Move …"), cancel && leaveButton(cancel)));
+  return element;
+}
+
+function outcome({ data, meta }) {
+  const unseen = meta["unseen-teams"];
+  const others = unseen ? ` The access of ${count(unseen, "team")} that you do not see changes as well.` : "";
+  return (data.length ? "This changes who may read and write their variables:" : "It changes the access of no team that you see.") + others;
+}
+
+/** Each team whose access would be another. */
+function changesOf({ data }) {
+  if (!data.length) return null;
+  return h("ul", { class: "rows", role: "list" }, data.map(({ attributes: { team, before, after, workspaces } }) => {
+    const gains = ORDER.indexOf(after) > ORDER.indexOf(before);
+    return h("li", { class: "row" }, h("span", { class: "name" }, name(team)),
+      h("span", { class: "badge" }, gains ? "gains" : "loses"),
+      h("span", { class: "aside" }, `${WORDS[after]} instead of ${WORDS[before]}, in ${count(workspaces, "workspace")}`));
+  }));
+}

@@ -1,0 +1,69 @@
+/** What people name in a field: found by its name, and suggested while they type. */
+
+import { Refused, readPage } from "./api.js";
+import { h } from "./dom.js";
+import { field } from "./fields.js";
+import { suggesting } from "./paged_list.js";
+import { folded } from "./people.js";
+import { Suggestions } from "./suggestions.js";
+
+/** How the lists of an organization are narrowed: to what has the words in its name, or is called so. */
+const LISTS = {
+  project: { path: "/projects", part: "q", whole: "filter[names]" },
+  team: { path: "/teams", part: "q", whole: "filter[names]" },
+  workspace: { path: "/workspaces", part: "search[name]", whole: "search[wildcard-name]" },
+};
+
+/**
+ * A field for one of an organization's, and the names that it suggests; `base` is the path of the organization.
+ * @param {string} base
+ * @param {string} noun one of `LISTS`
+ */
+export function namesOf(base, noun, attributes = {}) {
+  return suggesting((words) => listOf(base, noun, "part", words), attributes);
+}
+
+function listOf(base, noun, how, words) {
+  const { path, ...by } = LISTS[noun];
+  return base + path + (words && `?${by[how]}=${encodeURIComponent(words)}`);
+}
+
+/** The one of that name, as the API has it. Refuses, at the field, where there is none. */
+export async function findNamed(base, noun, words, pointer, signal) {
+  const found = words && (await oneNamed(base, noun, words, signal));
+  if (found) return found;
+  throw missing(words ? `There is no ${noun} of this name.` : `Name a ${noun} first.`, pointer);
+}
+
+/** The workspaces of these names. Refuses, at the field, those that there are not. */
+export async function findWorkspaces(base, names, pointer, signal) {
+  const found = await Promise.all(names.map((one) => oneNamed(base, "workspace", one, signal)));
+  const lacking = names.filter((_, at) => !found[at]);
+  if (lacking.length) throw missing(`There is no workspace ${lacking.join(", ")}.`, pointer);
+  return found;
+}
+
+async function oneNamed(base, noun, words, signal) {
+  const { items } = await readPage(listOf(base, noun, "whole", words), 1, { signal });
+  return items.find(({ attributes }) => folded(attributes.name) === folded(words));
+}
+
+function missing(detail, pointer) {
+  return new Refused(404, [{ detail, source: { pointer } }]);
+}
+
+/** A field for several workspaces, with what it suggests; `find(signal)` are those that it names, which it refuses as above. */
+export function workspacesField(base, pointer) {
+  const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+  const { element: suggested } = new Suggestions(input, "Workspaces with these letters", async (word) => {
+    const { items } = await readPage(listOf(base, "workspace", "part", word), 1);
+    return items.map((one) => one.attributes.name);
+  });
+  const find = (signal) => {
+    const words = input.value.split(/[\s,;]+/).filter(Boolean);
+    if (!words.length) throw missing("Name a workspace first.", pointer);
+    return findWorkspaces(base, words, pointer, signal);
+  };
+  const said = field({ label: "Workspaces", control: input, pointer, hint: "One name on each line." });
+  return { elements: [said, suggested], find };
+}

@@ -1,0 +1,25 @@
+/** The page of a variable set: its variables, which are as those of a workspace. */
+
+import { read } from "./api.js";
+import { readSet, setHead } from "./heads.js";
+import { variablesPage } from "./variables_page.js";
+
+const REACHES_ALL = "The sensitive values of this set reach every runner of every workspace, since it is global.";
+
+export async function setVariablesPage(context) {
+  const { organization, signal } = context;
+  const [{ found }, { document: { data: owner } }] = await Promise.all([
+    readSet(context), read(`/organizations/${encodeURIComponent(organization)}`, { signal })]);
+  const { global: isGlobal, permissions } = found.attributes;
+  return variablesPage(context, {
+    head: setHead(context, found, "variables"),
+    path: `/varsets/${found.id}`,
+    variables: `/varsets/${found.id}/relationships/vars`,
+    may: permissions["can-update"],
+    owns: owner.attributes.permissions["can-update"],
+    ways: ({ key }) => [["Who changed it", `/app/${organization}/varsets/${found.id}/activity?key=${encodeURIComponent(key)}`]],
+    handed: null,
+    warns: (list) => (isGlobal && list.all.some((one) => one.sensitive) ? REACHES_ALL : null),
+    inherited: null,
+  });
+}

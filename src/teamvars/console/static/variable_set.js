@@ -1,0 +1,162 @@
+/** A variable set: what it is attached to, what it is called, and how it is deleted. */
+
+import { Change, Refused, send } from "./api.js";
+import { deleteDialog } from "./delete_dialog.js";
+import { addButton, announce, button, count, h, name } from "./dom.js";
+import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
+import { stay } from "./hands.js";
+import { readSet, setHead } from "./heads.js";
+import { workspacesField } from "./named.js";
+import { notify } from "./notices.js";
+import { searchField } from "./paged_list.js";
+import { folded } from "./people.js";
+import { redraw } from "./redraw.js";
+import { agreed, effectsOf, summaryOf, workspacesOf } from "./set_effects.js";
+import { setForm } from "./variable_sets.js";
+
+/** The workspaces that it is attached to, as far as one sees them. */
+export async function setWorkspacesPage(context) {
+  const { found, workspaces } = await readSet(context);
+  return new Attached(context, found, workspaces).element;
+}
+
+class Attached {
+  constructor(context, set, workspaces) {
+    this.context = context;
+    this.set = set;
+    this.base = `/organizations/${encodeURIComponent(context.organization)}`;
+    this.path = `/varsets/${set.id}/relationships/workspaces`;
+    this.may = set.attributes.permissions["can-update"];
+    this.words = "";
+    this.place = new FormPlace();
+    this.lead = h("p", { class: "lead", role: "status" });
+    this.rows = h("ul", { class: "rows", role: "list" });
+    this.nothing = h("div", {});
+    const filter = searchField("Filter by name", (words) => {
+      this.words = folded(words);
+      this.#draw();
+    });
+    this.element = h("section", {}, setHead(context, set, "workspaces"),
+      h("div", { class: "toolbar" }, filter,
+        this.may && h("div", { class: "actions" }, addButton("Attach to workspaces", () => this.#open()))),
+      set.attributes.global && h("p", { class: "notice" },
+        "It is global: it reaches every workspace of the organization, and those that are made later."),
+      this.place.element, this.lead, this.rows, this.nothing);
+    this.#take(workspaces);
+  }
+
+  #take(workspaces) {
+    const order = new Intl.Collator("en").compare;
+    this.all = workspaces.map(({ id, attributes }) => ({ id, called: attributes.name })).sort((a, b) => order(a.called, b.called));
+    this.#draw();
+  }
+
+  #draw() {
+    const shown = this.all.filter(({ called }) => folded(called).includes(this.words));
+    this.lead.textContent = this.words ? `${count(shown.length, "workspace")} found` : `Attached to ${count(this.all.length, "workspace")}`;
+    this.rows.hidden = !shown.length;
+    redraw(this.rows, shown.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
+    const isBare = !this.all.length && !this.set.attributes.global;
+    redraw(this.nothing, isBare ? [{ key: "nothing", seen: true, make: () => nothing(this.may) }] : []);
+  }
+
+  #row(one) {
+    return h("li", { class: "row" },
+      h("span", { class: "name" }, h("a", { href: `/app/${this.context.organization}/workspaces/${one.called}` }, name(one.called))),
+      this.may && button("Detach", () => this.#detach(one), { kind: "bare", "aria-label": `Detach it from ${one.called}` }));
+  }
+
+  #open() {
+    this.place.open((end) => this.#form(end));
+  }
+
+  #form(end) {
+    const change = new Change();
+    const several = workspacesField(this.base, "/data");
+    let wanted = [];
+    const element = form({
+      class: "card", "aria-label": "Attach the variable set", busy: "Attaching …",
+      sure: async (held) => {
+        const effects = await held(async (signal) => {
+          wanted = await several.find(signal);
+          return this.#effects([...this.all, ...wanted], signal);
+        });
+        return agreed(["Attach it to ", count(wanted.length, "workspace"), "?"], effects, "Attach");
+      },
+      onsubmit: async (signal) => {
+        await send("POST", this.path, { data: linked(wanted) }, { change, signal });
+        keepTyped(element, false);
+        end(`It is attached to ${count(wanted.length, "workspace")} more.`);
+        await this.#refresh();
+      },
+    },
+      several.elements,
+      h("div", { class: "actions" }, h("button", { class: "button primary" }, "Attach …"), leaveButton(() => end())));
+    return element;
+  }
+
+  /** What becomes of workspaces where it is attached to these alone. */
+  #effects(workspaces, signal) {
+    return effectsOf(this.set.id, { relationships: { workspaces: { data: linked(workspaces) } } }, signal);
+  }
+
+  async #detach(one) {
+    const { signal } = this.context;
+    const isStill = stay();
+    const effects = await this.#effects(this.all.filter(({ id }) => id !== one.id), signal);
+    if (!isStill() || !(await agreed(["Detach it from ", name(one.called), "?"], effects, "Detach", { kind: "danger" }))) return;
+    await send("DELETE", this.path, { data: linked([one]) }, { repeats: true });
+    announce(`It is detached from ${one.called}.`);
+    await this.#refresh();
+  }
+
+  async #refresh() {
+    this.#take((await readSet(this.context)).workspaces);
+  }
+}
+
+function linked(workspaces) {
+  const ids = new Set(workspaces.map(({ id }) => id));
+  return [...ids].map((id) => ({ type: "workspaces", id }));
+}
+
+function nothing(may) {
+  return h("div", { class: "empty" }, h("h2", {}, "Attached to no workspace yet"),
+    h("p", {}, may ? "Attach it to the first ones, or make it global in its settings." : "No workspace gets its variables."));
+}
+
+/** What it is called, whether it is global and comes first, and how it goes: for whoever changes it. */
+export async function setSettingsPage(context) {
+  const { organization, go, signal } = context;
+  const { found } = await readSet(context);
+  const { name: called, permissions } = found.attributes;
+  if (!permissions["can-update"]) throw new Refused(404, []);
+  const settings = setForm({
+    path: `/varsets/${found.id}`, set: found,
+    agrees: async (attributes, held) => {
+      const effects = await held((waiting) => effectsOf(found.id, { attributes }, waiting));
+      return agreed(["Save ", name(called), "?"], effects, "Save");
+    },
+    done: async () => {
+      await go(location.pathname, { replace: true });
+      notify("told", "The variable set is saved.");
+    },
+  });
+  const askToDelete = async () => {
+    const isStill = stay();
+    const effects = await effectsOf(found.id, null, signal);
+    if (!isStill()) return;
+    deleteDialog({
+      title: "Delete this variable set?", what: "name", word: called, path: `/varsets/${found.id}`,
+      text: [summaryOf(effects), " It is deleted for ever, with its variables: "], more: workspacesOf(effects),
+    }, async () => {
+      await go(`/app/${organization}/varsets`);
+      notify("told", `${called} is deleted.`);
+    });
+  };
+  return h("section", {}, setHead(context, found, "settings"),
+    h("div", { class: "narrow" }, settings,
+      h("h2", { class: "part" }, "Delete the variable set"),
+      h("p", { class: "lead" }, "Its variables are deleted with it, and no workspace gets them any more."),
+      h("div", { class: "actions" }, button("Delete variable set", askToDelete, { picture: "remove" }))));
+}

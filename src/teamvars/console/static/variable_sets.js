@@ -1,0 +1,87 @@
+/** The variable sets of an organization that one may see, and the form of one. */
+
+import { Change, read, send } from "./api.js";
+import { addButton, count, h, name } from "./dom.js";
+import { FormPlace, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { organizationHead, setBadges } from "./heads.js";
+import { PagedList, searchField } from "./paged_list.js";
+
+const AT = "/data/attributes";
+
+export async function variableSetsPage({ organization, go, signal }) {
+  const base = `/organizations/${encodeURIComponent(organization)}`;
+  const list = new PagedList({
+    path: (words) => `${base}/varsets${words && `?q=${encodeURIComponent(words)}`}`,
+    row: (one) => row(organization, one), noun: "variable set", all: "you can see",
+    none: "No variable set has this in its name.", nothing: () => nothing(may, add), signal,
+  });
+  const found = (await read(base, { signal })).document.data;
+  const may = found.attributes.permissions["can-manage-varsets"];
+  const place = new FormPlace();
+  const add = () => place.open((end) => setForm({ path: `${base}/varsets`, set: null, cancel: () => end(),
+    done: ({ id }) => go(`/app/${organization}/varsets/${id}`) }));
+  const total = await list.draw();
+  return h("section", {}, organizationHead(found, "varsets"),
+    total > 0 && h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
+      may && h("div", { class: "actions" }, addButton("New variable set", add))),
+    place.element, list.element);
+}
+
+function row(organization, { id, attributes }) {
+  const { name: called, description, global: isGlobal } = attributes;
+  return h("li", {},
+    h("a", { class: "row", href: `/app/${organization}/varsets/${id}` },
+      h("span", { class: "name" }, name(called), description && h("span", { class: "description" }, name(description))),
+      setBadges(attributes),
+      h("span", { class: "aside" }, count(attributes["var-count"], "variable")),
+      h("span", { class: "aside" }, isGlobal ? "every workspace" : count(attributes["workspace-count"], "workspace"))));
+}
+
+function nothing(may, add) {
+  if (!may) {
+    return h("div", { class: "empty" }, h("h2", {}, "No variable set that you may see"),
+      h("p", {}, "You see a set once it reaches a workspace that you may read."));
+  }
+  return h("div", { class: "empty" }, h("h2", {}, "No variable set yet"),
+    h("p", {}, "A set has variables that several workspaces share, such as the credentials of a cloud. Make one, add its variables, ",
+      "and attach it to workspaces."),
+    h("div", { class: "actions" }, addButton("New variable set", add)));
+}
+
+/**
+ * The form. `set` is null for a new one, which is made at `path`; `done(resource)` is called once it is saved, which
+ * `agrees(attributes, held)` may have prevented.
+ * @param {{path: string, set: any, done: Function, cancel?: Function,
+ *   agrees?: (attributes: any, held: import("./fields.js").Held) => Promise<boolean>}} said
+ */
+export function setForm({ path, set, done, cancel, agrees }) {
+  const start = set?.attributes ?? { name: "", description: "", global: false, priority: false };
+  const named = h("input", { value: start.name, spellcheck: "false" });
+  const description = h("textarea", { rows: 2, value: start.description });
+  const everywhere = tick({ label: "Global", checked: start.global, pointer: `${AT}/global`,
+    hint: "It reaches every workspace, those that are made later as well, and its sensitive values every runner of these." });
+  const first = tick({ label: "Priority", checked: start.priority, pointer: `${AT}/priority`,
+    hint: "Its variables come before those that a workspace has itself." });
+  const change = new Change();
+  const changed = () => {
+    const now = { name: named.value.trim(), description: description.value, global: everywhere.box.checked, priority: first.box.checked };
+    return Object.fromEntries(Object.entries(now).filter(([one, said]) => !set || said !== start[one]));
+  };
+  const element = form({
+    class: "card", "aria-label": set ? "Change the variable set" : "A new variable set",
+    sure: async (held) => !agrees || agrees(changed(), held),
+    onsubmit: async (signal) => {
+      const data = { type: "varsets", ...(set && { id: set.id }), attributes: changed() };
+      const { document } = await send(set ? "PATCH" : "POST", path, { data }, { change, signal });
+      keepTyped(element, false);
+      done(document.data);
+    },
+  },
+    !set && h("h2", {}, "A new variable set"),
+    field({ label: "Name", control: named, pointer: `${AT}/name` }),
+    field({ label: "Description", control: description, pointer: `${AT}/description` }),
+    h("div", { class: "columns" }, everywhere.element, first.element),
+    h("div", { class: "actions" },
+      h("button", { class: "button primary" }, set ? "Save" : "Create variable set"), cancel && leaveButton(cancel)));
+  return element;
+}

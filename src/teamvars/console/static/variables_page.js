@@ -1,0 +1,238 @@
+/** The page of what has variables: a workspace, or a variable set. */
+
+import { Refused, Unreachable, categories, read } from "./api.js";
+import { Deletions } from "./deletions.js";
+import { addButton, announce, button, count, h, icon } from "./dom.js";
+import { watchDrops } from "./drops.js";
+import { FormPlace, choice } from "./fields.js";
+import { stay } from "./hands.js";
+import { notify } from "./notices.js";
+import { redraw } from "./redraw.js";
+import { readOnly } from "./value_field.js";
+import { variableForm } from "./variable_form.js";
+import { VariableList } from "./variable_list.js";
+import { VariableTable } from "./variable_table.js";
+
+/**
+ * What has variables. Paths are below `/api/v2`.
+ * @typedef {object} Place
+ * @property {HTMLElement} head of its pages
+ * @property {string} path where it is
+ * @property {string} variables where they are
+ * @property {boolean} may whether one changes them
+ * @property {boolean} owns whether one owns the organization
+ * @property {(variable: any) => [string, string][]} ways texts and addresses of pages that tell more of a variable
+ * @property {((variable: any) => Promise<unknown>) | null} handed what a form tells of a variable once it is known
+ * @property {((list: VariableList) => string | null) | null} warns what is said above them, where they are to be minded
+ * @property {import("./inherited.js").Inherited | null} inherited what comes from elsewhere
+ */
+
+/**
+ * The page, once the variables are known; in their place, what is damaged.
+ * @param {any} context
+ * @param {Place} place
+ */
+export async function variablesPage(context, place) {
+  const { signal } = context;
+  try {
+    const [listed, words, inherited] = await Promise.all([
+      read(place.variables, { signal }), categories({ signal }), place.inherited?.read()]);
+    return new VariablesPage(context, place, words, listed, inherited).element;
+  } catch (error) {
+    if (!(error instanceof Refused && error.has("damaged_value"))) throw error;
+    const again = () => context.go(location.pathname + location.search, { replace: true });
+    const { damagedValues } = await import("./damaged_values.js");
+    return h("section", {}, place.head, damagedValues(place.variables, error.errors, place.may, again));
+  }
+}
+
+class VariablesPage {
+  constructor(context, place, words, listed, inherited) {
+    this.signal = context.signal;
+    this.organization = context.organization;
+    this.place = place;
+    this.categories = words;
+    this.list = new VariableList(listed.document.data);
+    if (inherited) this.list.inherit(inherited);
+    this.etag = listed.etag;
+    this.table = new VariableTable({ may: place.may, sort: (order) => this.#sort(order),
+      open: (id) => this.#open(id), remove: (id) => this.deletions.add(this.list.get(id)) }, context.signal);
+    this.deletions = new Deletions(place.variables, {
+      goes: (...said) => this.table.goes(...said), stays: (id) => this.table.stays(id), gone: (id) => this.#gone(id),
+    }, context.signal);
+    this.form = new FormPlace();
+    this.nothing = h("div", {});
+    this.warning = h("div", {});
+    this.summary = h("p", { class: "hint found", role: "status" });
+    this.tabs = this.#tabsOf(words);
+    this.filter = h("input", { type: "search", "aria-label": "Filter variables", placeholder: "Filter",
+      value: context.query.get("key") ?? "", spellcheck: "false", oninput: () => this.#draw() });
+    this.element = h("section", {},
+      place.head, this.#toolbar(), this.warning, this.form.element, this.summary, this.table.element, this.nothing);
+    if (place.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
+    document.addEventListener("visibilitychange", () => this.#refresh(), { signal: context.signal });
+    this.#draw();
+  }
+
+  #toolbar() {
+    const acts = this.place.may && h("div", { class: "actions" },
+      button("Import", () => this.#import(), { picture: "file" }),
+      button("Copy from …", () => this.#copy(), { picture: "copy" }),
+      addButton("Add variable", () => this.#add()));
+    return h("div", { class: "toolbar" },
+      h("div", { class: "search" }, icon("search"), this.filter),
+      h("div", { class: "tabs-place" }, this.tabs.element), acts);
+  }
+
+  #draw() {
+    const { list } = this;
+    list.lookFor(this.filter.value, this.tabs.chosen());
+    const found = list.found;
+    const rows = list.shown(found);
+    for (const one of ["", ...this.categories]) {
+      const many = found.filter(({ category }) => !one || category === one).length;
+      this.tabs.of(one).parentElement.querySelector(".number").textContent = many.toLocaleString("en");
+    }
+    this.table.draw(rows, list);
+    this.table.element.hidden = !list.size;
+    this.summary.textContent = list.words.length ? `${count(rows.length, "variable")} found` : "";
+    const isAdding = this.form.element.querySelector("form") !== null;
+    const empty = { key: "empty", seen: list.size > 0, make: () => this.#empty() };
+    redraw(this.nothing, rows.length || (isAdding && !list.size) ? [] : [empty]);
+    const warning = this.place.warns?.(list);
+    redraw(this.warning, warning ? [{ key: warning, seen: true, make: () => caution(warning) }] : []);
+  }
+
+  #tabsOf(words) {
+    const options = ["", ...words].map((one) => ({ value: one, label: [one || "All", h("span", { class: "number" })] }));
+    return choice({ legend: "Category", quiet: true, options, chosen: "", onchange: () => this.#draw() });
+  }
+
+  #empty() {
+    if (this.list.size) {
+      return h("div", { class: "empty" }, h("h2", {}, "Nothing has all of these words"),
+        h("p", {}, "The filter searches keys, descriptions and readable values."),
+        button("Show all", () => {
+          this.filter.value = "";
+          this.tabs.of("").checked = true;
+          this.filter.focus();
+          this.#draw();
+        }));
+    }
+    return h("div", { class: "empty" }, h("h2", {}, "No variables yet"),
+      this.place.may
+        ? h("p", {}, "Add the first one, drop a .env or .tfvars file here, or copy them from another workspace.")
+        : h("p", {}, "People who may write here can add some. You may read them."));
+  }
+
+  #sort(order) {
+    this.list.sortBy(order);
+    this.#draw();
+  }
+
+  #formOf(variable, more) {
+    return variableForm({ place: this.place, categories: this.categories, variable, ...more });
+  }
+
+  #add() {
+    this.form.open((end) => h("div", { class: "card" }, h("h2", {}, "A new variable"), this.#formOf(null, {
+      done: (resource) => {
+        end();
+        this.#took(resource);
+        this.#draw();
+        this.table.focus(resource.id);
+        notify("told", `${resource.attributes.key} is added.`);
+      },
+      cancel: () => {
+        end();
+        this.#draw();
+      },
+    })));
+    this.#draw();
+  }
+
+  #open(id) {
+    const variable = this.list.get(id);
+    const close = () => this.table.close(id, this.list.get(id));
+    const element = this.place.may
+      ? this.#formOf(variable, {
+          cancel: close,
+          done: (resource) => {
+            this.#took(resource);
+            close();
+            this.table.mark(this.list.get(id), "saved");
+            announce(`${resource.attributes.key} is saved.`);
+          },
+          gone: () => {
+            this.list.drop(id);
+            close();
+            this.#draw();
+          },
+        })
+      : readOnly(variable, close);
+    this.table.open(id, element);
+    (element.querySelector("textarea, .replace button") ?? element).focus();
+    element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** A variable that was made or changed is shown, whatever is looked for. */
+  #took(resource) {
+    this.list.put(resource);
+    this.list.pin(resource.id);
+    this.#inherit();
+  }
+
+  #gone(id) {
+    this.list.drop(id);
+    this.table.stays(id);
+    this.#draw();
+    this.#inherit();
+  }
+
+  /** What comes from elsewhere, and what of these does not count, may be others after each change. */
+  async #inherit() {
+    const found = await this.place.inherited?.read();
+    if (!found) return;
+    this.list.inherit(found);
+    this.#draw();
+  }
+
+  async #import(file) {
+    const isStill = stay();
+    const { importDialog } = await import("./import_dialog.js");
+    if (!this.signal.aborted && isStill()) importDialog(this.place.path, this.list, file, (text) => this.#reload(text));
+  }
+
+  async #copy() {
+    const isStill = stay();
+    const { copyDialog } = await import("./copy_dialog.js");
+    if (!this.signal.aborted && isStill()) copyDialog(this.organization, this.place, (text) => this.#reload(text));
+  }
+
+  async #reload(text) {
+    notify("told", text);
+    await this.#refresh();
+  }
+
+  /** What others have changed shows once one comes back to the page; what one edits stays. */
+  async #refresh() {
+    if (document.hidden) return;
+    try {
+      const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
+      if (found) {
+        this.etag = etag;
+        this.list.replace(found.data);
+        this.#draw();
+      }
+      await this.#inherit();
+    } catch (error) {
+      if (error instanceof Unreachable) return; // the page says so
+      if (error instanceof Refused) error.message = `What others have changed is not shown. ${error.message}`;
+      throw error;
+    }
+  }
+}
+
+function caution(text) {
+  return h("p", { class: "notice caution" }, icon("warning"), h("span", {}, text));
+}

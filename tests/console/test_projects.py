@@ -1,0 +1,179 @@
+"""Projects: made and changed, which workspaces are in them, and which teams have access."""
+
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.console.visitors import Crowd, Site, on_each_engine
+from tests.support.tenant import Tenant
+
+
+async def make_project(tenant: Tenant, name: str = "Shop", *workspaces: str) -> str:
+    """The id of a new project with these workspaces."""
+    path = f"/organizations/{tenant.organization}/projects"
+    data = {"type": "projects", "attributes": {"name": name}}
+    id_: str = (await tenant.call("owner", "POST", path, {"data": data})).json()["data"]["id"]
+    linked = [{"type": "workspaces", "id": tenant.workspaces[one]} for one in workspaces]
+    path = f"/projects/{id_}/relationships/workspaces"
+    assert (await tenant.call("owner", "POST", path, {"data": linked})).is_success
+    return id_
+
+
+async def give(tenant: Tenant, project: str, team: str, access: str) -> None:
+    """Gives a team access to a project."""
+    related: dict[str, Any] = {
+        "team": {"data": {"type": "teams", "id": tenant.teams[team]}},
+        "project": {"data": {"type": "projects", "id": project}},
+    }
+    data = {"type": "team-projects", "attributes": {"access": access}, "relationships": related}
+    assert (await tenant.call("owner", "POST", "/team-projects", {"data": data})).is_success
+
+
+async def test_a_project_is_made_renamed_and_deleted_once_no_workspace_is_in_it(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/projects")
+    await visitor.sign_in("owner")
+    await expect(page.get_by_role("link", name="Default Project")).to_contain_text("2 workspaces")
+    await visitor.button("New project").click()
+    form = page.get_by_role("form", name="A new project")
+    await form.get_by_label("Name").fill("a/b")
+    await visitor.button("Create project").click()
+    await expect(form.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
+    await form.get_by_label("Name").fill("Shop")
+    await visitor.button("Create project").click()
+    await page.get_by_role("heading", level=1, name="Shop").wait_for()
+
+    await page.get_by_role("link", name="Settings").click()
+    form = page.get_by_role("form", name="Change the project")
+    await form.get_by_label("Name").fill("Till")
+    await form.get_by_label("Description").fill("Where people pay")
+    await form.get_by_role("button", name="Save").click()
+    await page.get_by_role("heading", level=1, name="Till").wait_for()
+    await page.locator(".about").get_by_text("Where people pay").wait_for()
+    await visitor.button("Delete project").click()
+    await page.get_by_label("Type the name to confirm").fill("Till")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await page.get_by_role("status").get_by_text("Till is deleted.").wait_for()
+
+    await make_project(tenant, "Full", "payments")
+    await visitor.go(f"/{tenant.organization}/projects")
+    await page.get_by_role("link", name="Full").click()
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_text("1 workspace is.").first.wait_for()
+    await expect(visitor.button("Delete project")).to_have_count(0)
+    await visitor.go(f"/{tenant.organization}/projects/{tenant.project}/settings")
+    await page.get_by_text("It stays").first.wait_for()
+    await expect(visitor.button("Delete project")).to_have_count(0)
+
+
+@on_each_engine
+async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    shop = await make_project(tenant)
+    await give(tenant, shop, "crew", "write")
+    await give(tenant, tenant.project, "readers", "read")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/projects/{shop}")
+    await visitor.sign_in("owner")
+    await page.get_by_text("No workspace in it").first.wait_for()
+    await visitor.button("Move workspaces here").click()
+    names = page.get_by_label("Workspaces", exact=True)
+    await names.fill("nowhere")
+    await visitor.button("Move …").click()
+    await page.get_by_text("There is no workspace nowhere.").first.wait_for()
+    await names.fill("")
+    await names.press_sequentially("pay", delay=20)
+    await visitor.button("Take payments").click()
+    await visitor.button("Move …").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Move 1 workspace into Shop?")
+    rows = dialog.locator("li")
+    await expect(rows).to_have_count(2)
+    for team, what in (
+        ("crew", "gainsread and write instead of no access, in 1 workspace"),
+        ("readers", "losesno access instead of read, in 1 workspace"),
+    ):
+        await expect(rows.filter(has_text=team)).to_have_text(team + what)
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(names).to_have_value("payments\n")
+    await visitor.button("Move …").click()
+    await dialog.get_by_role("button", name="Move", exact=True).click()
+    await page.get_by_text("1 workspace is in Shop now.").first.wait_for()
+    await page.get_by_role("link", name="payments").click()
+
+    await page.get_by_role("link", name="Settings").click()
+    await expect(page.get_by_role("main")).to_contain_text("It is in Shop")
+    await page.get_by_label("Project").fill("default project")
+    await visitor.button("Move …").click()
+    await expect(rows.filter(has_text="crew")).to_contain_text("loses")
+    await dialog.get_by_role("button", name="Move", exact=True).click()
+    await expect(page.get_by_role("main")).to_contain_text("It is in Default Project")
+    await page.get_by_label("Project").fill("Default Project")
+    await visitor.button("Move …").click()
+    told = page.get_by_role("status").get_by_text("All of them are in Default Project already.")
+    await told.wait_for()
+
+
+async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_own(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    shop = await make_project(tenant)
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/projects/{shop}/access")
+    await visitor.sign_in("owner")
+    await page.get_by_text("No team has access to the project yet").first.wait_for()
+    await visitor.button("Give access").click()
+    form = page.get_by_role("form", name="Give access")
+    await form.get_by_label("Team").fill("nobody")
+    await form.get_by_role("radio", name="maintain").check()
+    await form.get_by_role("button", name="Give access").click()
+    await expect(form.get_by_label("Team")).to_have_attribute("aria-invalid", "true")
+    await form.get_by_label("Team").fill("CREW")
+    await form.get_by_role("button", name="Give access").click()
+    row = page.locator("ul.rows > li").filter(has_text="crew")
+    await expect(row.locator(".badge")).to_have_text("maintain")
+    await expect(row.locator(".may")).to_have_text("read and write")
+
+    await visitor.button("Change the access of crew").click()
+    form = page.get_by_role("form", name="Change the access")
+    await expect(form.get_by_role("radio", name="maintain")).to_be_checked()
+    await form.get_by_role("radio", name="custom").check()
+    await form.get_by_role("radio", name="no access").check()
+    await form.get_by_role("button", name="Save").click()
+    await expect(row.locator(".badge")).to_have_text("custom")
+    await expect(row.locator(".may")).to_have_text("no access")
+
+    await visitor.button("Remove the access of crew").click()
+    await visitor.button("Take away").click()
+    await page.get_by_text("No team has access to the project yet").first.wait_for()
+    path = f"/team-projects?filter[project][id]={shop}"
+    assert (await tenant.call("owner", "GET", path)).json()["data"] == []
+
+
+async def test_whoever_may_not_change_projects_is_offered_nothing(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/projects")
+    await visitor.sign_in("writer")
+    await page.get_by_role("link", name="Default Project").click()
+    await page.get_by_role("link", name="network").wait_for()
+    for name in ("Access", "Workspaces"):
+        await page.get_by_role("link", name=name).click()
+        await page.locator(f"[aria-current]:text('{name}')").wait_for()
+        await expect(page.locator("[data-adds]")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Settings")).to_have_count(0)
+    await visitor.go(f"/{tenant.organization}/projects/{tenant.project}/settings")
+    await page.get_by_role("heading", name="Nothing here").wait_for()
+    await visitor.go(f"/{tenant.organization}/projects")
+    await page.get_by_role("link", name="Default Project").wait_for()
+    await expect(visitor.button("New project")).to_have_count(0)

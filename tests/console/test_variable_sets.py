@@ -1,0 +1,229 @@
+"""Variable sets: made, filled and attached, and what workspaces show of them."""
+
+from typing import Any
+
+from playwright.async_api import Locator, expect
+
+from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.support.tenant import Tenant, variable_document
+
+EVERYWHERE = {"global": True}
+FIRST = {"priority": True}
+
+
+async def make_set(tenant: Tenant, name: str, *workspaces: str, **said: Any) -> str:
+    """The id of a new set that is attached to these workspaces."""
+    linked = [{"type": "workspaces", "id": tenant.workspaces[one]} for one in workspaces]
+    data = {
+        "type": "varsets",
+        "attributes": {"name": name, **said},
+        "relationships": {"workspaces": {"data": linked}},
+    }
+    path = f"/organizations/{tenant.organization}/varsets"
+    answer = await tenant.call("owner", "POST", path, {"data": data})
+    assert answer.status_code == 201, answer.text
+    id_: str = answer.json()["data"]["id"]
+    return id_
+
+
+async def put(tenant: Tenant, set_id: str, key: str, value: str = "x", **said: Any) -> None:
+    """A new variable of a set."""
+    said = {"description": "", "category": "env", **said}
+    document = variable_document(key=key, value=value, **said)
+    path = f"/varsets/{set_id}/relationships/vars"
+    assert (await tenant.call("owner", "POST", path, document)).is_success
+
+
+async def gets(tenant: Tenant, workspace: str = "network") -> dict[str, str | None]:
+    """What a workspace gets, by key."""
+    path = f"/workspaces/{tenant.workspaces[workspace]}/all-vars"
+    found = (await tenant.call("owner", "GET", path)).json()["data"]
+    return {one["attributes"]["key"]: one["attributes"]["value"] for one in found}
+
+
+def confirm(visitor: Visitor, text: str) -> Locator:
+    """The button of the dialog."""
+    return visitor.page.get_by_role("dialog").get_by_role("button", name=text, exact=True)
+
+
+async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets")
+    await visitor.sign_in("owner")
+    await page.get_by_text("A set has variables that several workspaces share").first.wait_for()
+    await visitor.button("New variable set").click()
+    form = page.get_by_role("form", name="A new variable set")
+    await form.get_by_label("Name").fill(" ")
+    await visitor.button("Create variable set").click()
+    await expect(form.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
+    await form.get_by_label("Name").fill("Cloud account")
+    await form.get_by_label("Description").fill("Of all shops")
+    await visitor.button("Create variable set").click()
+    await page.get_by_role("heading", level=1, name="Cloud account").wait_for()
+    await page.locator(".about").get_by_text("Of all shops").wait_for()
+    form = await visitor.add("REGION", "eu")
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("REGION").wait_for()
+
+    await page.get_by_role("link", name="Workspaces").click()
+    await page.get_by_text("Attached to no workspace yet").first.wait_for()
+    await visitor.button("Attach to workspaces").click()
+    await page.get_by_label("Workspaces", exact=True).fill("network payments")
+    await visitor.button("Attach …").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("2 workspaces get a value that they have not.")
+    await expect(dialog.locator("li")).to_have_text(["networkgets REGION", "paymentsgets REGION"])
+    assert await gets(tenant) == {}
+    await confirm(visitor, "Attach").click()
+    await page.get_by_text("Attached to 2 workspaces").first.wait_for()
+    assert await gets(tenant) == await gets(tenant, "payments") == {"REGION": "eu"}
+    await visitor.button("Detach it from payments").click()
+    await expect(dialog).to_contain_text("1 workspace loses one.")
+    await confirm(visitor, "Detach").click()
+    await page.get_by_text("Attached to 1 workspace").first.wait_for()
+
+    await page.get_by_role("link", name="Settings").click()
+    form = page.get_by_role("form", name="Change the variable set")
+    await form.get_by_label("Description").fill("Of all")
+    await form.get_by_role("button", name="Save").click()  # no workspace gets anything else
+    await page.get_by_role("status").get_by_text("The variable set is saved.").wait_for()
+    await form.get_by_label("Global").check()
+    await form.get_by_role("button", name="Save").click()
+    await expect(dialog.locator("li")).to_have_text(["paymentsgets REGION"])
+    await confirm(visitor, "Save").click()
+    await page.locator(".workspace-head .badge").get_by_text("global").wait_for()
+    await visitor.button("Delete variable set").click()
+    await expect(dialog).to_contain_text("2 workspaces lose one.")
+    await dialog.get_by_label("Type the name to confirm").fill("Cloud account")
+    await confirm(visitor, "Delete").click()
+    await page.get_by_role("status").get_by_text("Cloud account is deleted.").wait_for()
+    assert await gets(tenant) == {}
+
+
+@on_each_engine
+async def test_a_workspace_shows_what_it_gets_from_sets_and_why_some_does_not_count(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    shared = await make_set(tenant, "Shared", "network")
+    other = await make_set(tenant, "Towards", "network")
+    first = await make_set(tenant, "First", "network", **FIRST)
+    everywhere = await make_set(tenant, "Everywhere", **EVERYWHERE)
+    for set_id in (shared, other, everywhere):
+        await put(tenant, set_id, "REGION")
+    await put(tenant, first, "LEVEL", "warn")
+    await put(tenant, shared, "SECRET", "x", sensitive=True)
+    await site.make(tenant, "LEVEL", "own-level")
+    visitor = await crowd.member(site, tenant, "writer")
+    rows = visitor.page.locator("table.variables tbody > tr")
+    first_before_own = "a set with priority at the workspace comes before the workspace's own"
+    here_before_all = "a set at the workspace comes before a global set"
+    expected = [
+        "LEVELfrom First",
+        f"LEVELoverridden by First: {first_before_own}",
+        "REGIONfrom Shared",
+        "REGIONfrom Towardsoverridden by Shared: of two sets alike, its name comes first",
+        f"REGIONfrom Everywhereoverridden by Shared: {here_before_all}",
+        "SECRETfrom Shared",
+    ]
+    await expect(rows.locator("th")).to_have_text(expected)
+    struck = "[...document.querySelectorAll('tr.beaten .name')].map((one) => one.textContent)"
+    assert await visitor.page.evaluate(struck) == ["LEVEL", "REGION", "REGION"]
+    # Only what is the workspace's own is changed there.
+    await expect(visitor.page.locator("table").get_by_role("button", name="Delete")).to_have_count(
+        1
+    )
+    await rows.filter(has_text="write-only").click()
+    await expect(visitor.page.locator("tr.open")).to_have_count(0)
+
+    await visitor.page.get_by_label("Filter variables").fill("everyWHERE")
+    await expect(rows).to_have_count(1)
+    await visitor.page.get_by_label("Filter variables").fill("")
+    await visitor.page.get_by_role("link", name="Everywhere").click()
+    await visitor.page.get_by_role("heading", level=1, name="Everywhere").wait_for()
+    await expect(visitor.page.get_by_role("link", name="Settings")).to_have_count(0)
+    await expect(visitor.page.locator("[data-adds]")).to_have_count(0)
+    await visitor.button("Show REGION").wait_for()
+
+
+async def test_what_a_workspace_has_itself_and_what_it_gets_follow_each_other(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    await put(tenant, await make_set(tenant, "Shared", "network"), "REGION", "theirs")
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.add("REGION", "ours")
+    await form.get_by_role("radio", name="env").check()
+    await form.get_by_role("button", name="Add variable").click()
+    beaten = visitor.page.locator("tr.beaten")
+    await expect(beaten).to_contain_text("the workspace's own comes before a set at the workspace")
+    await visitor.button("Delete REGION").click()
+    await visitor.button("Delete now: REGION").click()
+    await expect(beaten).to_have_count(0)
+    await expect(visitor.row("REGION")).to_contain_text("theirs")
+    # What others do to the set is seen when one comes back.
+    await put(tenant, await make_set(tenant, "First", "network", **FIRST), "REGION", "first")
+    await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await expect(beaten).to_contain_text("from Sharedoverridden by First")
+
+
+async def test_a_set_whose_values_are_damaged_hides_nothing_of_the_workspace(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await put(tenant, await make_set(tenant, "Shared", "network"), "REGION", "theirs")
+    await sqlite_site.make(tenant, "OWN", "ours")
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    refused = '{"errors": [{"code": "damaged_value", "detail": "It is damaged."}]}'
+    await visitor.page.route(
+        "**/effective-vars", lambda route: route.fulfill(status=500, body=refused)
+    )
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.sign_in("owner")
+    await visitor.row("OWN").wait_for()
+    told = visitor.page.get_by_role("status")
+    await told.get_by_text("What comes from variable sets is not shown. It is damaged.").wait_for()
+
+
+async def test_whoever_sees_a_global_set_reads_whom_its_sensitive_values_reach(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    set_id = await make_set(tenant, "Everywhere", **EVERYWHERE)
+    await put(tenant, set_id, "OPEN", "x")
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}")
+    await visitor.sign_in("owner")
+    await visitor.row("OPEN").wait_for()
+    warning = visitor.page.get_by_text("reach every runner of every workspace")
+    await expect(warning).to_have_count(0)
+    form = await visitor.add("TOKEN", "x")
+    await form.get_by_label("Sensitive").check()
+    await form.get_by_role("button", name="Add variable").click()
+    await expect(warning).to_have_count(1)
+    await visitor.page.get_by_role("link", name="Workspaces").click()
+    await visitor.page.get_by_text("It is global").first.wait_for()
+
+
+async def test_whoever_may_not_change_sets_sees_those_that_reach_them_and_no_way_to_change_one(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    await make_set(tenant, "Elsewhere", "payments")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets")
+    await visitor.sign_in("reader")
+    await page.get_by_text("No variable set that you may see").first.wait_for()
+    await expect(page.locator("[data-adds]")).to_have_count(0)
+    set_id = await make_set(tenant, "Here", "network", "payments")
+    await visitor.go(f"/{tenant.organization}/varsets")
+    await page.get_by_role("link", name="Here").click()
+    await page.get_by_role("link", name="Workspaces").click()
+    await page.get_by_role("link", name="network").wait_for()
+    await expect(page.get_by_role("main")).not_to_contain_text("payments")
+    await expect(page.get_by_role("button", name="Detach")).to_have_count(0)
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/settings")
+    await page.get_by_role("heading", name="Nothing here").wait_for()
