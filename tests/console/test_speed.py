@@ -6,7 +6,7 @@ from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
 
 VARIABLES = 5_000
-DRAWN = 120
+DRAWN = 30
 """How many of them are drawn at most at once; the others follow when nobody types."""
 ASKED = 12
 """What the page of a workspace asks for at most, from its own file to its last list."""

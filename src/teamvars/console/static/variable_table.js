@@ -4,7 +4,8 @@ import { button, edgesOf, h, little, name, pictureButton } from "./dom.js";
 import { lead } from "./hands.js";
 import { redraw } from "./redraw.js";
 
-const PIECE = 60;
+/** No row is lower: a window has room for so many at most, and whoever types waits for no other. */
+const LOWEST_ROW_PX = 40;
 const MORE = 240;
 /** So many rows are taken away together. */
 const MANY = 300;
@@ -16,6 +17,7 @@ export class VariableTable {
   #body = h("tbody", { role: "rowgroup" });
   #rows = [];
   #drawn = 0;
+  #piece = 0;
   #look = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -45,6 +47,7 @@ export class VariableTable {
 
   /** Shows these, in this order. What is open in a row stays as it is; `look` says by what they were chosen. */
   draw(variables, { order, descending, look }) {
+    this.#piece = Math.ceil(innerHeight / LOWEST_ROW_PX);
     this.#rows = this.#withEdited(variables);
     this.heads.forEach((head, at) => {
       const direction = descending ? "descending" : "ascending";
@@ -54,11 +57,12 @@ export class VariableTable {
     const isSame = look === this.#look;
     this.#look = look;
     if (!isSame && this.#drawn > MANY && !this.#holds()) this.#begin();
-    this.#put(isSame ? Math.max(this.#drawn, PIECE) : PIECE);
+    this.#put(isSame ? Math.max(this.#drawn, this.#piece) : this.#piece);
   }
 
   /** What is being edited stays, behind what it stood behind, even where it is not wanted or is gone. */
   #withEdited(variables) {
+    if (!this.#editing.size) return variables;
     const ids = new Set(variables.map((one) => one.id));
     const rows = [...variables];
     for (const id of this.#editing.keys()) {
@@ -132,7 +136,7 @@ export class VariableTable {
     const held = this.#holds() ? this.#rows.slice(drawn).filter(isHeld) : [];
     redraw(this.#body, [...this.#rows.slice(0, drawn), ...held].map((one) => this.#entry(one)));
     clearTimeout(this.#timer);
-    if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > PIECE ? 0 : PAUSE_MS);
+    if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > this.#piece ? 0 : PAUSE_MS);
   }
 
   #entry(one) {
