@@ -38,12 +38,17 @@ async function render() {
   const [make, names] = pageOf(location.pathname);
   const waiting = setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
   const query = new URLSearchParams(location.search);
+  // Who one is, and what the page shows, are asked for together.
+  const asked = account ? Promise.resolve(account) : accountOf().then((found) => {
+    if (!signal.aborted) account = found;
+    return found;
+  });
   let content;
   try {
-    account ??= await accountOf();
-    content = await make({ ...names, account, signal, go, query });
+    [content] = await Promise.all([make({ ...names, account: asked, signal, go, query }), asked]);
   } catch (error) {
     content = failure(error);
+    await asked.catch(() => {});
   }
   clearTimeout(waiting);
   if (signal.aborted || session.token() === null) return;

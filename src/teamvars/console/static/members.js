@@ -109,8 +109,8 @@ class MembersPage {
 
   #ofMember({ membershipId, userId, username }) {
     const { organization, account, go } = this.context;
-    const isSelf = userId === account.id;
     const act = async ({ target: pressed }) => {
+      const isSelf = userId === (await account).id;
       const text = ["They leave all teams here at once, and their tokens stop working here. ",
         "Team tokens that they have copied still work: make new ones.", isSelf && h("strong", {}, " This is you.")];
       if (!(await ask(["Remove ", name(username), " from ", name(organization), "?"], text, "Remove", { kind: "danger" }))) return;

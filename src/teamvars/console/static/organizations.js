@@ -4,9 +4,10 @@ import { readAll, send } from "./api.js";
 import { button, h, name, time } from "./dom.js";
 
 export async function organizationsPage({ account, go, signal }) {
+  const who = await account;
   const [found, memberships] = await Promise.all([
     readAll("/organizations", { signal }),
-    account.isUser ? readAll("/organization-memberships", { signal }) : [],
+    who.isUser ? readAll("/organization-memberships", { signal }) : [],
   ]);
   const invitations = memberships.filter((one) => one.attributes.status === "invited");
   if (found.length === 1 && !invitations.length) {
@@ -14,7 +15,7 @@ export async function organizationsPage({ account, go, signal }) {
     return null;
   }
   const title = h("h1", { tabindex: -1 }, "Organizations");
-  if (!found.length && !invitations.length) return h("section", {}, title, nothing(account));
+  if (!found.length && !invitations.length) return h("section", {}, title, nothing(who));
   const rows = found.map(({ id, attributes }) =>
     h("li", {}, h("a", { href: `/app/${id}/workspaces`, class: "row" },
       h("span", { class: "name" }, name(id)),

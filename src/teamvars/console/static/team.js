@@ -82,7 +82,7 @@ class TeamPage {
   }
 
   async #remove({ membershipId, userId, username }, pressed) {
-    const isSelf = userId === this.context.account.id;
+    const isSelf = userId === (await this.context.account).id;
     const { organization } = this.context;
     const text = [`They lose at once what they may do only through this team. They stay in `, name(organization),
       " and in their other teams.", isSelf && h("strong", {}, " This is you.")];

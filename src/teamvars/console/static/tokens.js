@@ -16,11 +16,12 @@ const LIFETIMES = [
 
 export async function tokensPage({ account, query, signal }) {
   const title = h("h1", { tabindex: -1 }, "Your tokens");
-  if (!account.isUser) {
+  const who = await account;
+  if (!who.isUser) {
     return h("section", {}, title, h("p", { class: "notice" },
       "You are signed in with the token of a team or an organization. Only users have tokens of their own."));
   }
-  const path = `/users/${account.id}/authentication-tokens`;
+  const path = `/users/${who.id}/authentication-tokens`;
   const rows = h("ul", { class: "rows", role: "list" });
   const draw = async () => {
     const found = await readAll(path, { signal });
