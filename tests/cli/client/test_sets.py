@@ -64,6 +64,29 @@ def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
     assert network.succeed("vars", "why", "KEY").out.split()[1] == "own"
 
 
+def test_a_set_is_attached_to_projects_and_projects_have_their_own(network: Desk) -> None:
+    network.succeed("project", "create", "Web shop")
+    network.succeed("project", "move", "Web shop", "network", "--yes")
+    network.succeed("set", "create", "A")
+    network.succeed("vars", "set", "--set", "A", "KEY=1")
+    done = network.run("set", "attach", "A", "--project", "Web shop", "--dry-run")
+    assert (done.code, done.out.split()) == (3, ["network", "gains", "KEY"])
+    network.succeed("set", "attach", "A", "--project", "web SHOP")
+    shown = network.succeed("set", "show", "A")
+    assert ["project", "Web", "shop"] in [line.split() for line in shown.out.splitlines()]
+    (found,) = network.succeed("set", "list", "--json").json
+    assert (found["projects"], found["workspaces"]) == (1, 0)
+    assert network.succeed("vars", "why", "KEY").out.split()[1] == "1"
+    network.succeed("set", "create", "B", "--of-project", "Web shop")
+    assert network.run("set", "update", "B", "--global").code == 7
+    assert network.run("set", "create", "C", "--of-project", "nowhere").code == 5
+    detached = network.succeed("set", "detach", "A", "--project", "Web shop", "--json").json
+    assert detached["detached"] == ["Web shop"]
+    assert network.run("vars", "why", "KEY").code == 5
+    assert network.run("set", "attach", "A").code == 2
+    assert network.run("set", "attach", "A", "network", "--project", "Web shop").code == 2
+
+
 def test_what_cannot_be_meant_is_refused(network: Desk) -> None:
     network.succeed("set", "create", "A")
     assert network.run("set", "update", "A").code == 2

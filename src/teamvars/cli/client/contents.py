@@ -200,6 +200,17 @@ def refuse_set(api: Api, option: str) -> None:
         raise Misuse(f"{option} is about what a workspace gets. Give it without --set.")
 
 
+def projects_of(api: Api) -> list[Resource]:
+    """The projects that the caller sees."""
+    return list(api.pages(at("organizations", api.target.organization_name, "projects")))
+
+
+def project_named(api: Api, word: str) -> Resource:
+    """A project by its name or id."""
+    unknown = f"You see no project {word}. Those you see: teamvars project list"
+    return by_name_or_id(word, projects_of(api), unknown)
+
+
 def sets_of(api: Api) -> list[Resource]:
     """The variable sets that the caller sees."""
     return list(api.pages(at("organizations", api.target.organization_name, SETS)))

@@ -36,6 +36,13 @@ workspaces_argument = argument(
     metavar="WORKSPACE…",
     shell_complete=offered("workspace"),
 )
+some_workspaces_argument = argument(
+    "workspaces",
+    "Their names.",
+    nargs=-1,
+    metavar="[WORKSPACE…]",
+    shell_complete=offered("workspace"),
+)
 allow_missing_option = flag(
     "--allow-missing", "Leave out sensitive variables without a value here."
 )

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
+from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import linked_workspaces, number
+from teamvars.cli.client.contents import project_named, projects_of
 from teamvars.cli.client.options import (
     connected,
     dry_run_option,
@@ -38,7 +39,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars project list
     """
-    found = [told(one, _SHOWN) for one in _projects(api)]
+    found = [told(one, _SHOWN) for one in projects_of(api)]
     said = "You see no projects there: a team of yours needs access to a workspace first."
     show(found, map(_row, found), said=None if found else said)
 
@@ -69,7 +70,7 @@ def rename(api: Api, name: str, renamed: str) -> None:
 
     Example: teamvars project rename 'Web shop' Shop
     """
-    found = _project(api, name)
+    found = project_named(api, name)
     document = {"data": {"type": "projects", "id": found["id"], "attributes": {"name": renamed}}}
     _show(api.patch(at("projects", found["id"]), document).document["data"])
 
@@ -84,7 +85,7 @@ def delete(where: Where, name: str, yes: bool) -> None:
     Example: teamvars project delete Shop --yes
     """
     api = connect(where)
-    found = _project(api, name)
+    found = project_named(api, name)
     called = escaped(found["attributes"]["name"])
     asking.confirm(f"Delete the project {called}, and teams' access to it?", yes=yes)
     api.delete(at("projects", found["id"]))
@@ -106,7 +107,7 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
     Example: teamvars project move 'Default Project' network payments
     """
     api = connect(where)
-    found, linked = _project(api, name), linked_workspaces(api, workspaces)
+    found, linked = project_named(api, name), linked_workspaces(api, workspaces)
     called = escaped(found["attributes"]["name"])
     api.announce(f"Project {called} of {api.target.organization_name}")
     path = at("projects", found["id"], "relationships", "workspaces")
@@ -153,12 +154,3 @@ def _show(one: Resource) -> None:
 def _row(one: Resource) -> Row:
     counts = number(one["workspaces"], "workspace"), number(one["teams"], "team")
     return escaped(one["name"]), one["id"], *counts
-
-
-def _projects(api: Api) -> list[Resource]:
-    return list(api.pages(at("organizations", api.target.organization_name, "projects")))
-
-
-def _project(api: Api, word: str) -> Resource:
-    unknown = f"You see no project {word}. Those you see: teamvars project list"
-    return by_name_or_id(word, _projects(api), unknown)

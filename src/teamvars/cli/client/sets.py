@@ -7,11 +7,11 @@ from teamvars.cli import asking
 from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import in_full, linked_workspaces, number
-from teamvars.cli.client.contents import set_named, sets_of
+from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
     placed,
-    workspaces_argument,
+    some_workspaces_argument,
     yes_option,
 )
 from teamvars.cli.exits import DIFFERENCES, Misuse
@@ -26,6 +26,7 @@ _SHOWN = {
     "priority": "priority",
     "variables": "var-count",
     "workspaces": "workspace-count",
+    "projects": "project-count",
     "description": "description",
 }
 
@@ -40,6 +41,13 @@ global_option = option(
 )
 priority_option = option(
     "--priority/--no-priority", "It comes before what workspaces have themselves.", default=None
+)
+projects_option = option(
+    "--project",
+    "A project, with all workspaces in it. Repeat it for more.",
+    "projects",
+    multiple=True,
+    metavar="PROJECT",
 )
 
 
@@ -58,6 +66,8 @@ def list_(api: Api) -> None:
 
 def _row(one: Resource) -> Row:
     reach = "global" if one["global"] else number(one["workspaces"], "workspace")
+    if one["projects"]:
+        reach = f"{number(one['projects'], 'project')}, {reach}"
     kind = "priority" if one["priority"] else ""
     return escaped(one["name"]), one["id"], reach, number(one["variables"], "variable"), kind
 
@@ -73,18 +83,23 @@ def show_(api: Api, name: str) -> None:
     """
     found = set_named(api, name)
     variables = _variables(api, found)
-    names = {one["id"]: one["attributes"]["name"] for one in api.workspaces()}
-    ids = [one["id"] for one in found["relationships"]["workspaces"]["data"]]
-    workspaces = sorted(names.get(id_, id_) for id_ in ids)
+    path = f"{at('varsets', found['id'])}?include=workspaces,projects"
+    whole = api.get(path).document["included"]
+    workspaces, projects = (
+        sorted(one["attributes"]["name"] for one in whole if one["type"] == type_)
+        for type_ in ("workspaces", "projects")
+    )
     rows: list[Row] = [
         ("variable", escaped(one["key"]), one["category"], in_full(one["value"]))
         for one in (each["attributes"] for each in variables)
     ]
+    rows += [("project", escaped(name), "", "") for name in projects]
     rows += [("workspace", name, "", "") for name in workspaces]
     if found["attributes"]["global"]:
         rows.append(("workspace", "all (global)", "", ""))
     attributes = [{"id": one["id"], **one["attributes"]} for one in variables]
-    listed = {**told(found, _SHOWN), "variables": attributes, "workspaces": workspaces}
+    linked = {"workspaces": workspaces, "projects": projects}
+    listed = {**told(found, _SHOWN), "variables": attributes, **linked}
     show(listed, rows, said=None if rows else "It has no variables, and is attached to nothing.")
 
 
@@ -93,10 +108,16 @@ def show_(api: Api, name: str) -> None:
 @description_option
 @global_option
 @priority_option
+@option("--of-project", "The project whose set it is; else it is the organization's.", "parent")
 @json_option
 @connected("organization")
 def create(
-    api: Api, name: str, description: str | None, is_global: bool | None, priority: bool | None
+    api: Api,
+    name: str,
+    description: str | None,
+    is_global: bool | None,
+    priority: bool | None,
+    parent: str | None,
 ) -> None:
     """Make a variable set, without variables.
 
@@ -104,7 +125,10 @@ def create(
     """
     said = _said(name, description or "", is_global=is_global, priority=priority)
     path = at("organizations", api.target.organization_name, "varsets")
-    made = api.post(path, {"data": {"type": "varsets", "attributes": said}}).document["data"]
+    data: Resource = {"type": "varsets", "attributes": said}
+    if parent is not None:
+        data["relationships"] = {"parent": {"data": _linkage(project_named(api, parent))}}
+    made = api.post(path, {"data": data}).document["data"]
     show(told(made, _SHOWN), [_row(told(made, _SHOWN))])
 
 
@@ -144,46 +168,54 @@ def update(
 
 @command
 @set_argument
-@workspaces_argument
+@some_workspaces_argument
+@projects_option
 @dry_run_option
 @json_option
 @connected("organization")
-def attach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> None:
-    """Attach a set to workspaces, all or none.
+def attach(
+    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], dry_run: bool
+) -> None:
+    """Attach a set to workspaces, or to projects, all or none.
 
     Example: teamvars set attach 'Cloud account' network payments
     """
-    found, linked = set_named(api, name), linked_workspaces(api, workspaces)
+    found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     if dry_run:
-        before = found["relationships"]["workspaces"]["data"]
+        before = found["relationships"][kind]["data"]
         added = [one for one in linked["data"] if one not in before]
-        _preview(api, found, _attached(found, [*before, *added]))
+        _preview(api, found, _attached(found, kind, [*before, *added]))
         return
-    api.post(at("varsets", found["id"], "relationships", "workspaces"), linked)
-    note(f"Attached to {number(len(workspaces), 'workspace')}.")
-    show({"id": found["id"], "attached": list(workspaces)}, ())
+    api.post(at("varsets", found["id"], "relationships", kind), linked)
+    words = [*workspaces, *projects]
+    note(f"Attached to {number(len(words), kind.removesuffix('s'))}.")
+    show({"id": found["id"], "attached": words}, ())
 
 
 @command
 @set_argument
-@workspaces_argument
+@some_workspaces_argument
+@projects_option
 @dry_run_option
 @json_option
 @connected("organization")
-def detach(api: Api, name: str, workspaces: Sequence[str], dry_run: bool) -> None:
-    """Attach a set to workspaces no longer, all or none.
+def detach(
+    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], dry_run: bool
+) -> None:
+    """Attach a set to workspaces, or to projects, no longer, all or none.
 
     Example: teamvars set detach 'Cloud account' payments
     """
-    found, linked = set_named(api, name), linked_workspaces(api, workspaces)
+    found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     if dry_run:
-        before = found["relationships"]["workspaces"]["data"]
+        before = found["relationships"][kind]["data"]
         left = [one for one in before if one not in linked["data"]]
-        _preview(api, found, _attached(found, left))
+        _preview(api, found, _attached(found, kind, left))
         return
-    api.delete(at("varsets", found["id"], "relationships", "workspaces"), linked)
-    note(f"Detached from {number(len(workspaces), 'workspace')}.")
-    show({"id": found["id"], "detached": list(workspaces)}, ())
+    api.delete(at("varsets", found["id"], "relationships", kind), linked)
+    words = [*workspaces, *projects]
+    note(f"Detached from {number(len(words), kind.removesuffix('s'))}.")
+    show({"id": found["id"], "detached": words}, ())
 
 
 @command
@@ -215,9 +247,22 @@ def _variables(api: Api, one: Resource) -> list[Resource]:
     return found
 
 
-def _attached(found: Resource, linked: Sequence[Resource]) -> Resource:
-    """A document that says to which workspaces a set is attached."""
-    relationships = {"workspaces": {"data": linked}}
+def _linked(api: Api, workspaces: Sequence[str], projects: Sequence[str]) -> tuple[str, Resource]:
+    """The workspaces or the projects that are named, as a relationship of that name."""
+    if bool(workspaces) == bool(projects):
+        raise Misuse("Name workspaces, or projects with --project.")
+    if workspaces:
+        return "workspaces", linked_workspaces(api, workspaces)
+    return "projects", {"data": [_linkage(project_named(api, word)) for word in projects]}
+
+
+def _linkage(one: Resource) -> Resource:
+    return {"type": one["type"], "id": one["id"]}
+
+
+def _attached(found: Resource, kind: str, linked: Sequence[Resource]) -> Resource:
+    """A document that says to which workspaces, or to which projects, a set is attached."""
+    relationships = {kind: {"data": linked}}
     return {"data": {"type": "varsets", "id": found["id"], "relationships": relationships}}
 
 
@@ -231,6 +276,7 @@ def _preview(api: Api, found: Resource, document: Resource | None) -> None:
         for verb in ("gains", "changes", "loses")
         for key in one[verb]
     ]
+    runners = sorted({name for one in effects["workspaces"] for name in one["runners"]})
     show(effects, rows, said=None if rows else "No workspace would get another value.")
     if not rows:
         return
@@ -238,6 +284,8 @@ def _preview(api: Api, found: Resource, document: Resource | None) -> None:
         f"{number(effects['gaining'], 'workspace')} would get a value more, "
         f"{effects['changing']} another value, and {effects['losing']} would lose one."
     )
+    if runners:
+        note(f"Runners that these are handed to: {', '.join(map(escaped, runners))}.")
     sys.exit(DIFFERENCES)
 
 
