@@ -7,6 +7,7 @@ from teamvars.decisions import Needs
 from teamvars.decisions.needs import UserIdsIn
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.teams import create, delete, update
+from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 from tests.decisions.directory import (
     CREW,
@@ -82,6 +83,16 @@ def test_the_owners_team_keeps_its_name_and_stays() -> None:
     assert actions(update(known, "team-0", same)) == []
     assert refused(update, known, "team-0", TeamDraft(id="team-1")) == ["id_conflict"]
     assert refused(delete, known, "team-0") == ["owners_is_permanent"]
+    every = dict.fromkeys(map(str, Right), True)
+    assert actions(update(known, "team-0", TeamDraft(rights=every))) == []
+    fewer = TeamDraft(rights={**every, Right.MANAGE_TEAMS: False})
+    with pytest.raises(Refusal) as refusal:
+        update(known, "team-0", fewer)
+    (fault,) = refusal.value.faults
+    assert fault.code.word == "owners_is_permanent"
+    assert (fault.pointer or "").endswith("/manage-teams")
+    others = replace(fewer, rights={Right.MANAGE_TEAMS: False})
+    assert actions(update(found(to_team(), USERS), "team-1", others)) == []
 
 
 def test_a_team_ends_with_its_stream() -> None:

@@ -1,6 +1,6 @@
 """Who may do what: every right against every level, and in which order things are refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 
@@ -13,7 +13,10 @@ from teamvars.domain.access import (
     Level,
     OrganizationAccess,
     Permission,
+    Principal,
+    Sight,
     TeamAccess,
+    Way,
     WorkspaceAccess,
     WrappedKey,
 )
@@ -76,6 +79,45 @@ def test_outsiders_see_no_organization_and_members_do_not_own_it(
     assert word(access.require_visible) == seen
     assert word(access.require_owner) == owned
     assert access.sees_secret == (None if owner else {"team-1"})
+
+
+@pytest.mark.parametrize(
+    ("owner", "rights", "everywhere", "moves"),
+    [
+        (True, ALL_RIGHTS, Level.OWNER, "done"),
+        (False, ALL_RIGHTS, Level.MANAGE, "done"),
+        (False, [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS], Level.MANAGE, "done"),
+        (False, [Right.MANAGE_WORKSPACES], Level.MANAGE, "forbidden"),
+        (False, [Right.MANAGE_PROJECTS], Level.NONE, "forbidden"),
+        (False, [Right.READ_WORKSPACES], Level.READ, "forbidden"),
+        (False, [Right.MANAGE_TEAMS], Level.NONE, "forbidden"),
+        (False, [], Level.NONE, "forbidden"),
+    ],
+)
+def test_rights_in_the_organization_are_a_level_in_every_workspace_and_two_together_move(
+    owner: bool, rights: Iterable[Right], everywhere: Level, moves: str
+) -> None:
+    acme = Organization("org-1", "acme", None, 1)
+    access = OrganizationAccess(acme, owner, True, frozenset(), whole(rights), STREAM)
+    assert access.everywhere is everywhere
+    assert word(access.require_moves) == moves
+    outside = OrganizationAccess(acme, False, False, frozenset(), whole(rights), STREAM)
+    assert word(outside.require_moves) == "not_found"
+
+
+def test_whoever_has_access_has_the_highest_of_all_its_ways() -> None:
+    ways = [Way("team-1", "crew", Level.READ), Way("team-2", "makers", Level.WRITE)]
+    assert Principal("user", "user-1", "alice", ways).level is Level.WRITE
+    assert Principal("team-token", "team-1", "crew", ways[:1]).level is Level.READ
+    assert Principal("user", "user-1", "alice", []).level is Level.NONE
+    assert Principal("organization-token", "org-1", "acme", []).level is Level.OWNER
+
+
+def test_a_caller_has_a_right_where_their_teams_were_given_it() -> None:
+    teams, none = frozenset({Right.MANAGE_TEAMS}), frozenset[Right]()
+    sight = Sight({"org-1": teams, "org-2": none}, frozenset(), frozenset())
+    assert sight.having(Right.MANAGE_TEAMS) == ["org-1"]
+    assert sight.having(Right.READ_WORKSPACES) == []
 
 
 SOME_RIGHTS = [
