@@ -135,6 +135,21 @@ def test_what_is_made_with_a_token_of_a_team_or_organization_ends_no_later(robot
     assert made.answer.token.expires_at == in_24_months(NOW)
 
 
+def test_a_new_token_of_an_organization_takes_the_place_of_any_and_a_teams_of_the_plain_one() -> (
+    None
+):
+    described = replace(OLD, id="at-3", description="ci")
+    to_crew = {**to_team(), TokensOf(OF_TEAM): (OLD, described)}
+    made = make(limited(to_crew), OfTeam("team-1"), TokenDraft(), FRESH)
+    assert [one.keys for one in made.writes if isinstance(one, Delete)] == [("at-2",)]
+    of_acme = TokenOwner("organization", "org-1", "org-1")
+    both = {
+        TokensOf(of_acme): (replace(OLD, owner_kind="organization", owner_id="org-1"), described)
+    }
+    made = make(limited(to_acme(), both), OfOrganization("acme"), TokenDraft(), FRESH)
+    assert [one.keys for one in made.writes if isinstance(one, Delete)] == [("at-2",), ("at-3",)]
+
+
 def test_an_operator_makes_no_token_that_outlives_the_limit() -> None:
     named = OwnerName(organization="acme", team="crew")
     answers = {

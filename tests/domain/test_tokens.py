@@ -6,13 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from teamvars.domain.errors import invalid
 from teamvars.domain.times import LATEST, in_24_months, microseconds, moment
 from teamvars.domain.tokens import (
     MAX_DESCRIPTION_CHARACTERS,
     UNUSED_AFTER,
+    DescribedOfTeam,
     IssuedToken,
+    OfOrganization,
+    OfTeam,
+    OfUser,
     Token,
     TokenDraft,
+    Whose,
     can_expire,
 )
 from teamvars.web.http.resource_objects import timestamp
@@ -121,3 +127,38 @@ def test_an_operator_is_told_of_tokens_that_nobody_needs_or_that_were_touched(
     token = Token("at-1", "user", "user-1", 9, expires_at, last_used_at)
     assert IssuedToken(token, "alice", disabled).marks(NOW) == marks
     assert token.faulty() == (["expires"] if marks == ["touched"] else [])
+
+
+@pytest.mark.parametrize(
+    ("whose", "description", "codes"),
+    [
+        (OfTeam("team-1"), None, []),
+        (OfTeam("team-1"), "", []),
+        (OfTeam("team-1"), "ci", ["invalid_value"]),
+        (DescribedOfTeam("team-1"), "ci", []),
+        (DescribedOfTeam("team-1"), None, ["missing_member"]),
+        (DescribedOfTeam("team-1"), "", ["invalid_value"]),
+        (OfUser("user-1"), None, []),
+        (OfOrganization("acme"), None, []),
+        (OfOrganization("acme"), "ci", []),
+    ],
+)
+def test_a_teams_token_beside_others_has_a_description_and_its_own_has_none(
+    whose: Whose, description: str | None, codes: list[str]
+) -> None:
+    draft = TokenDraft(description=description)
+    assert [fault.code.word for fault in draft.description_faults(whose)] == codes
+
+
+def test_a_description_that_is_at_fault_already_is_not_said_to_be_missing() -> None:
+    whose = DescribedOfTeam("team-1")
+    faulty = TokenDraft(faults=(invalid("description", "No."),))
+    assert faulty.description_faults(whose) == []
+    other = TokenDraft(faults=(invalid("expired-at", "No."),))
+    assert [fault.code.word for fault in other.description_faults(whose)] == ["missing_member"]
+
+
+@pytest.mark.parametrize("description", ["two\nlines", "x" * (MAX_DESCRIPTION_CHARACTERS + 1)])
+def test_a_description_is_one_line_and_no_longer_than_it_may_be(description: str) -> None:
+    (fault,) = TokenDraft(description=description).all_faults(0, None)
+    assert fault.pointer == "/data/attributes/description"
