@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from teamvars.web.dialects import STANDARD
 from tests.support.tenant import Tenant, faults, variable_document
 from tests.web.dialects import terraform
+from tests.web.test_openapi import document_in
 
 AT = "/data/relationships/workspace"
 
@@ -111,7 +113,10 @@ async def test_other_names_than_the_workspaces_are_refused_in_the_deprecated_fil
     document["filter"]["workspace"]["name"] = "network"
     answer = await tenant.call("writer", "POST", "/vars", document)
     assert answer.status_code == 201
-    assert "Deprecation" in answer.headers
+    created = document_in(STANDARD)["paths"]["/api/v2/vars"]["post"]["responses"]["201"]
+    for name in ("Deprecation", "Link"):
+        assert name in answer.headers
+        assert name in created["headers"]
 
 
 async def test_a_variable_is_changed_and_deleted_by_its_id_alone(tenant: Tenant) -> None:

@@ -16,7 +16,7 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import requests
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
-from teamvars.web.variables.routes import of_workspaces
+from teamvars.web.variables.routes import DEPRECATION, of_workspaces
 
 _ALL, _ONE = "/api/v2/vars", "/api/v2/vars/{variable_id}"
 _NAMED = tuple(
@@ -70,6 +70,7 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
             takes=requests.new_named_body(dialect),
             keyed=True,
             has_entity_tag=True,
+            sends=DEPRECATION,
             may_forbid=True,
             name="createVariableOfNamedWorkspace",
             refuses=(404,),

@@ -40,6 +40,8 @@ _DEPRECATED_FILTER = {
     "Deprecation": "@1795219200",
     "Link": f'<{DEPRECATIONS}>; rel="deprecation"; type="text/markdown"',
 }
+DEPRECATION = dict.fromkeys(_DEPRECATED_FILTER, "Sent when the request has the deprecated filter.")
+"""The headers of that, each with a word on when it is sent."""
 _INHERITED = "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars"
 _WITHHELD = OwnedVariable.without_value
 """Whoever repeats a request is shown the value as it is now."""
@@ -120,10 +122,7 @@ class VariableRoutes:
                 takes=requests.new_body(self._dialect),
                 keyed=True,
                 has_entity_tag=True,
-                sends=dict.fromkeys(
-                    _DEPRECATED_FILTER if is_of_workspaces else (),
-                    "Sent when the request has the deprecated filter.",
-                ),
+                sends=DEPRECATION if is_of_workspaces else {},
                 may_forbid=True,
                 name=f"create{named}",
                 text=f"Create a variable of {kind.noun}; no other of its category has its key.",
