@@ -18,7 +18,8 @@ from teamvars.security.tokens import hash_token
 from tests.support.deployment import Deployment, operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
 from tests.support.jobs import runner_document
-from tests.support.tenant import Tenant, build_tenant
+from tests.support.tenant import Tenant, build_tenant, linkage_document
+from tests.web.test_projects import make, move
 from tests.web.test_variable_sets import as_global, attach, changed, make_set, put, rights
 
 BOTH = "manage-workspaces", "manage-projects"
@@ -149,36 +150,51 @@ async def test_no_other_name_takes_a_workspace_out_of_reach_for_a_moment(tenant:
     assert (await attach(tenant, made, "network")).status_code == 204
 
 
+AT_PROJECT = {"attach to the project": "POST", "detach from the project": "DELETE"}
+ALONE = {"attach": "POST", "detach": "DELETE"}
+MOVES = "move in", "move out"
 # Steps: who, what, and of which workspace.
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["writer", "writer", "owner"]),
-        st.sampled_from(["attach", "detach", "global", "local", "hide", "approve", "revoke"]),
+        st.sampled_from(
+            [*ALONE, *AT_PROJECT, *MOVES, "global", "local", "hide", "approve", "revoke"]
+        ),
         st.sampled_from(["network", "payments"]),
     ),
     min_size=4,
-    max_size=14,
+    max_size=18,
 )
 
 
 class Model:
-    """What is attached, what is a secret, and where a runner is handed what."""
+    """What is attached, what is in the project, what is a secret, and where a runner is handed
+    what.
+    """
 
     def __init__(self) -> None:
         self.attached: set[str] = set()
+        self.inside: set[str] = set()
+        self.is_at_project = False
         self.is_global = False
         self.has_secret = False
         self.handed: set[str] = set()
 
     def exposed(self) -> set[str]:
         """The workspaces whose runners are handed the secret."""
-        reached = {"network", "payments"} if self.is_global else self.attached
+        reached = self.attached | (self.inside if self.is_at_project else set())
+        reached = {"network", "payments"} if self.is_global else reached
         return self.handed & reached if self.has_secret else set()
 
     def do(self, what: str, workspace: str) -> None:
-        if what in ("attach", "detach"):
+        if what in ALONE:
             change = self.attached.add if what == "attach" else self.attached.discard
             change(workspace)
+        elif what in MOVES:
+            change = self.inside.add if what == "move in" else self.inside.discard
+            change(workspace)
+        elif what in AT_PROJECT:
+            self.is_at_project = AT_PROJECT[what] == "POST"
         elif what in ("global", "local"):
             self.is_global = what == "global"
         elif what == "hide":
@@ -188,14 +204,14 @@ class Model:
             change(workspace)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 async def test_no_sequence_of_steps_hands_a_secret_to_a_runner_without_an_owner(
     deployment: Deployment, steps: Sequence[tuple[str, str, str]]
 ) -> None:
     tenant, model = await build_tenant(deployment), Model()
     await rights(tenant, "writers", *BOTH)
-    made = await make_set(tenant, "shared")
+    made, shop = await make_set(tenant, "shared"), await make(tenant)
     runners: dict[str, str] = {}
     for who, what, workspace in steps:
         by_owner = who == "owner" or what in ("hide", "approve", "revoke")
@@ -203,7 +219,15 @@ async def test_no_sequence_of_steps_hands_a_secret_to_a_runner_without_an_owner(
         after = deepcopy(model)
         after.do(what, workspace)
         may = by_owner or after.exposed() <= before
-        is_done = await do(tenant, made, (who, what, workspace), runners)
+        if what in MOVES:
+            project = shop if what == "move in" else tenant.project
+            is_done = (await move(tenant, project, workspace, who=who)).is_success
+        elif what in AT_PROJECT:
+            document = linkage_document(shop, type_="projects")
+            path = f"/varsets/{made}/relationships/projects"
+            is_done = (await tenant.call(who, AT_PROJECT[what], path, document)).is_success
+        else:
+            is_done = await do(tenant, made, (who, what, workspace), runners)
         assert is_done is may, (who, what, workspace)
         if is_done:
             model = after
@@ -218,8 +242,8 @@ async def do(
 ) -> bool:
     """Does a step, and says whether it was done."""
     who, what, workspace = step
-    if what in ("attach", "detach"):
-        method = "POST" if what == "attach" else "DELETE"
+    if what in ALONE:
+        method = ALONE[what]
         return (await attach(tenant, made, workspace, who=who, method=method)).is_success
     if what in ("global", "local"):
         return (await changed(tenant, made, who, **as_global(is_=what == "global"))).is_success
