@@ -147,15 +147,20 @@ async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_ow
     form = page.get_by_role("form", name="Change the access")
     await expect(form.get_by_role("radio", name="maintain")).to_be_checked()
     await form.get_by_role("radio", name="custom").check()
-    await form.get_by_role("radio", name="no access").check()
+    variables = form.get_by_role("group", name="Variables of its workspaces")
+    await variables.get_by_role("radio", name="no access").check()
+    sets = form.get_by_role("group", name="The project's own variable sets")
+    await sets.get_by_role("radio", name="read and write").check()
     await form.get_by_role("button", name="Save").click()
     await expect(row.locator(".badge")).to_have_text("custom")
     await expect(row.locator(".may")).to_have_text("no access")
 
+    path = f"/team-projects?filter[project][id]={shop}"
+    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    assert grant["attributes"]["project-access"]["variable-sets"] == "write"
     await visitor.button("Remove the access of crew").click()
     await visitor.button("Take away").click()
     await page.get_by_text("No team has access to the project yet").first.wait_for()
-    path = f"/team-projects?filter[project][id]={shop}"
     assert (await tenant.call("owner", "GET", path)).json()["data"] == []
 
 

@@ -4,7 +4,10 @@ from typing import Any
 
 from playwright.async_api import Locator, expect
 
+from tests.console.deliveries import propose
+from tests.console.test_projects import make_project
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.support.deployment import operator
 from tests.support.tenant import Tenant, variable_document
 
 EVERYWHERE = {"global": True}
@@ -67,8 +70,8 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     await form.get_by_role("button", name="Add variable").click()
     await visitor.row("REGION").wait_for()
 
-    await page.get_by_role("link", name="Workspaces").click()
-    await page.get_by_text("Attached to no workspace yet").first.wait_for()
+    await page.get_by_role("link", name="Attached to").click()
+    await page.get_by_text("Attached to no workspace").first.wait_for()
     await visitor.button("Attach to workspaces").click()
     await page.get_by_label("Workspaces", exact=True).fill("network payments")
     await visitor.button("Attach …").click()
@@ -169,6 +172,46 @@ async def test_what_a_workspace_has_itself_and_what_it_gets_follow_each_other(
     await expect(beaten).to_contain_text("from Sharedoverridden by First")
 
 
+async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it_are_named(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    await make_project(tenant, "Shop", "network")
+    set_id = await make_set(tenant, "Shared")
+    await put(tenant, set_id, "REGION")
+    runner = await propose(tenant, "nightly")
+    digest = (await tenant.call("owner", "GET", f"/runners/{runner}")).json()["data"]["attributes"]
+    await site.served.services.approvals.approve(operator(), runner, digest["digest"])
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
+    await visitor.sign_in("owner")
+    await visitor.button("Attach to a project").click()
+    await page.get_by_label("Project", exact=True).fill("shop")
+    await visitor.button("Attach …").click()
+    row = page.get_by_role("dialog").locator("li")
+    await expect(row).to_have_text("networkgets REGIONhanded to nightly")
+    await confirm(visitor, "Attach").click()
+    await page.get_by_text("Attached to 1 project").first.wait_for()
+    await page.get_by_role("link", name="Shop").click()
+    await page.get_by_role("link", name="Variable sets").click()
+    await page.get_by_role("link", name="Shared").wait_for()
+
+    await visitor.button("New variable set").click()
+    form = page.get_by_role("form", name="A new variable set")
+    await expect(form.get_by_label("Global")).to_be_hidden()
+    await form.get_by_label("Name").fill("Its own")
+    await visitor.button("Create variable set").click()
+    await page.get_by_role("heading", level=1, name="Its own").wait_for()
+    await page.get_by_role("link", name="of a project").click()
+    await expect(page.get_by_role("link", name="Its own")).to_contain_text("of a project")
+    await visitor.go(f"/{tenant.organization}/projects/{tenant.project}")
+    await visitor.button("Move workspaces here").click()
+    await page.get_by_label("Workspaces", exact=True).fill("network")
+    await visitor.button("Move …").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Some lose those of Shared.")
+
+
 async def test_a_set_whose_values_are_damaged_hides_nothing_of_the_workspace(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
@@ -203,7 +246,7 @@ async def test_whoever_sees_a_global_set_reads_whom_its_sensitive_values_reach(
     await form.get_by_label("Sensitive").check()
     await form.get_by_role("button", name="Add variable").click()
     await expect(warning).to_have_count(1)
-    await visitor.page.get_by_role("link", name="Workspaces").click()
+    await visitor.page.get_by_role("link", name="Attached to").click()
     await visitor.page.get_by_text("It is global").first.wait_for()
 
 
@@ -221,7 +264,7 @@ async def test_whoever_may_not_change_sets_sees_those_that_reach_them_and_no_way
     set_id = await make_set(tenant, "Here", "network", "payments")
     await visitor.go(f"/{tenant.organization}/varsets")
     await page.get_by_role("link", name="Here").click()
-    await page.get_by_role("link", name="Workspaces").click()
+    await page.get_by_role("link", name="Attached to").click()
     await page.get_by_role("link", name="network").wait_for()
     await expect(page.get_by_role("main")).not_to_contain_text("payments")
     await expect(page.get_by_role("button", name="Detach")).to_have_count(0)

@@ -32,7 +32,7 @@ async def test_nothing_is_attached_before_somebody_has_read_what_that_does(perso
     tenant = person.tenant
     set_id = await make_set(tenant, "Shared")
     await put(tenant, set_id, "REGION", "eu")
-    person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/workspaces")
+    person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/attached")
     person.click("Attach to workspaces")
     person.press("network")
     person.hold("/actions/preview")
@@ -55,17 +55,17 @@ async def test_no_question_opens_over_whoever_types_elsewhere_by_then(person: Pe
     tenant = person.tenant
     set_id = await make_set(tenant, "Shared")
     await put(tenant, set_id, "REGION", "eu")
-    person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/workspaces")
+    person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/attached")
     person.click("Attach to workspaces")
     person.press("network")
     person.hold("/actions/preview")
     person.submit()
     person.wait_for(person.held)
-    person.fill("Filter by name", "ne")
+    person.fill("Filter workspaces", "ne")
     person.release()
     person.reads("Nothing was sent, since you went on elsewhere", "form")
     person.press("t")
-    assert person.value("Filter by name") == "net"
+    assert person.value("Filter workspaces") == "net"
     assert person.find("dialog", "") is None
     assert await gets(tenant) == {}
 

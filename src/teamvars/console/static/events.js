@@ -10,8 +10,8 @@ const VARIABLE = {
   "variable.copy": "copied to another workspace",
 };
 const VERBS = {
-  accept: "accepted", add: "added", approve: "approved", attach: "attached to workspaces", claim: "claimed",
-  create: "made", delete: "deleted", detach: "detached from workspaces", empty: "emptied",
+  accept: "accepted", add: "added", approve: "approved", attach: "attached", claim: "claimed",
+  create: "made", delete: "deleted", detach: "detached", empty: "emptied",
   expire: "let expire", fail: "could not send", lock: "locked", put: "set", remove: "removed",
   rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
 };

@@ -31,17 +31,20 @@ export function teamHead({ organization }, { id, attributes }, current) {
 
 export function projectHead({ organization }, { id, attributes }, current) {
   const base = `/app/${organization}/projects/${id}`;
-  const pages = [["workspaces", "Workspaces", base], ["access", "Access", `${base}/access`]];
+  const pages = [["workspaces", "Workspaces", base], ["varsets", "Variable sets", `${base}/varsets`],
+    ["access", "Access", `${base}/access`]];
   if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
   return head(attributes.name, [about(attributes)], "Of this project", current, pages);
 }
 
-export function setHead({ organization }, { id, attributes }, current) {
+export function setHead({ organization }, { id, attributes, relationships }, current) {
   const base = `/app/${organization}/varsets/${id}`;
-  const pages = [["variables", "Variables", base], ["workspaces", "Workspaces", `${base}/workspaces`],
+  const pages = [["variables", "Variables", base], ["attached", "Attached to", `${base}/attached`],
     ["activity", "Activity", `${base}/activity`]];
   if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
-  return head(attributes.name, [...setBadges(attributes), about(attributes)], "Of this variable set", current, pages);
+  const { type, id: parent } = relationships.parent.data;
+  const whose = type === "projects" && h("a", { class: "badge", href: `/app/${organization}/projects/${parent}/varsets` }, "of a project");
+  return head(attributes.name, [...setBadges(attributes), whose, about(attributes)], "Of this variable set", current, pages);
 }
 
 /** The workspace that the path names, and whether one owns its organization: it may be managed by others as well. */
@@ -61,10 +64,11 @@ export async function readProject(context) {
   return (await readHere(context, `/projects/${encodeURIComponent(context.project)}`)).data;
 }
 
-/** The variable set that the path names, likewise, and the workspaces that it is attached to. */
+/** The variable set that the path names, likewise, and what it is attached to. */
 export async function readSet(context) {
-  const { data, included } = await readHere(context, `/varsets/${encodeURIComponent(context.varset)}?include=workspaces`);
-  return { found: data, workspaces: included };
+  const { data, included } = await readHere(context, `/varsets/${encodeURIComponent(context.varset)}?include=workspaces,projects`);
+  const of = (type) => included.filter((one) => one.type === type).map(({ id, attributes }) => ({ id, called: attributes.name }));
+  return { found: data, workspaces: of("workspaces"), projects: of("projects") };
 }
 
 async function readHere({ organization, signal }, path) {

@@ -1,12 +1,11 @@
-/** Moves workspaces into a project, once somebody has read who gains access by that, and who loses. */
+/** Moves workspaces into a project, once somebody has read who gains access by that and who loses, and which sets come. */
 
 import { Change, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { count, h, name } from "./dom.js";
-import { field, form, keepTyped, leaveButton } from "./fields.js";
-import { findNamed, namesOf, workspacesField } from "./named.js";
+import { count, h, listed, name } from "./dom.js";
+import { form, keepTyped, leaveButton } from "./fields.js";
+import { projectField, workspacesField } from "./named.js";
 
-const PROJECT = "/data/project";
 const WORDS = { none: "no access", read: "read", write: "read and write" };
 const ORDER = Object.keys(WORDS);
 
@@ -18,8 +17,7 @@ const ORDER = Object.keys(WORDS);
  */
 export function movingForm({ base, project, workspaces, done, cancel }) {
   const change = new Change();
-  const several = workspacesField(base, "/data");
-  const { input, names } = namesOf(base, "project");
+  const asked = project ? workspacesField(base, "/data") : projectField(base, "/data/project");
   /** @type {{target: any, moved: any[], isThere: boolean}} */
   let wanted;
   const document = (dryRun) => ({ data: wanted.moved.map(({ id }) => ({ type: "workspaces", id })),
@@ -27,8 +25,8 @@ export function movingForm({ base, project, workspaces, done, cancel }) {
   const path = () => `/projects/${wanted.target.id}/relationships/workspaces`;
   const sure = async (held) => {
     const foreseen = await held(async (signal) => {
-      const target = project ?? (await findNamed(base, "project", input.value.trim(), PROJECT, signal));
-      wanted = { target, moved: workspaces ?? (await several.find(signal)), isThere: false };
+      const found = await asked.find(signal);
+      wanted = { target: project ?? found[0], moved: workspaces ?? found, isThere: false };
       return (await send("POST", path(), document(true), { repeats: true, signal })).document;
     });
     wanted.isThere = foreseen.meta.workspaces === 0;
@@ -47,15 +45,20 @@ export function movingForm({ base, project, workspaces, done, cancel }) {
         : [count(moved.length, "workspace"), moved.length === 1 ? " is" : " are", " in ", called, " now."]);
     },
   },
-    project ? several.elements : [field({ label: "Project", control: input, pointer: PROJECT }), names],
+    asked.elements,
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Move …"), cancel && leaveButton(cancel)));
   return element;
 }
 
 function outcome({ data, meta }) {
-  const unseen = meta["unseen-teams"];
-  const others = unseen ? ` The access of ${count(unseen, "team")} that you do not see changes as well.` : "";
-  return (data.length ? "This changes who may read and write their variables:" : "It changes the access of no team that you see.") + others;
+  const { "unseen-teams": unseen, "gained-varsets": gained, "lost-varsets": lost, runners } = meta;
+  return [
+    data.length ? "This changes who may read and write their variables." : "It changes the access of no team that you see.",
+    unseen > 0 && ` The access of ${count(unseen, "team")} that you do not see changes as well.`,
+    gained.length > 0 && [" Some get variables of ", listed(gained.map(name)), "."],
+    lost.length > 0 && [" Some lose those of ", listed(lost.map(name)), "."],
+    runners.length > 0 && [" Sensitive values among these are handed to ", listed(runners.map(name)), "."],
+  ];
 }
 
 /** Each team whose access would be another. */

@@ -67,3 +67,10 @@ export function workspacesField(base, pointer) {
   const said = field({ label: "Workspaces", control: input, pointer, hint: "One name on each line." });
   return { elements: [said, suggested], find };
 }
+
+/** A field for one project, likewise. */
+export function projectField(base, pointer) {
+  const { input, names } = namesOf(base, "project");
+  const find = async (signal) => [await findNamed(base, "project", input.value.trim(), pointer, signal)];
+  return { elements: [field({ label: "Project", control: input, pointer }), names], find };
+}

@@ -12,6 +12,11 @@ import { PagedList } from "./paged_list.js";
 const AT = "/data/attributes";
 const TEAM = "/data/relationships/team/data/id";
 const ACCESSES = ["read", "write", "maintain", "admin", "custom"].map((value) => ({ value, label: value }));
+const TOLD = {
+  read: "Reads the variables of every workspace in it.",
+  write: "Reads and writes the variables of every workspace in it.",
+  admin: "Reads and writes the variables of every workspace in it, and changes the project's own variable sets.",
+};
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
 const VARIABLES = Object.entries(LEVELS).map(([value, label]) => ({ value, label }));
 
@@ -58,24 +63,26 @@ class Accesses {
   #form(grant, end) {
     const change = new Change();
     const { input, names } = namesOf(this.base, "team");
-    const { access = "read", "workspace-access": { variables = "read" } = {} } = grant?.attributes ?? {};
+    const { access = "read", "workspace-access": { variables = "read" } = {}, "project-access": { "variable-sets": ofSets = "none" } = {} }
+      = grant?.attributes ?? {};
     const level = choice({ legend: "Access", options: ACCESSES, chosen: access, pointer: `${AT}/access`, onchange: () => settle() });
     const own = choice({ legend: "Variables of its workspaces", options: VARIABLES, chosen: variables,
       pointer: `${AT}/workspace-access/variables` });
+    const sets = choice({ legend: "The project's own variable sets", options: VARIABLES, chosen: ofSets,
+      pointer: `${AT}/project-access/variable-sets` });
     const told = h("p", { class: "hint" });
     const settle = () => {
       const isCustom = level.chosen() === "custom";
-      own.element.hidden = !isCustom;
+      own.element.hidden = sets.element.hidden = !isCustom;
       told.hidden = isCustom;
-      told.textContent = level.chosen() === "read" ? "Reads the variables of every workspace in it."
-        : "Reads and writes the variables of every workspace in it.";
+      told.textContent = TOLD[level.chosen()] ?? TOLD.write;
     };
     settle();
     const element = form({
       class: "card", "aria-label": grant ? "Change the access" : "Give access",
       onsubmit: async (signal) => {
-        const attributes = { access: level.chosen(),
-          ...(level.chosen() === "custom" && { "workspace-access": { variables: own.chosen() } }) };
+        const attributes = { access: level.chosen(), ...(level.chosen() === "custom" && {
+          "workspace-access": { variables: own.chosen() }, "project-access": { "variable-sets": sets.chosen() } }) };
         const called = grant?.called ?? input.value.trim();
         if (grant) {
           const data = { type: "team-projects", id: grant.id, attributes };
@@ -92,7 +99,7 @@ class Accesses {
     },
       grant ? h("h2", {}, "The access of ", name(grant.called))
         : [field({ label: "Team", control: input, pointer: TEAM }), names],
-      level.element, told, own.element,
+      level.element, told, own.element, sets.element,
       h("div", { class: "actions" },
         h("button", { class: "button primary" }, grant ? "Save" : "Give access"), leaveButton(() => end())));
     return element;

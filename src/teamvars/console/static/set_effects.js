@@ -34,11 +34,12 @@ export function summaryOf({ gaining, changing, losing }) {
   return parts.length ? `${parts.join(", ")}.` : "Nothing changes in any workspace.";
 }
 
-/** The first of these workspaces, and the keys. */
+/** The first of these workspaces, the keys, and the runners that they are handed to. */
 export function workspacesOf({ workspaces }) {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
     h("ul", { class: "rows", role: "list" }, workspaces.map((one) => h("li", { class: "row" },
       h("span", { class: "name" }, name(one.name)),
       [["gets", one.gains], ["gets another", one.changes], ["loses", one.loses]].filter(([, keys]) => keys.length)
-        .map(([verb, keys]) => h("span", { class: "aside" }, `${verb} `, listed(keys.map((key) => h("code", {}, name(key))))))))));
+        .map(([verb, keys]) => h("span", { class: "aside" }, `${verb} `, listed(keys.map((key) => h("code", {}, name(key)))))),
+      one.runners.length > 0 && h("span", { class: "aside" }, "handed to ", listed(one.runners.map(name)))))));
 }

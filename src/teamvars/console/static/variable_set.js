@@ -6,7 +6,7 @@ import { addButton, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
 import { stay } from "./hands.js";
 import { readSet, setHead } from "./heads.js";
-import { workspacesField } from "./named.js";
+import { projectField, workspacesField } from "./named.js";
 import { notify } from "./notices.js";
 import { searchField } from "./paged_list.js";
 import { folded } from "./people.js";
@@ -14,55 +14,65 @@ import { redraw } from "./redraw.js";
 import { agreed, effectsOf, summaryOf, workspacesOf } from "./set_effects.js";
 import { setForm } from "./variable_sets.js";
 
-/** The workspaces that it is attached to, as far as one sees them. */
-export async function setWorkspacesPage(context) {
-  const { found, workspaces } = await readSet(context);
-  return new Attached(context, found, workspaces).element;
+/** What it is attached to, as far as one sees it. */
+export async function setAttachedPage(context) {
+  const { found, workspaces, projects } = await readSet(context);
+  return h("section", {}, setHead(context, found, "attached"),
+    found.attributes.global && h("p", { class: "notice" },
+      "It is global: it reaches every workspace of the organization, and those that are made later."),
+    new Attached(context, found, "workspaces", workspaces).element,
+    h("h2", { class: "part" }, "Projects"), new Attached(context, found, "projects", projects).element);
 }
 
+/** What it is attached to of a kind. */
 class Attached {
-  constructor(context, set, workspaces) {
+  /**
+   * @param {any} context
+   * @param {any} set
+   * @param {"workspaces" | "projects"} kind
+   * @param {{id: string, called: string}[]} attached
+   */
+  constructor(context, set, kind, attached) {
     this.context = context;
     this.set = set;
+    this.kind = kind;
+    this.noun = kind.slice(0, -1);
     this.base = `/organizations/${encodeURIComponent(context.organization)}`;
-    this.path = `/varsets/${set.id}/relationships/workspaces`;
+    this.path = `/varsets/${set.id}/relationships/${kind}`;
     this.may = set.attributes.permissions["can-update"];
     this.words = "";
     this.place = new FormPlace();
     this.lead = h("p", { class: "lead", role: "status" });
     this.rows = h("ul", { class: "rows", role: "list" });
-    this.nothing = h("div", {});
-    const filter = searchField("Filter by name", (words) => {
+    const filter = searchField(`Filter ${kind}`, (words) => {
       this.words = folded(words);
       this.#draw();
     });
-    this.element = h("section", {}, setHead(context, set, "workspaces"),
-      h("div", { class: "toolbar" }, filter,
-        this.may && h("div", { class: "actions" }, addButton("Attach to workspaces", () => this.#open()))),
-      set.attributes.global && h("p", { class: "notice" },
-        "It is global: it reaches every workspace of the organization, and those that are made later."),
-      this.place.element, this.lead, this.rows, this.nothing);
-    this.#take(workspaces);
+    const [text, add] = kind === "workspaces" ? ["Attach to workspaces", addButton] : ["Attach to a project", button];
+    this.element = h("div", {},
+      h("div", { class: "toolbar" }, filter, this.may && h("div", { class: "actions" }, add(text, () => this.#open()))),
+      this.place.element, this.lead, this.rows);
+    this.#take(attached);
   }
 
-  #take(workspaces) {
+  #take(attached) {
     const order = new Intl.Collator("en").compare;
-    this.all = workspaces.map(({ id, attributes }) => ({ id, called: attributes.name })).sort((a, b) => order(a.called, b.called));
+    this.all = attached.sort((a, b) => order(a.called, b.called));
     this.#draw();
   }
 
   #draw() {
     const shown = this.all.filter(({ called }) => folded(called).includes(this.words));
-    this.lead.textContent = this.words ? `${count(shown.length, "workspace")} found` : `Attached to ${count(this.all.length, "workspace")}`;
+    const attached = `Attached to ${this.all.length ? count(this.all.length, this.noun) : `no ${this.noun}`}`;
+    this.lead.textContent = this.words ? `${count(shown.length, this.noun)} found` : attached;
     this.rows.hidden = !shown.length;
     redraw(this.rows, shown.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
-    const isBare = !this.all.length && !this.set.attributes.global;
-    redraw(this.nothing, isBare ? [{ key: "nothing", seen: true, make: () => nothing(this.may) }] : []);
   }
 
   #row(one) {
+    const href = `/app/${this.context.organization}/${this.kind}/${this.kind === "workspaces" ? one.called : one.id}`;
     return h("li", { class: "row" },
-      h("span", { class: "name" }, h("a", { href: `/app/${this.context.organization}/workspaces/${one.called}` }, name(one.called))),
+      h("span", { class: "name" }, h("a", { href }, name(one.called))),
       this.may && button("Detach", () => this.#detach(one), { kind: "bare", "aria-label": `Detach it from ${one.called}` }));
   }
 
@@ -72,32 +82,32 @@ class Attached {
 
   #form(end) {
     const change = new Change();
-    const several = workspacesField(this.base, "/data");
+    const { elements, find } = this.kind === "workspaces" ? workspacesField(this.base, "/data") : projectField(this.base, "/data");
     let wanted = [];
     const element = form({
       class: "card", "aria-label": "Attach the variable set", busy: "Attaching …",
       sure: async (held) => {
         const effects = await held(async (signal) => {
-          wanted = await several.find(signal);
+          wanted = await find(signal);
           return this.#effects([...this.all, ...wanted], signal);
         });
-        return agreed(["Attach it to ", count(wanted.length, "workspace"), "?"], effects, "Attach");
+        return agreed(["Attach it to ", count(wanted.length, this.noun), "?"], effects, "Attach");
       },
       onsubmit: async (signal) => {
-        await send("POST", this.path, { data: linked(wanted) }, { change, signal });
+        await send("POST", this.path, { data: linked(this.kind, wanted) }, { change, signal });
         keepTyped(element, false);
-        end(`It is attached to ${count(wanted.length, "workspace")} more.`);
+        end(`It is attached to ${count(wanted.length, this.noun)} more.`);
         await this.#refresh();
       },
     },
-      several.elements,
+      elements,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Attach …"), leaveButton(() => end())));
     return element;
   }
 
-  /** What becomes of workspaces where it is attached to these alone. */
-  #effects(workspaces, signal) {
-    return effectsOf(this.set.id, { relationships: { workspaces: { data: linked(workspaces) } } }, signal);
+  /** What becomes of workspaces where it is attached to these of the kind alone. */
+  #effects(attached, signal) {
+    return effectsOf(this.set.id, { relationships: { [this.kind]: { data: linked(this.kind, attached) } } }, signal);
   }
 
   async #detach(one) {
@@ -105,24 +115,18 @@ class Attached {
     const isStill = stay();
     const effects = await this.#effects(this.all.filter(({ id }) => id !== one.id), signal);
     if (!isStill() || !(await agreed(["Detach it from ", name(one.called), "?"], effects, "Detach", { kind: "danger" }))) return;
-    await send("DELETE", this.path, { data: linked([one]) }, { repeats: true });
+    await send("DELETE", this.path, { data: linked(this.kind, [one]) }, { repeats: true });
     announce(`It is detached from ${one.called}.`);
     await this.#refresh();
   }
 
   async #refresh() {
-    this.#take((await readSet(this.context)).workspaces);
+    this.#take((await readSet(this.context))[this.kind]);
   }
 }
 
-function linked(workspaces) {
-  const ids = new Set(workspaces.map(({ id }) => id));
-  return [...ids].map((id) => ({ type: "workspaces", id }));
-}
-
-function nothing(may) {
-  return h("div", { class: "empty" }, h("h2", {}, "Attached to no workspace yet"),
-    h("p", {}, may ? "Attach it to the first ones, or make it global in its settings." : "No workspace gets its variables."));
+function linked(type, some) {
+  return [...new Set(some.map(({ id }) => id))].map((id) => ({ type, id }));
 }
 
 /** What it is called, whether it is global and comes first, and how it goes: for whoever changes it. */

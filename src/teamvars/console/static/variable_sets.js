@@ -3,38 +3,53 @@
 import { Change, read, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { organizationHead, setBadges } from "./heads.js";
+import { organizationHead, projectHead, readProject, setBadges } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 
 const AT = "/data/attributes";
 
-export async function variableSetsPage({ organization, go, signal }) {
-  const base = `/organizations/${encodeURIComponent(organization)}`;
+/** All of them. */
+export async function variableSetsPage(context) {
+  const base = `/organizations/${encodeURIComponent(context.organization)}`;
+  const found = (await read(base, { signal: context.signal })).document.data;
+  const may = found.attributes.permissions["can-manage-varsets"];
+  return listPage(context, { head: organizationHead(found, "varsets"), path: `${base}/varsets`, may, project: null });
+}
+
+/** Those of a project, and those that reach all in it. */
+export async function projectSetsPage(context) {
+  const base = `/organizations/${encodeURIComponent(context.organization)}`;
+  const [project, { document: { data: owner } }] = await Promise.all([readProject(context), read(base, { signal: context.signal })]);
+  const may = owner.attributes.permissions["can-manage-varsets"];
+  return listPage(context, { head: projectHead(context, project, "varsets"), path: `/projects/${project.id}/varsets`, may, project });
+}
+
+async function listPage({ organization, go, signal }, { head, path, may, project }) {
   const list = new PagedList({
-    path: (words) => `${base}/varsets${words && `?q=${encodeURIComponent(words)}`}`,
+    path: (words) => path + (words && `?q=${encodeURIComponent(words)}`),
     row: (one) => row(organization, one), noun: "variable set", all: "you can see",
     none: "No variable set has this in its name.", nothing: () => nothing(may, add), signal,
   });
-  const found = (await read(base, { signal })).document.data;
-  const may = found.attributes.permissions["can-manage-varsets"];
   const place = new FormPlace();
-  const add = () => place.open((end) => setForm({ path: `${base}/varsets`, set: null, cancel: () => end(),
-    done: ({ id }) => go(`/app/${organization}/varsets/${id}`) }));
+  const add = () => place.open((end) => setForm({ path: `/organizations/${encodeURIComponent(organization)}/varsets`, set: null, project,
+    cancel: () => end(), done: ({ id }) => go(`/app/${organization}/varsets/${id}`) }));
   const total = await list.draw();
-  return h("section", {}, organizationHead(found, "varsets"),
+  return h("section", {}, head,
     total > 0 && h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
       may && h("div", { class: "actions" }, addButton("New variable set", add))),
     place.element, list.element);
 }
 
-function row(organization, { id, attributes }) {
-  const { name: called, description, global: isGlobal } = attributes;
+function row(organization, { id, attributes, relationships }) {
+  const { name: called, description, global: isGlobal, "workspace-count": workspaces, "project-count": projects } = attributes;
+  const isOfProject = relationships.parent.data.type === "projects";
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/varsets/${id}` },
       h("span", { class: "name" }, name(called), description && h("span", { class: "description" }, name(description))),
-      setBadges(attributes),
+      setBadges(attributes), isOfProject && h("span", { class: "badge" }, "of a project"),
       h("span", { class: "aside" }, count(attributes["var-count"], "variable")),
-      h("span", { class: "aside" }, isGlobal ? "every workspace" : count(attributes["workspace-count"], "workspace"))));
+      projects > 0 && h("span", { class: "aside" }, count(projects, "project")),
+      h("span", { class: "aside" }, isGlobal ? "every workspace" : count(workspaces, "workspace"))));
 }
 
 function nothing(may, add) {
@@ -49,12 +64,12 @@ function nothing(may, add) {
 }
 
 /**
- * The form. `set` is null for a new one, which is made at `path`; `done(resource)` is called once it is saved, which
- * `agrees(attributes, held)` may have prevented.
- * @param {{path: string, set: any, done: Function, cancel?: Function,
+ * The form. `set` is null for a new one, which is made at `path`, as one of the `project` if there is one;
+ * `done(resource)` is called once it is saved, which `agrees(attributes, held)` may have prevented.
+ * @param {{path: string, set: any, project?: any, done: Function, cancel?: Function,
  *   agrees?: (attributes: any, held: import("./fields.js").Held) => Promise<boolean>}} said
  */
-export function setForm({ path, set, done, cancel, agrees }) {
+export function setForm({ path, set, project = null, done, cancel, agrees }) {
   const start = set?.attributes ?? { name: "", description: "", global: false, priority: false };
   const named = h("input", { value: start.name, spellcheck: "false" });
   const description = h("textarea", { rows: 2, value: start.description });
@@ -62,6 +77,8 @@ export function setForm({ path, set, done, cancel, agrees }) {
     hint: "It reaches every workspace, those that are made later as well, and its sensitive values every runner of these." });
   const first = tick({ label: "Priority", checked: start.priority, pointer: `${AT}/priority`,
     hint: "Its variables come before those that a workspace has itself." });
+  // Of a project none is global.
+  everywhere.element.hidden = project !== null || set?.relationships.parent.data.type === "projects";
   const change = new Change();
   const changed = () => {
     const now = { name: named.value.trim(), description: description.value, global: everywhere.box.checked, priority: first.box.checked };
@@ -71,7 +88,8 @@ export function setForm({ path, set, done, cancel, agrees }) {
     class: "card", "aria-label": set ? "Change the variable set" : "A new variable set",
     sure: async (held) => !agrees || agrees(changed(), held),
     onsubmit: async (signal) => {
-      const data = { type: "varsets", ...(set && { id: set.id }), attributes: changed() };
+      const parent = project && { parent: { data: { type: "projects", id: project.id } } };
+      const data = { type: "varsets", ...(set && { id: set.id }), attributes: changed(), ...(parent && { relationships: parent }) };
       const { document } = await send(set ? "PATCH" : "POST", path, { data }, { change, signal });
       keepTyped(element, false);
       done(document.data);
