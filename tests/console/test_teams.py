@@ -299,6 +299,16 @@ async def test_a_team_of_many_is_shown_in_pages(sqlite_site: Site, crowd: Crowd)
     await expect(rows).to_have_count(119)
 
 
+async def test_of_those_who_are_nobody_the_reason_is_all_that_is_said(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    form = await add(await visit(crowd, sqlite_site, tenant, team="crew"), "nobody")
+    await expect(form.get_by_role("alert").first).to_have_text(
+        "nobody: Nobody in the organization has this name or address."
+    )
+
+
 async def test_the_keyboard_is_enough_to_add_somebody(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     visitor = await visit(crowd, sqlite_site, tenant)

@@ -2,7 +2,7 @@
 
 import { Change, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, count, h, listed, name } from "./dom.js";
+import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
@@ -80,7 +80,7 @@ class Holders {
 
   #show() {
     const shown = this.all.filter(({ attributes }) => folded(attributes.name).includes(this.words));
-    this.lead.textContent = `${count(shown.length, "entry")}${this.words && " found"}`;
+    this.lead.textContent = `${shown.length.toLocaleString("en")} ${this.words ? "found" : "people and tokens"}`;
     redraw(this.rows, shown.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => holder(this.organization, one) })));
   }
 }

@@ -19,7 +19,9 @@ export async function activityPage(context) {
   const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"],
     (one, people) => eventRow(one, people, here));
   await events.draw();
-  return h("section", {}, workspaceHead(context, found, "activity"), events.element);
+  return h("section", {}, workspaceHead(context, found, "activity"),
+    h("p", { class: "lead noted" }, "Who changed what, and never a value: what could be read once may have become a secret since."),
+    events.element);
 }
 
 /** Of a variable set, for whoever reads its variables. */

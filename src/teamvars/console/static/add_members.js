@@ -73,10 +73,9 @@ class Adding {
     if (!bad.length) return;
     const isBad = new Set(bad.map((one) => one.from));
     const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
-    this.told.append(
-      h("ul", {}, bad.map((one) => this.#told(one)),
-        present.length > 0 && h("li", { class: "hint" }, "Already in the team: ", namesOf(present), ".")),
-      good.length > 0 && h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
+    this.told.append(h("ul", {}, bad.map((one) => this.#told(one)),
+      present.length > 0 && h("li", { class: "hint" }, "Already in the team: ", namesOf(present), ".")));
+    if (good.length) this.told.append(h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
     throw refused(`Nobody is added yet: ${bad.length} of ${bad.length + good.length} cannot be.`);
   }
 

@@ -36,7 +36,7 @@ class RunnersPage {
     });
     this.deliveries = new PagedList({
       path: () => `${path}/deliveries`, row: (one) => deliveryRow(context, one), noun: "delivery",
-      all: "the last of each workspace to each runner", signal,
+      all: "(the last of each workspace to each runner)", signal,
       nothing: () => h("p", { class: "hint" }, "Nothing was handed out yet."),
     });
     const propose = addButton("Propose a runner", () => this.place.open((end) => this.#form(null, end)));
@@ -147,7 +147,7 @@ function approval({ id, attributes: { status, digest } }) {
     announce("Copied.");
   }, { picture: "copy", kind: "bare", "aria-label": "Copy the command" });
   return h("div", { class: "notice made" },
-    "On the service's host, once it is looked at: ", h("code", {}, command), copy);
+    "It waits until an operator has looked at it and types, on the service's host: ", h("code", {}, command), copy);
 }
 
 /** The last time that a workspace was handed to a runner. */

@@ -14,7 +14,7 @@ export async function workspaceVariablesPage(context) {
     variables: `/workspaces/${found.id}/vars`,
     may: found.attributes.permissions["can-update-variable"],
     owns,
-    ways: ({ key }) => [["Who changed it", `${here}/activity?key=${encodeURIComponent(key)}`], ["Who can read it", `${here}/access`]],
+    ways: ({ key }) => [["Who changed it", `${here}/activity?key=${encodeURIComponent(key)}`], ["Who has access", `${here}/access`]],
     handed: async ({ id }) => (await import("./runners.js")).lastDelivery(found.id, id),
     warns: null,
     inherited: new Inherited(organization, found.id, signal),
