@@ -121,12 +121,11 @@ def _projects(state: actual.OrganizationState) -> Iterator[ProjectEntry]:
 
 
 def _sets(state: actual.OrganizationState) -> Iterator[SetEntry]:
+    names = {space.id: (name, space.name) for name, space in state.workspaces.items()}
     for _, one in sorted(state.sets.items()):
-        ids = state.attached[one.id]
-        spaces = tuple(
-            space.name for _, space in sorted(state.workspaces.items()) if space.id in ids
-        )
-        yield SetEntry(one.name, one.description, one.is_global, one.is_priority, spaces)
+        spaces = sorted(names[id_] for id_ in state.attached[one.id])
+        attached = tuple(name for _, name in spaces)
+        yield SetEntry(one.name, one.description, one.is_global, one.is_priority, attached)
 
 
 def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:
