@@ -481,9 +481,9 @@ def test_variable_sets_are_applied_and_exported_as_they_are_written(
 ) -> None:
     sets = """
     variable-sets:
-      - {name: Cloud, description: '', global: true, priority: false, workspaces: []}
+      - {name: Cloud, description: '', global: true, priority: false, workspaces: [], projects: []}
       - {name: On sale, description: "two\nlines", global: false, priority: true,
-         workspaces: [network, payments]}
+         workspaces: [network, payments], projects: []}
     """
     text = DIRECTORY.rstrip().replace("\n    teams:", f"{sets.rstrip()}\n    teams:", 1)
     told = [
@@ -507,7 +507,9 @@ def test_variable_sets_are_applied_and_exported_as_they_are_written(
         for number in range(12):
             made = client.post(path, json=variable_document(key=f"k{number:02}"))
             assert made.status_code == 201
-    less = text.replace("workspaces: [network, payments]}", "workspaces: [payments]}")
+    less = text.replace(
+        "workspaces: [network, payments], projects", "workspaces: [payments], projects"
+    )
     keys = ", ".join(f"k{number:02}" for number in range(10))
     assert apply(served_host, less, "--dry-run").out.splitlines() == [
         "detach variable set acme/On sale from workspace network",

@@ -42,7 +42,7 @@ from tests.support.tenant import build_tenant
 def large(people: int, organization: str = "") -> Directory:
     """A file of one organization with that many users, and a tenth as many teams, workspaces,
     projects and variable sets. Workspaces and projects have tags; each workspace is in a project,
-    and has a set.
+    and has a set of that.
     """
     mark = uuid4().hex
     names = [f"u{n}-{mark}" for n in range(people)]
@@ -67,7 +67,13 @@ def large(people: int, organization: str = "") -> Directory:
         projects=tuple(ProjectEntry(f"p{n}", {"region": "eu"}) for n in range(len(spaces))),
         placed={name: f"p{n}" for n, name in enumerate(spaces)},
         variable_sets=tuple(
-            SetEntry(f"s{n}", is_priority=n % 2 == 0, workspaces=(name,))
+            SetEntry(
+                f"s{n}",
+                is_priority=n % 2 == 0,
+                workspaces=(name,),
+                project=f"p{n}",
+                projects=(f"p{n}",),
+            )
             for n, name in enumerate(spaces)
         ),
     )
@@ -98,11 +104,14 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
         (entry,) = directory.organizations
         tags = dict.fromkeys(entry.tags, TagsEntry(("us",)))
         placed = dict.fromkeys(entry.placed, DEFAULT_NAME)
-        sets = [replace(one, description="d", workspaces=()) for one in entry.variable_sets]
+        sets = [
+            replace(one, description="d", workspaces=None, projects=())
+            for one in entry.variable_sets
+        ]
         after = replace(entry, tags=tags, placed=placed, variable_sets=tuple(sets))
         changed = replace(directory, organizations=(after,))
         told = await calls.services.directory.apply(operator(), changed, AS_WRITTEN)
-        assert len(told.changes) == number // 10 * 4
+        assert len(told.changes) == number // 10 * 5
     assert counted[10] == counted[300] < 120
     assert await calls.tenant.deployment.audit_holds()
 

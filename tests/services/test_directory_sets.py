@@ -15,6 +15,7 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import Origin
+from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import Calls
@@ -32,6 +33,14 @@ from tests.support.deployment import operator
 from tests.web.test_variable_sets import as_global, changed, make_set, names, put, vars_of
 
 CLOUD = SetEntry("Cloud", is_global=True)
+PROJECTS = ProjectEntry("shop"), ProjectEntry("core")
+EMPTY: dict[str, Any] = {
+    "description": "",
+    "is_global": False,
+    "is_priority": False,
+    "workspaces": (),
+    "projects": (),
+}
 
 
 async def applied(
@@ -63,16 +72,10 @@ async def test_a_file_makes_sets_and_attaches_them_and_a_second_time_nothing(
     assert await apply(own_calls, **sets) == ()
     assert await reaching(own_calls, "network") == ["Cloud", "Shop"]
     assert await reaching(own_calls, "payments") == ["Cloud"]
-    empty: dict[str, Any] = {
-        "description": "",
-        "is_global": False,
-        "is_priority": False,
-        "workspaces": (),
-    }
     assert (await exported(own_calls)).variable_sets == (
-        SetEntry("Cloud", **{**empty, "is_global": True}),
-        SetEntry("idle", **empty),
-        replace(shop, is_global=False, workspaces=("network",)),
+        SetEntry("Cloud", **{**EMPTY, "is_global": True}),
+        SetEntry("idle", **EMPTY),
+        replace(shop, is_global=False, workspaces=("network",), projects=()),
     )
 
 
@@ -288,3 +291,64 @@ async def test_a_dry_run_says_what_workspaces_gain_and_lose_as_it_then_happens(
             is_handed = space == "network" and (seen[0] or seen[1])
             assert handed.get(space, ()) == (("ci",) if is_handed else ())
         assert told
+
+
+async def test_sets_of_projects_and_sets_that_are_attached_to_them(own_calls: Calls) -> None:
+    own = SetEntry("own", project="SHOP", projects=("shop",))
+    wide = SetEntry("wide", projects=("core", "shop"))
+    sets: dict[str, Any] = {"variable_sets": (own, wide), "placed": {"network": "shop"}}
+    assert await apply(own_calls, *PROJECTS, **sets) == (
+        "create project shop",
+        "create project core",
+        "move workspace network to project shop",
+        "create variable set own",
+        "attach variable set own to project shop",
+        "create variable set wide",
+        "attach variable set wide to project core",
+        "attach variable set wide to project shop",
+    )
+    assert await apply(own_calls, *PROJECTS, **sets) == ()
+    assert await reaching(own_calls, "network") == ["own", "wide"]
+    assert await reaching(own_calls, "payments") == []
+    assert (await exported(own_calls)).variable_sets == (
+        SetEntry("own", project="shop", **{**EMPTY, "projects": ("shop",)}),
+        SetEntry("wide", **{**EMPTY, "projects": ("core", "shop")}),
+    )
+    less = SetEntry("own", projects=()), SetEntry("wide", projects=("core",))
+    assert await apply(own_calls, variable_sets=less) == (
+        "detach variable set own from project shop",
+        "detach variable set wide from project shop",
+    )
+    assert await reaching(own_calls, "network") == []
+
+
+async def test_a_set_of_a_project_stays_in_it(own_calls: Calls) -> None:
+    own = SetEntry("own", project="shop", workspaces=("network",), at="f:7")
+    sets = {"variable_sets": (own,), "placed": {"network": "shop"}}
+    await apply(own_calls, *PROJECTS, **sets)  # type: ignore[arg-type]
+    place = f"Variable set {own_calls.tenant.organization}/own"
+    cases = {
+        "belongs to the organization or project": replace(own, project="core"),
+        "reaches no more than the workspaces in it": replace(own, is_global=True),
+        "Not in it: payments.": replace(own, workspaces=SPACES),
+        "Not in it: core.": replace(own, projects=("core", "shop")),
+        "there is no project mall.": replace(own, projects=("mall",)),
+        "there is no project gone.": replace(own, project="gone"),
+    }
+    for said, other in cases.items():
+        (told,) = await refused(own_calls, variable_sets=(other,))
+        assert told.startswith(f"f:7: {place}: ")
+        assert said in told
+    moved: dict[str, Any] = {"placed": {"network": "core"}}
+    assert await apply(own_calls, **moved) == (
+        "move workspace network to project core",
+        "detach variable set own from workspace network",
+    )
+    assert await apply(own_calls, **moved) == ()
+    assert await reaching(own_calls, "network") == []
+    with pytest.raises(Refusal) as raised:
+        await applied(own_calls, SetEntry("own"), at="f:1", **moved)
+    told_all = [one.detail for one in raised.value.faults]
+    assert f"f:1: {place} is of a project that is not in the file." in told_all
+    gone = await applied(own_calls, placed={"network": DEFAULT_NAME})
+    assert {"delete variable set own", "delete project shop"} <= set(gone)

@@ -98,8 +98,8 @@ class RunnerEntry(msgspec.Struct, frozen=True):
 
 
 class SetEntry(msgspec.Struct, frozen=True):
-    """A variable set the file names, and not what is in it. `workspaces` are exact when they are
-    present.
+    """A variable set the file names, and not what is in it. `workspaces` and `projects` are exact
+    when they are present; `project` is the one whose it is.
     """
 
     name: str
@@ -110,6 +110,9 @@ class SetEntry(msgspec.Struct, frozen=True):
     at: str = ""
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     origin: Origin = Origin()
+    project: str | None = None
+    projects: tuple[str, ...] | None = None
+    project_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class TagsEntry(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ _TEAM_KEYS = (
     "projects",
 )
 _TAG_KEYS = "tag-names", "tag-bindings"
-_SET_KEYS = "description", "global", "priority", "workspaces"
+_SET_KEYS = "project", "description", "global", "priority", "workspaces", "projects"
 _FLAGS = {"global": "is_global", "priority": "is_priority"}
 _MOST_DIGITS = 9
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -232,10 +232,12 @@ class _Reader:
         self._set_name = self._text(variable_sets.is_set_name, rule)
         length = f"at most {variable_sets.MAX_DESCRIPTION_CHARACTERS} characters"
         self._of_set = {
+            "project": self._project_name,
             "description": self._text(_is_description, f"a description has {length}, and no NUL"),
             "global": self._boolean,
             "priority": self._boolean,
             "workspaces": self._each(self._name),
+            "projects": self._each(self._project_name),
         }
         text = self._text(is_safe, "this must be a text on one line")
         self._of_runner = {
@@ -331,8 +333,14 @@ class _Reader:
         said = self._values(members, self._of_set)
         if name is None:
             return None
-        places = self._places(members.get("workspaces"))
-        return SetEntry(name, **said, at=self._at(node), workspace_at=places, origin=origin)
+        return SetEntry(
+            name,
+            **said,
+            at=self._at(node),
+            workspace_at=self._places(members.get("workspaces")),
+            project_at=self._places(members.get("projects")),
+            origin=origin,
+        )
 
     def _runner(self, node: Node) -> RunnerEntry | None:
         members = self._mapping(node, "name", *self._of_runner)

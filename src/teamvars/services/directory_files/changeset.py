@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found, Write, memberships
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, together
-from teamvars.decisions.set_reach import SetsOfProject
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
 from teamvars.domain.tags import ProjectTagRow, TagRow
@@ -74,9 +73,9 @@ class Changeset:
     """What is to be changed, the report of it, a line each, and what is wrong with the file.
 
     `now` in µs UTC. `changed_members` are pairs of what a membership was and becomes, and
-    `changed_users` users as they were, by id. `changed_workspaces` are ids, and `touched` the sets
-    that some of these may gain or lose with a project. `proposed` are runners of which a version
-    waits for approval then, as ORG/NAME.
+    `changed_users` users as they were, by id. `changed_workspaces` are ids, and `changed_sets`
+    those of sets that change although the file may not name them. `proposed` are runners of which
+    a version waits for approval then, as ORG/NAME.
     """
 
     def __init__(self, now: int) -> None:
@@ -86,7 +85,7 @@ class Changeset:
         self.changed_members: list[tuple[Membership, Membership]] = []
         self.changed_users: dict[str, User] = {}
         self.changed_workspaces: set[str] = set()
-        self.touched: set[SetsOfProject] = set()
+        self.changed_sets: set[str] = set()
         self.proposed: list[str] = []
         self._changes: list[tuple[Step, Callable[[Found], Decision[None]]]] = []
         # All at once: one by one they would take more statements.

@@ -121,11 +121,24 @@ def _projects(state: actual.OrganizationState) -> Iterator[ProjectEntry]:
 
 
 def _sets(state: actual.OrganizationState) -> Iterator[SetEntry]:
-    names = {space.id: (name, space.name) for name, space in state.workspaces.items()}
+    spaces = {one.id: (name, one.name) for name, one in state.workspaces.items()}
+    projects = {one.id: (name, one.name) for name, one in state.projects.items()}
     for _, one in sorted(state.sets.items()):
-        spaces = sorted(names[id_] for id_ in state.attached[one.id])
-        attached = tuple(name for _, name in spaces)
-        yield SetEntry(one.name, one.description, one.is_global, one.is_priority, attached)
+        ids = state.attached[one.id]
+        yield SetEntry(
+            one.name,
+            one.description,
+            one.is_global,
+            one.is_priority,
+            _named(spaces, ids),
+            project=next(iter(_named(projects, (one.project_id or "",))), None),
+            projects=_named(projects, ids),
+        )
+
+
+def _named(names: Mapping[str, tuple[str, str]], ids: Iterable[str]) -> tuple[str, ...]:
+    """Those of the names that are of these, in the order in which they are compared."""
+    return tuple(name for _, name in sorted(names[id_] for id_ in ids if id_ in names))
 
 
 def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:

@@ -35,7 +35,7 @@ from teamvars.services.directory_files.effects import layout_of
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import House, UseCases
-from teamvars.storage import former_names, streams, users, variable_sets, workspaces
+from teamvars.storage import former_names, streams, users, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 
 
@@ -173,10 +173,8 @@ class DirectoryFiles(UseCases):
             raise Overtaken
         details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
-        for need in changeset.touched:
-            sets = await variable_sets.of_project(tx, need.organization, need.project_id)
-            found.streams |= await streams.lock(tx, [standing.set.id for standing, _ in sets])
-            found.answers[need] = sets
+        if changeset.changed_sets:
+            found.streams |= await streams.lock(tx, changeset.changed_sets)
         try:
             decision = replace(changeset.decided(found), taken=None)
             await Storing(tx, self._tools, found).store(decision)

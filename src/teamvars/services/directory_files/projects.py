@@ -1,15 +1,18 @@
 """What a directory file makes of an organization's projects, and which workspaces it puts there."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from teamvars.decisions import Decision, Found, projects
 from teamvars.decisions.needs import DetailsOf
-from teamvars.decisions.set_reach import touched_by
+from teamvars.decisions.set_reach import SetMove
 from teamvars.domain.directory import OrganizationEntry, ProjectEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.projects import Project, default_project_of
+from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import Tags, surplus
+from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
@@ -25,6 +28,10 @@ class Projects:
         self._entry = entry
         self._state = state
         self._changeset = changeset
+        self._own: defaultdict[str, list[VariableSet]] = defaultdict(list)
+        for one in state.sets.values():
+            if one.project_id is not None:
+                self._own[one.project_id].append(one)
 
     def apply(self) -> None:
         """Renames, adds and tags what the file names."""
@@ -55,13 +62,31 @@ class Projects:
     def put(self, workspace: Workspace, project: Project) -> None:
         """A workspace comes into a project, unless it is there."""
         state, changeset = self._state, self._changeset
-        former = self._place_of(workspace)
-        if former != project.id:
-            state.placed[workspace.id] = project.id
-            told = [f"move workspace {state.name}/{workspace.name} to project {project.name}"]
-            changeset.add(Step.MOVE_WORKSPACE, told, _moved, workspace, project)
-            changeset.changed_workspaces.add(workspace.id)
-            changeset.touched |= {touched_by(workspace, id_) for id_ in (former, project.id)}
+        if self._place_of(workspace) == project.id:
+            return
+        ended = self._left_by(workspace)
+        state.placed[workspace.id] = project.id
+        path = f"{state.name}/{workspace.name}"
+        told = [
+            f"move workspace {path} to project {project.name}",
+            *(
+                f"detach variable set {state.name}/{one.name} from workspace {workspace.name}"
+                for one in ended
+            ),
+        ]
+        sets = [_ended(one, workspace) for one in ended]
+        changeset.add(Step.MOVE_WORKSPACE, told, _moved, workspace, project, sets)
+        changeset.changed_workspaces.add(workspace.id)
+        changeset.changed_sets |= {one.id for one in ended}
+
+    def _left_by(self, workspace: Workspace) -> Sequence[VariableSet]:
+        """The sets of the project that a workspace leaves, to which it is attached no longer."""
+        attached, ended = self._state.attached, []
+        for one in self._own[self._place_of(workspace)]:
+            if workspace.id in attached[one.id]:
+                attached[one.id] -= {workspace.id}
+                ended.append(one)
+        return ended
 
     def prune(self) -> None:
         """Removes the projects that the file does not name, once the same is done to workspaces.
@@ -107,9 +132,15 @@ class Projects:
         return self._state.placed.get(workspace.id, default_project_of(self._state.id))
 
 
-def _moved(found: Found, workspace: Workspace, project: Project) -> Decision[None]:
-    records = [record_of(found, workspace)]
-    return projects.moved(found, project, records, projects.sets_moved(found, project, records))
+def _ended(one: VariableSet, workspace: Workspace) -> SetMove:
+    standing = Standing(one, Attached(frozenset((workspace.id,))))
+    return SetMove(standing, False, (), (), (workspace.id,))
+
+
+def _moved(
+    found: Found, workspace: Workspace, project: Project, sets: Sequence[SetMove]
+) -> Decision[None]:
+    return projects.moved(found, project, [record_of(found, workspace)], sets)
 
 
 def record_of(found: Found, workspace: Workspace) -> WorkspaceRecord:

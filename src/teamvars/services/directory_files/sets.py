@@ -1,14 +1,17 @@
 """What a directory file makes of an organization's variable sets. What is in them stays."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec.structs import replace
 
 from teamvars.decisions import variable_sets
 from teamvars.domain.directory import OrganizationEntry, SetEntry
-from teamvars.domain.errors import GLOBAL_KEY_TAKEN, Code
+from teamvars.domain.errors import GLOBAL_KEY_TAKEN, Code, Fault
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
-from teamvars.domain.projects import default_project_of
+from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.variable_sets import (
     OF_PROJECT,
     PREFIX,
@@ -16,21 +19,26 @@ from teamvars.domain.variable_sets import (
     SetDraft,
     SetLimits,
     VariableSet,
+    too_many_global,
     too_many_sets,
 )
+from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.naming import Names
 from teamvars.storage import variable_sets as storage
 from teamvars.storage.database import Transaction
 
+Kind = Literal["workspace", "project"]
+"""What a set is attached to."""
+
 _MOST_NAMED = 10
-"""Workspaces, or keys, that a fault names."""
+"""Workspaces, projects or keys that a fault names."""
 
 
 class Sets:
-    """Compares the variable sets of one organization's entry with its `state`, whose workspaces are
-    those that there are once the file is applied.
+    """Compares the variable sets of one organization's entry with its `state`, whose workspaces and
+    projects are those that there are once the file is applied.
     """
 
     def __init__(
@@ -44,7 +52,10 @@ class Sets:
         self._state = state
         self._changeset = changeset
         self._limits = limits
-        self._names = {space.id: space.name for space in state.workspaces.values()}
+        self._names: Mapping[Kind, Mapping[str, str]] = {
+            "workspace": {one.id: one.name for one in state.workspaces.values()},
+            "project": {one.id: one.name for one in state.projects.values()},
+        }
         self._made = 0
         self._attached: Counter[str] = Counter()
         self._widened: dict[str, SetEntry] = {}
@@ -77,86 +88,119 @@ class Sets:
                 shared.setdefault(set_id, []).append(key)
         for set_id, keys in shared.items():
             fault = GLOBAL_KEY_TAKEN.filled(keys=", ".join(keys[:_MOST_NAMED]))
-            entry = self._widened[set_id]
-            told = f"Variable set {self._state.name}/{entry.name}: {fault.detail}"
-            self._changeset.refuse(told, entry.at, fault.code)
+            self._refuse(self._widened[set_id], fault.detail, fault.code)
 
     def _apply(self, entry: SetEntry) -> None:
         state, changeset = self._state, self._changeset
         before = state.sets.get(fold(entry.name))
+        named = [] if entry.project is None else [entry.project]
+        project_id = next(self._found(entry, "project", named), None)
         base = before or VariableSet(
-            new_id(PREFIX), entry.name, state.id, state.name, created_at=changeset.now
+            new_id(PREFIX),
+            entry.name,
+            state.id,
+            state.name,
+            created_at=changeset.now,
+            project_id=project_id,
         )
         draft = SetDraft(
+            project_id=project_id,
             description=entry.description,
             is_global=entry.is_global,
             is_priority=entry.is_priority,
         )
+        for fault in draft.conflicts(base):
+            self._refuse(entry, fault.detail, fault.code)
         after = state.sets[fold(entry.name)] = draft.applied_to(base)
         told = f"variable set {state.name}/{after.name}"
-        for fault in draft.conflicts(base):
-            changeset.refuse(f"{told.capitalize()}: {fault.detail}", entry.at, fault.code)
-        is_wider = after.is_global and not base.is_global
+        if after.is_global and not (before and before.is_global):
+            self._widened[after.id] = entry
         if before is None:
             self._made += 1
             changeset.add(Step.CREATE_SET, [f"create {told}"], variable_sets.created, after)
         elif after != before:
-            step = Step.WIDEN_SET if is_wider else Step.CHANGE_SET
+            step = Step.WIDEN_SET if after.id in self._widened else Step.CHANGE_SET
             changeset.add(step, [f"update {told}"], variable_sets.changed, before, after)
-            if is_wider:
-                self._widened[after.id] = entry
-        if entry.workspaces is not None:
-            self._attach(entry, entry.workspaces, after)
+        self._attach(entry, after)
 
-    def _attach(self, entry: SetEntry, workspaces: Sequence[str], one: VariableSet) -> None:
-        state, names = self._state, self._names
-        known = (id_ for id_ in state.attached.get(one.id, ()) if id_ in names)
-        # A workspace that leaves the project of a set is attached to it no longer.
-        before = frozenset(id_ for id_ in known if self._may_reach(one, id_))
-        after = frozenset(self._found(entry, workspaces))
-        if beside := sorted(names[id_] for id_ in after if not self._may_reach(one, id_)):
-            detail = f"Variable set {state.name}/{one.name}: {OF_PROJECT} Not in it: "
-            self._changeset.refuse(f"{detail}{', '.join(beside[:_MOST_NAMED])}.", entry.at)
-        path = f"variable set {state.name}/{one.name}"
+    def _attach(self, entry: SetEntry, one: VariableSet) -> None:
+        """Attaches a set to the workspaces, or projects, that the file names, and to no others."""
+        spaces, projects = self._names["workspace"], self._names["project"]
+        ids = self._state.attached.get(one.id, frozenset())
+        before = Attached(ids & spaces.keys(), ids & projects.keys())
+        after = before
+        if entry.workspaces is not None:
+            found = frozenset(self._found(entry, "workspace", entry.workspaces))
+            after = replace(after, workspaces=found)
+        if entry.projects is not None:
+            found = frozenset(self._found(entry, "project", entry.projects))
+            after = replace(after, projects=found)
+        self._require_own(entry, one, after)
+        more, fewer = after.but(before), before.but(after)
+        path = f"variable set {self._state.name}/{one.name}"
         told = [
-            f"{verb} {path} {to} workspace {name}"
-            for verb, to, ids in (
-                ("attach", "to", after - before),
-                ("detach", "from", before - after),
+            f"{verb} {path} {to} {kind} {name}"
+            for verb, to, change in (("attach", "to", more), ("detach", "from", fewer))
+            for kind, names, some in (
+                ("workspace", spaces, change.workspaces),
+                ("project", projects, change.projects),
             )
-            for name in sorted(names[id_] for id_ in ids)
+            for name in sorted(names[id_] for id_ in some)
         ]
         if told:
-            both = Attached(before), Attached(after)
-            self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, *both)
-        self._attached.update(after - before)
-        projects = {project.id for project in state.projects.values()}
-        state.attached[one.id] = after | (state.attached.get(one.id, frozenset()) & projects)
+            self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, before, after)
+        self._attached.update(more.workspaces | more.projects)
+        self._state.attached[one.id] = after.workspaces | after.projects
 
-    def _may_reach(self, one: VariableSet, workspace_id: str) -> bool:
-        """Whether a set can be attached to a workspace, once the file is applied."""
-        place = self._state.placed.get(workspace_id, default_project_of(self._state.id))
-        return one.project_id in (None, place)
+    def _require_own(self, entry: SetEntry, one: VariableSet, attached: Attached) -> None:
+        """Refuses to attach a set of a project to what is not in it, once the file is applied."""
+        if one.project_id is None:
+            return
+        spaces, projects = self._names["workspace"], self._names["project"]
+        beside = [
+            *(spaces[id_] for id_ in attached.workspaces if self._place_of(id_) != one.project_id),
+            *(projects[id_] for id_ in attached.projects if id_ != one.project_id),
+        ]
+        if beside:
+            names = ", ".join(sorted(beside)[:_MOST_NAMED])
+            self._refuse(entry, f"{OF_PROJECT} Not in it: {names}.")
+
+    def _place_of(self, workspace_id: str) -> str:
+        return self._state.placed.get(workspace_id, default_project_of(self._state.id))
+
+    def _found(self, entry: SetEntry, kind: Kind, names: Sequence[str]) -> Iterator[str]:
+        """The ids of what the file names; what is not there is refused."""
+        state = self._state
+        live: Mapping[str, Workspace | Project] = (
+            state.workspaces if kind == "workspace" else state.projects
+        )
+        former = state.former_workspaces if kind == "workspace" else state.former_projects
+        places = entry.workspace_at if kind == "workspace" else entry.project_at
+        for name in names:
+            if (one := live.get(fold(name))) is not None:
+                yield one.id
+                continue
+            missing = f"there is no {kind} {name}.{former.hint(name)}"
+            self._refuse(entry, missing, at=places.get(name))
+
+    def _refuse(
+        self,
+        entry: SetEntry,
+        detail: str,
+        code: Code = Code.INVALID_VALUE,
+        at: str | None = None,
+    ) -> None:
+        told = f"Variable set {self._state.name}/{entry.name}: {detail}"
+        self._changeset.refuse(told, at or entry.at, code)
 
     def _require_projects(self) -> None:
         """Refuses to remove a project that has a set of its own."""
-        there = {project.id for project in self._state.projects.values()}
+        there = self._names["project"]
         for one in self._state.sets.values():
             if one.project_id is not None and one.project_id not in there:
                 path = f"{self._state.name}/{one.name}"
                 detail = f"Variable set {path} is of a project that is not in the file."
                 self._changeset.refuse(detail, self._entry.at)
-
-    def _found(self, entry: SetEntry, workspaces: Sequence[str]) -> Iterator[str]:
-        """The ids of the workspaces that the file names; what is not there is refused."""
-        state = self._state
-        for name in workspaces:
-            if (workspace := state.workspaces.get(fold(name))) is not None:
-                yield workspace.id
-                continue
-            missing = f"there is no workspace {name}.{state.former_workspaces.hint(name)}"
-            detail = f"Variable set {state.name}/{entry.name}: {missing}"
-            self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
 
     def _prune(self, *, delete_variables: bool) -> None:
         state, changeset = self._state, self._changeset
@@ -177,14 +221,22 @@ class Sets:
             state.attached.pop(one.id, None)
 
     def _require_room(self) -> None:
-        state, most = self._state, self._limits.of_target
-        if self._made and len(state.sets) > self._limits.sets:
-            fault = too_many_sets(self._limits.sets)
-            self._changeset.refuse(fault.detail, self._entry.at, fault.code)
+        state, limits = self._state, self._limits
+        if self._made and len(state.sets) > limits.sets:
+            self._refuse_all(too_many_sets(limits.sets))
+        if self._widened and sum(one.is_global for one in state.sets.values()) > limits.of_target:
+            self._refuse_all(too_many_global(limits.of_target))
         if not self._attached:
             return
         counts = Counter(id_ for ids in state.attached.values() for id_ in ids)
-        if full := sorted(self._names[id_] for id_ in self._attached if counts[id_] > most):
-            told = f"At most {most} variable sets are attached to a workspace, and more would be to"
-            detail = f"{told} {', '.join(full[:_MOST_NAMED])}."
-            self._changeset.refuse(detail, self._entry.at, Code.TOO_MANY_ITEMS)
+        full = {id_ for id_ in self._attached if counts[id_] > limits.of_target}
+        for kind, names in self._names.items():
+            if told := sorted(names[id_] for id_ in full if id_ in names):
+                said = (
+                    f"At most {limits.of_target} variable sets are attached to a {kind}, and more"
+                )
+                detail = f"{said} would be to {', '.join(told[:_MOST_NAMED])}."
+                self._refuse_all(Fault(Code.TOO_MANY_ITEMS, detail))
+
+    def _refuse_all(self, fault: Fault) -> None:
+        self._changeset.refuse(fault.detail, self._entry.at, fault.code)
