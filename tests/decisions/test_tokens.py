@@ -130,6 +130,11 @@ def test_what_is_made_with_a_token_of_a_team_or_organization_ends_no_later(robot
         assert made.answer.token.expires_at == ends
         later = TokenDraft(expired_at="2999-01-01T00:00:00Z")
         assert refused(make, known, OfTeam("team-1"), later, FRESH) == ["invalid_value"]
+    soon = {**answers, TokenWithId("at-7"): replace(own, expires_at=NOW + 5)}
+    made = make(
+        limited(soon, by=LIMITS, limits=(HOUR,), actor=robot), OfTeam("team-1"), TokenDraft(), FRESH
+    )
+    assert made.answer.token.expires_at == NOW + 5
     endless = limited({**answers, TokenWithId("at-7"): replace(own, expires_at=None)}, actor=robot)
     made = make(endless, OfTeam("team-1"), TokenDraft(), FRESH)
     assert made.answer.token.expires_at == in_24_months(NOW)
