@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.exchanging import job_in
 from tests.support.tenant import Tenant, faults, linkage_document
+from tests.web.test_applies import item
+from tests.web.test_set_applies import apply_to
 from tests.web.test_variable_sets import as_global, make_set, put, rights
 
 Sources = dict[str, dict[str, str]]
@@ -120,3 +122,69 @@ async def test_a_preview_refuses_what_the_change_refuses(tenant: Tenant) -> None
     assert [one[:2] for one in faults(refused)] == [("422", "key_taken")]
     path = f"/varsets/{wide}/actions/preview"
     assert (await tenant.call("reader", "POST", path)).status_code == 403
+
+
+ITEMS: dict[str, list[dict[str, Any]]] = {
+    "created": [item("new", category="tool", value="1")],
+    "created, and the workspace has it": [item("own", category="tool", value="1")],
+    "updated": [item("region", category="tool", value="other")],
+    "updated, and it does not count": [item("account", category="tool", value="other")],
+    "only described": [item("region", category="tool", description="other")],
+    "deleted": [{**item("region", category="tool"), "meta": {"delete": True}}],
+    "deleted, and another takes its place": [
+        {**item("shared", category="tool"), "meta": {"delete": True}}
+    ],
+}
+FELT = {
+    "created": [{"name": "network", "gains": ["new"], "changes": [], "loses": []}],
+    "created, and the workspace has it": [],
+    "updated": [{"name": "network", "gains": [], "changes": ["region"], "loses": []}],
+    "updated, and it does not count": [],
+    "only described": [],
+    "deleted": [{"name": "network", "gains": [], "changes": [], "loses": ["region"]}],
+    "deleted, and another takes its place": [
+        {"name": "network", "gains": [], "changes": ["shared"], "loses": []}
+    ],
+}
+
+
+@pytest.mark.parametrize("case", ITEMS)
+async def test_a_dry_run_of_a_variable_says_which_workspaces_get_other_values(
+    tenant: Tenant, case: str
+) -> None:
+    mine = await make_set(tenant, "middle", "network")
+    for key in ("region", "account", "shared"):
+        await put(tenant, mine, key)
+    await tenant.make_variable("own")
+    await tenant.make_variable("account")
+    wide = await make_set(tenant, "wide", **as_global())
+    await put(tenant, wide, "shared")
+    before = await _sources(tenant)
+    answer = await apply_to(tenant, mine, *ITEMS[case], dry_run=True, versioned=True)
+    assert answer.status_code == 200, answer.text
+    effects = answer.json()["meta"]["effects"]
+    rows = effects["workspaces"]
+    assert [row.pop("id") for row in rows] == [tenant.workspaces[row["name"]] for row in rows]
+    assert [row.pop("runners") for row in rows] == [[] for _ in rows]
+    assert rows == FELT[case]
+    counts = [sum(bool(row[kind]) for row in rows) for kind in ("gains", "changes", "loses")]
+    assert [effects[kind] for kind in ("gaining", "changing", "losing")] == counts
+    done = await apply_to(tenant, mine, *ITEMS[case], versioned=True)
+    assert "effects" not in done.json()["meta"]
+    if not case.startswith("updated"):
+        assert _difference(before, await _sources(tenant)) == FELT[case]
+
+
+async def test_a_dry_run_tells_of_workspaces_that_the_caller_sees_and_counts_all(
+    tenant: Tenant,
+) -> None:
+    await rights(tenant, "writers", "manage-projects", "manage-workspaces")
+    wide = await make_set(tenant, "wide", **as_global())
+    job = await job_in(tenant)
+    answer = await apply_to(tenant, wide, item(value="1"), who="writer", dry_run=True)
+    effects = answer.json()["meta"]["effects"]
+    assert effects["gaining"] == len(effects["workspaces"]) == len(tenant.workspaces)
+    runners = {one["name"]: one["runners"] for one in effects["workspaces"]}
+    assert runners["network"] == [job.runner["attributes"]["name"]]
+    refused = await apply_to(tenant, wide, item(value="1"), who="reader", dry_run=True)
+    assert refused.status_code == 403

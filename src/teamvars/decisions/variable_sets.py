@@ -20,6 +20,7 @@ from teamvars.decisions.runners import Trust
 from teamvars.decisions.set_reach import PlacesOf, handed, require_own, told_targets, within
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import ONLY_WRITERS_OF_SETS, Level, OrganizationAccess, Permission
+from teamvars.domain.applies import Name
 from teamvars.domain.errors import (
     GLOBAL_KEY_TAKEN,
     NAME_TAKEN,
@@ -33,6 +34,7 @@ from teamvars.domain.errors import (
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import Project
 from teamvars.domain.set_effects import (
+    Alteration,
     Comparison,
     Contest,
     Effects,
@@ -148,10 +150,13 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Contested(Need[Contest], frozen=True):
-    """What a set is in conflict with in its organization, whatever it reaches."""
+    """What a set is in conflict with in its organization, whatever it reaches: all that it has, or
+    by some keys and categories.
+    """
 
     set_id: str
     organization_id: str
+    some: tuple[Name, ...] | None = None
 
 
 class SetView(msgspec.Struct, frozen=True):
@@ -269,19 +274,36 @@ def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Eff
     """
     before = _permitted(found, set_id)
     refuse_all(draft.faults)
-    organization_id = before.organization_id
     if draft.is_deleted:
         was, after = Standing(before, found.of(AttachedTo(set_id))), None
     else:
         was, after = _planned(found, before, draft.change, rules)
-    places = found.of(PlacesOf(organization_id))
-    comparison = Comparison(was, after, found.of(Contested(set_id, organization_id)), places)
+    contest = found.of(Contested(set_id, before.organization_id))
+    comparison = Comparison(was, after, contest, found.of(PlacesOf(before.organization_id)))
+    return _effects(found, before, comparison, rules.trust)
+
+
+def preview_variables(found: Found, set_id: str, alteration: Alteration, trust: Trust) -> Effects:
+    """What a change of variables of a set would make of the workspaces, for whoever may make it.
+    Refuses: not found, forbidden.
+    """
+    one = _permitted(found, set_id)
+    is_ = Standing(one, found.of(AttachedTo(set_id)))
+    contest = found.of(Contested(set_id, one.organization_id, alteration.names))
+    places = found.of(PlacesOf(one.organization_id))
+    return _effects(found, one, Comparison(is_, is_, contest, places, alteration), trust)
+
+
+def _effects(found: Found, one: VariableSet, comparison: Comparison, trust: Trust) -> Effects:
+    """The effects on the workspaces of its organization, as the caller is told of them."""
+    organization_id, places = one.organization_id, found.of(PlacesOf(one.organization_id))
     workspaces = [workspace for workspace, _ in found.of(WorkspacesOf(organization_id))]
     workspaces.sort(key=lambda workspace: workspace.name)
     owner = found.of(ToOrganizationWithId(organization_id))
-    told = effects(set_id, comparison, workspaces, within(found, owner, places, Level.READ))
-    runners = handed(found, organization_id, [one.workspace.id for one in told.first], rules.trust)
-    first = [replace(one, runners=runners.get(one.workspace.id, ())) for one in told.first]
+    told = effects(one.id, comparison, workspaces, within(found, owner, places, Level.READ))
+    ids = [each.workspace.id for each in told.first]
+    runners = handed(found, organization_id, ids, trust)
+    first = [replace(each, runners=runners.get(each.workspace.id, ())) for each in told.first]
     return replace(told, first=first)
 
 

@@ -64,9 +64,22 @@ class Rival(msgspec.Struct, frozen=True):
     name: Name
 
 
+class Alteration(msgspec.Struct, frozen=True):
+    """What becomes of variables of a set: which are new, go, or say something else to a run."""
+
+    created: frozenset[Name] = frozenset()
+    deleted: frozenset[Name] = frozenset()
+    updated: frozenset[Name] = frozenset()
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """All of them, in order."""
+        return tuple(sorted(self.created | self.deleted | self.updated))
+
+
 class Contest(msgspec.Struct, frozen=True):
-    """The keys and categories of a set; each workspace of the organization that has one of them
-    itself; and the variables of other sets with one.
+    """The keys and categories of a set that a change is about; each workspace of the organization
+    that has one of them itself; and the variables of other sets with one.
     """
 
     names: Sequence[Name]
@@ -103,7 +116,9 @@ Outcome = tuple[Sequence[Name], Sequence[Name], Sequence[Name]]
 
 
 class Comparison:
-    """A set before and after a change, which may be that it goes, among all that it rivals with."""
+    """A set before and after a change, which may be that it goes or one of its variables, among all
+    that it rivals with.
+    """
 
     def __init__(
         self,
@@ -111,8 +126,10 @@ class Comparison:
         after: Standing | None,
         contest: Contest,
         places: Mapping[str, str],
+        alteration: Alteration = Alteration(),  # noqa: B008 - frozen
     ) -> None:
         """`places` are the projects of all workspaces, by id."""
+        self._alteration = alteration
         self._names = contest.names
         self._places = places
         self._before, self._after = before, after
@@ -146,12 +163,14 @@ class Comparison:
         self, before: Source | None, after: Source | None, rivals: Mapping[Name, Source]
     ) -> Outcome:
         gained, changed, lost = [], [], []
+        made = self._alteration
         for name in self._names:
             rival = rivals.get(name)
-            was, is_ = _counts(before, rival), _counts(after, rival)
-            if was == is_:
+            was = name not in made.created and _counts(before, rival)
+            is_ = name not in made.deleted and _counts(after, rival)
+            if was == is_ and not (is_ and name in made.updated):
                 continue
-            if rival is not None:
+            if rival is not None or was == is_:
                 changed.append(name)
             elif is_:
                 gained.append(name)

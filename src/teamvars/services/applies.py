@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec.structs import replace
 
 from teamvars.changes.runner import Storing
 from teamvars.changes.waves import Known
-from teamvars.decisions import Decision, Found, Note
-from teamvars.decisions.variables import Put, ToOwner, owner_of
+from teamvars.decisions import Decision, Found, Note, variable_sets
+from teamvars.decisions.variables import Put, ToOwner, ToSet, owner_of
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.applies import ApplyDraft, Outcome
 from teamvars.domain.audit import CheckedStream
@@ -28,6 +29,7 @@ from teamvars.services.planning import (
     in_batches,
     is_unchanged,
 )
+from teamvars.services.trust import Trust
 from teamvars.storage.database import Transaction
 
 _MAX_LOOKS = 3
@@ -49,8 +51,11 @@ Asked = TypeVar("Asked")
 class Request(Generic[Asked]):
     """One apply or copy: planned without a lock, and carried out under one."""
 
-    def __init__(self, house: House, caller: Caller, to: ToOwner, asked: Asked) -> None:
+    def __init__(
+        self, house: House, trust: Trust, caller: Caller, to: ToOwner, asked: Asked
+    ) -> None:
         self._house = house
+        self._trust = trust
         self._tools = house.tools
         self._caller = caller
         self._to = to
@@ -74,7 +79,16 @@ class Request(Generic[Asked]):
             raise Refusal(BUSY)
         (target, *_), plan = self._seen
         version = self._tools.chain.version_of(target.stream)
-        return Applied.of(plan, target.owner, version, dry_run=True)
+        applied = Applied.of(plan, target.owner, version, dry_run=True)
+        if not isinstance(self._to, ToSet):
+            return applied
+        see = partial(
+            variable_sets.preview_variables,
+            set_id=self._to.set_id,
+            alteration=plan.alteration,
+            trust=self._trust,
+        )
+        return replace(applied, effects=await self._house.runner.look(self._caller, see))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""
@@ -111,6 +125,10 @@ class Applies(UseCases):
 
     admit = admit_writer
 
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
+
     async def apply(
         self, caller: Caller, to: ToOwner, draft: ApplyDraft, versions: Versions
     ) -> Applied:
@@ -122,7 +140,8 @@ class Applies(UseCases):
         """
 
         async def attempt(known: Known) -> Applied:
-            request = _Apply(self._house, caller, to, (draft, versions, known))
+            asked = draft, versions, known
+            request = _Apply(self._house, self._trust, caller, to, asked)
             return await request.make(dry_run=draft.dry_run)
 
         return await self._house.runner.with_verdicts(caller, attempt)

@@ -26,6 +26,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.ids import new_id, new_version_id
+from teamvars.domain.set_effects import Alteration, Effects
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
     Owner,
@@ -103,6 +104,16 @@ class Plan(Discreet, frozen=True):
     originals: Mapping[Name, StoredVariable] = {}
 
     @property
+    def alteration(self) -> Alteration:
+        """What becomes of the variables, as far as runs notice."""
+        names = {outcome: set[Name]() for outcome in Outcome}
+        for step in self.changes:
+            if step.outcome is not Outcome.UPDATED or set(step.changed) != {"description"}:
+                names[step.outcome].add(step.name)
+        made = (Outcome.CREATED, Outcome.DELETED, Outcome.UPDATED)
+        return Alteration(*(frozenset(names[outcome]) for outcome in made))
+
+    @property
     def changes(self) -> list[Step]:
         """The steps that change something."""
         steps = (step for step in self.steps if isinstance(step, Step))
@@ -110,12 +121,15 @@ class Plan(Discreet, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What an apply or a copy has done, or in a dry run would do, and the list's version then."""
+    """What an apply or a copy has done, or in a dry run would do, and the list's version then; and
+    what a dry run of a set would make of workspaces.
+    """
 
     owner: Owner
     version: str
     results: Sequence[Result]
     dry_run: bool
+    effects: Effects | None = None
 
     @classmethod
     def of(cls, plan: Plan, owner: Owner, version: str, *, dry_run: bool = False) -> Self:

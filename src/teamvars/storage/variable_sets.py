@@ -1,6 +1,6 @@
 """Variable sets as rows, and what they are attached to."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from teamvars.domain.access import Level
 from teamvars.domain.applies import Name
@@ -332,40 +332,53 @@ async def held(
     )
 
 
-async def contested(tx: Transaction, set_id: str, organization_id: str) -> Contest:
-    """The keys and categories of a set, in order; the workspaces of its organization that have one
-    of them, each with that; and the variables of other sets with one.
+async def contested(
+    tx: Transaction, set_id: str, organization_id: str, some: Sequence[Name] | None
+) -> Contest:
+    """The keys and categories of a set, in order, or others that it may have; the workspaces of its
+    organization that have one of them, each with that; and the variables of other sets with one.
     """
-    mine = await tx.fetch(
-        "SELECT key, category FROM set_variables WHERE set_id = $1 ORDER BY key, category", set_id
-    )
+    names = await _names_of(tx, set_id) if some is None else some
+    keys = each({key for key, _ in names})
     own = await tx.fetch(
-        "SELECT variables.workspace_id, mine.key, mine.category FROM set_variables AS mine "
-        "JOIN variables ON variables.organization_id = $2 AND variables.key = mine.key "
-        "AND variables.key >= '' AND variables.category = mine.category "
-        "WHERE mine.set_id = $1",
-        set_id,
+        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
+        "WHERE variables.organization_id = $1 AND variables.key IN {each $2} "
+        "AND variables.key >= ''",
         organization_id,
+        keys,
     )
     others = await tx.fetch(
         "SELECT variable_sets.id, variable_sets.name, variable_sets.priority, "
-        "variable_sets.project_id, set_targets.target_id, mine.key, mine.category "
+        "variable_sets.project_id, set_targets.target_id, others.key, others.category "
         "FROM variable_sets JOIN set_targets ON set_targets.set_id = variable_sets.id "
         "JOIN set_variables AS others ON others.set_id = variable_sets.id "
-        "JOIN set_variables AS mine ON mine.set_id = $1 AND mine.key = others.key "
-        "AND mine.category = others.category "
+        "AND others.key IN {each $3} "
         "WHERE variable_sets.organization_id = $2 AND variable_sets.id <> $1",
         set_id,
         organization_id,
+        keys,
     )
+    wanted = frozenset(names)
     return Contest(
-        [(key, Category(category)) for key, category in mine],
-        [(id_, (key, Category(category))) for id_, key, category in own],
+        names,
+        [(id_, name) for id_, *its in own if (name := _name(*its)) in wanted],
         [
-            Rival(_rival(*its), target_id, (key, Category(category)))
+            Rival(_rival(*its), target_id, name)
             for *its, target_id, key, category in others
+            if (name := _name(key, category)) in wanted
         ],
     )
+
+
+async def _names_of(tx: Transaction, set_id: str) -> list[Name]:
+    rows = await tx.fetch(
+        "SELECT key, category FROM set_variables WHERE set_id = $1 ORDER BY key, category", set_id
+    )
+    return [_name(key, category) for key, category in rows]
+
+
+def _name(key: str, category: str) -> Name:
+    return key, Category(category)
 
 
 def _rival(id_: str, name: str, is_priority: int, project_id: str | None) -> RivalSet:

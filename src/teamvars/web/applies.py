@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result
 from teamvars.domain.errors import Code
+from teamvars.domain.set_effects import Effects
 from teamvars.domain.variables import ATTRIBUTES, Expected
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
@@ -24,6 +25,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.set_effects import EffectOnWorkspace, rows_of
 from teamvars.web.variables import owners
 from teamvars.web.variables.documents import entity_tag
 from teamvars.web.variables.owners import OwnerKind
@@ -104,11 +106,25 @@ class VariableResult(msgspec.Struct, rename="kebab", gc=False):
     version_id: str | None
 
 
+class EffectsOnWorkspaces(msgspec.Struct):
+    """How many workspaces would get a value that they have not, another value, or lose one; and the
+    first of all these by name that the caller sees.
+    """
+
+    gaining: int
+    changing: int
+    losing: int
+    workspaces: list[EffectOnWorkspace]
+
+
 class Results(msgspec.Struct, rename="kebab"):
-    """In the order of the request, and then what was deleted."""
+    """In the order of the request, and then what was deleted. A dry run of a variable set has the
+    `effects` on workspaces.
+    """
 
     dry_run: Annotated[bool, Meta(description="True if nothing was changed.")]
     results: list[VariableResult]
+    effects: EffectsOnWorkspaces | UnsetType = UNSET
 
 
 class ResultsDocument(msgspec.Struct):
@@ -194,6 +210,12 @@ def flag(read: Reader, options: dict[str, object] | None, name: str) -> bool:
     return read.member(options, name, bool, "/meta", required=False) or False
 
 
+def _effects(found: Effects | None) -> EffectsOnWorkspaces | UnsetType:
+    if found is None:
+        return UNSET
+    return EffectsOnWorkspaces(found.gaining, found.changing, found.losing, rows_of(found))
+
+
 class ApplyRoutes:
     """`actions/apply` of workspaces and sets, and what `actions/copy` has in common with it."""
 
@@ -250,7 +272,7 @@ class ApplyRoutes:
         """What became of each variable, with the entity tag of the list as it is now."""
         tag = entity_tag(applied.version, applied.owner, self._dialect)
         results = [self._result(result) for result in applied.results]
-        document = ResultsDocument(Results(applied.dry_run, results))
+        document = ResultsDocument(Results(applied.dry_run, results, _effects(applied.effects)))
         return Response.document(200, document, {"ETag": tag})
 
     def _result(self, result: Result) -> VariableResult:

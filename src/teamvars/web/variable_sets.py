@@ -1,13 +1,12 @@
 """Variable sets, `varsets` on the wire, and what they are attached to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
-from teamvars.domain.applies import Name
 from teamvars.domain.pages import Paged
 from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
 from teamvars.domain.team_members import MAX_ITEMS
@@ -41,6 +40,7 @@ from teamvars.web.http.sending import Response
 from teamvars.web.linked import ids_draft
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
+from teamvars.web.set_effects import EffectOnWorkspace, rows_of
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
@@ -243,37 +243,6 @@ _CHANGED = VARIABLE_SET.changed_body(attributes={"priority": True})
 _UPDATE = "Update a variable set; what it names takes the place of what it is attached to."
 
 
-class EffectOnWorkspace(msgspec.Struct):
-    """What becomes of a workspace: the keys whose values it gets, gets another of, and loses; and
-    the names of the approved runners that it is handed to.
-    """
-
-    id: str
-    name: str
-    gains: list[str]
-    changes: list[str]
-    loses: list[str]
-    runners: list[str]
-
-
-def _keys(names: Sequence[Name]) -> list[str]:
-    return list(dict.fromkeys(key for key, _ in names))
-
-
-def _told(one: Effects) -> list[EffectOnWorkspace]:
-    return [
-        EffectOnWorkspace(
-            each.workspace.id,
-            each.workspace.name,
-            _keys(each.gained),
-            _keys(each.changed),
-            _keys(each.lost),
-            list(each.runners),
-        )
-        for each in one.first
-    ]
-
-
 EFFECTS = Resource[Effects](
     type="varset-effects",
     name="VariableSetEffects",
@@ -284,7 +253,7 @@ EFFECTS = Resource[Effects](
         Attribute("gaining", int, lambda one: one.gaining),
         Attribute("changing", int, lambda one: one.changing),
         Attribute("losing", int, lambda one: one.losing),
-        Attribute("workspaces", list[EffectOnWorkspace], _told),
+        Attribute("workspaces", list[EffectOnWorkspace], rows_of),
     ),
     texts={
         "VariableSetEffectsAttributes": (

@@ -31,7 +31,7 @@ def test_a_set_is_made_filled_attached_and_shown(network: Desk) -> None:
 
 def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     network.succeed("set", "create", "A", "--global")
-    network.succeed("vars", "set", "--set", "A", "KEY=1")
+    network.succeed("vars", "set", "--set", "A", "KEY=1", "--yes")
     network.succeed("set", "update", "A", "--name", "B", "--priority", "--no-global")
     (found,) = network.succeed("set", "list", "--json").json
     assert (found["name"], found["priority"], found["global"]) == ("B", True, False)
@@ -126,3 +126,22 @@ def test_variables_of_a_set_are_handled_as_those_of_a_workspace(
     network.succeed("vars", "set", "MORE=1")
     network.succeed("vars", "copy", "network", "MORE", *of_set, "--yes")
     assert network.succeed("vars", "get", "MORE", "--plain", *of_set).out == "1"
+
+
+def test_a_change_that_workspaces_feel_is_shown_first_and_asked_for(network: Desk) -> None:
+    network.succeed("set", "create", "A")
+    of_set = "--set", "A"
+    network.succeed("vars", "set", "KEY=1", *of_set)
+    network.succeed("set", "attach", "A", "network")
+    refused = network.run("vars", "set", "KEY=2", *of_set)
+    assert refused.code == 2
+    assert "0 workspaces would get a value more, 1 another value" in refused.err
+    assert network.succeed("vars", "get", "KEY", "--plain", *of_set).out == "1"
+    tried = network.run("vars", "set", "KEY=2", "--dry-run", *of_set)
+    assert (tried.code, "network  changes  KEY" in tried.err) == (3, True)
+    assert network.succeed("vars", "set", "KEY=2", "--yes", *of_set).err.count("KEY") >= 1
+    assert network.succeed("vars", "get", "KEY", "--plain", *of_set).out == "2"
+    network.succeed("vars", "set", "KEY=own", "MORE=1")
+    network.succeed("vars", "set", "KEY=3", *of_set)
+    copied = network.run("vars", "copy", "network", "MORE", "--dry-run", *of_set)
+    assert (copied.code, "would" in copied.err) == (3, False)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from teamvars.cli.asking import confirm
 from teamvars.cli.client.api import Api, Resource
 from teamvars.cli.client.api.errors import ApiError, says
-from teamvars.cli.client.contents import TERRAFORM, Contents, contents_of
+from teamvars.cli.client.contents import SETS, TERRAFORM, Contents, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
 from teamvars.cli.exits import DIFFERENCES, ERROR, NOT_FOUND, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.options import Function, json_option, together
@@ -31,6 +31,8 @@ SENSITIVE = "(sensitive)"
 HIDDEN = "(hidden)"
 _OVERWRITTEN = "write-only, will be overwritten"
 NOTHING = "There is nothing to change."
+NO_EFFECTS: Resource = {"gaining": 0, "changing": 0, "losing": 0, "workspaces": []}
+"""What is said of a workspace, whose changes no other feels."""
 
 Show = Callable[[str | None], str]
 _ATTEMPTS = 5
@@ -194,12 +196,44 @@ class Work(NamedTuple):
     versioned: bool = False
 
 
+def effect_rows(effects: Resource) -> list[Row]:
+    """What workspaces would get: each with what becomes of a key."""
+    return [
+        (escaped(one["name"]), verb, escaped(key))
+        for one in effects["workspaces"]
+        for verb in ("gains", "changes", "loses")
+        for key in one[verb]
+    ]
+
+
+def summed_up(effects: Resource) -> str:
+    """How many workspaces would get what, and which runners these are handed to."""
+    said = (
+        f"{number(effects['gaining'], 'workspace')} would get a value more, "
+        f"{effects['changing']} another value, and {effects['losing']} would lose one."
+    )
+    runners = sorted({name for one in effects["workspaces"] for name in one["runners"]})
+    if not runners:
+        return said
+    return f"{said}\nRunners that these are handed to: {', '.join(map(escaped, runners))}."
+
+
+def is_felt(effects: Resource) -> bool:
+    """Whether any workspace would get other values."""
+    return any(effects[kind] for kind in ("gaining", "changing", "losing"))
+
+
 def send(api: Api, work: Work, *, dry_run: bool = False) -> list[Resource]:
     """What became of each variable that is another now. Raises ApiError, nothing being changed.
 
     Versioned work that is refused as stale is sent again where its variables are at the versions
     they had nevertheless: what somebody made meanwhile is gone again.
     """
+    results: list[Resource] = _answered(api, work, dry_run=dry_run)["results"]
+    return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
+
+
+def _answered(api: Api, work: Work, *, dry_run: bool) -> Resource:
     for _ in range(_ATTEMPTS - 1):
         try:
             return _spoken(api, work, dry_run=dry_run)
@@ -209,7 +243,7 @@ def send(api: Api, work: Work, *, dry_run: bool = False) -> list[Resource]:
     return _spoken(api, work, dry_run=dry_run)
 
 
-def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
+def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
     """Sends it in the service's words; names the keys that are refused."""
     try:
         return _sent(api, work, dry_run=dry_run)
@@ -227,7 +261,7 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
     return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
 
 
-def _sent(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
+def _sent(api: Api, work: Work, *, dry_run: bool) -> Resource:
     deletes = any(one.outcome is Outcome.DELETED for one in work.changes)
     how = {"versioned": True} if work.versioned else {"prune": deletes}
     changes = _named(work)
@@ -247,8 +281,8 @@ def _sent(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
             ]
         },
     )
-    results: list[Resource] = answer.document["meta"]["results"]
-    return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
+    meta: Resource = answer.document["meta"]
+    return meta
 
 
 def _named(work: Work) -> list[Change]:
@@ -325,9 +359,10 @@ def change(api: Api, work: Sequence[Work], how: How) -> None:
         note(f"{there.name}:")
         for line in aligned([change_row(one, there.word(one.category)) for one in changes]):
             note(f"  {line}")
+    is_felt_elsewhere = any(_tell_effects(api, one) for one in to_do)  # a set is one alone
     if not to_do:
         note(NOTHING)
-    elif not how.dry_run and (how.asks or len(to_do) > 1):
+    elif not how.dry_run and (how.asks or len(to_do) > 1 or is_felt_elsewhere):
         total = sum(len(one.changes) for one in to_do)
         what = "this change" if total == 1 else f"these {total} changes"
         where = to_do[0].there.name if len(to_do) == 1 else f"{len(to_do)} workspaces"
@@ -342,6 +377,18 @@ def change(api: Api, work: Sequence[Work], how: How) -> None:
         )
     if to_do and how.dry_run:
         sys.exit(DIFFERENCES)
+
+
+def _tell_effects(api: Api, work: Work) -> bool:
+    """Says what workspaces get by a change of a set; whether any gets other values."""
+    if work.there.owner.type != SETS:
+        return False
+    effects: Resource = _answered(api, work, dry_run=True)["effects"]
+    for line in aligned(effect_rows(effects)):
+        note(f"  {line}")
+    if is_felt(effects):
+        note(summed_up(effects))
+    return is_felt(effects)
 
 
 def counted(changes: Sequence[Change], *, is_done: bool) -> str:

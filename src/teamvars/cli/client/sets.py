@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from teamvars.cli import asking
 from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.changes import in_full, linked_workspaces, number
+from teamvars.cli.client.changes import effect_rows, in_full, linked_workspaces, number, summed_up
 from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
@@ -270,23 +270,11 @@ def _preview(api: Api, found: Resource, document: Resource | None) -> None:
     """Shows what a change would do, or without a document a deletion; ends with 3 if anything."""
     answer = api.post(at("varsets", found["id"], "actions", "preview"), document)
     effects = answer.document["data"]["attributes"]
-    rows: list[Row] = [
-        (escaped(one["name"]), verb, escaped(key))
-        for one in effects["workspaces"]
-        for verb in ("gains", "changes", "loses")
-        for key in one[verb]
-    ]
-    runners = sorted({name for one in effects["workspaces"] for name in one["runners"]})
+    rows = effect_rows(effects)
     show(effects, rows, said=None if rows else "No workspace would get another value.")
-    if not rows:
-        return
-    note(
-        f"{number(effects['gaining'], 'workspace')} would get a value more, "
-        f"{effects['changing']} another value, and {effects['losing']} would lose one."
-    )
-    if runners:
-        note(f"Runners that these are handed to: {', '.join(map(escaped, runners))}.")
-    sys.exit(DIFFERENCES)
+    if rows:
+        note(summed_up(effects))
+        sys.exit(DIFFERENCES)
 
 
 def _said(

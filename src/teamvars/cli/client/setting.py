@@ -10,6 +10,7 @@ from teamvars.cli.client.api import Api, Resource, connect
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import (
+    NO_EFFECTS,
     NOTHING,
     SIGNS,
     Change,
@@ -19,8 +20,11 @@ from teamvars.cli.client.changes import (
     change,
     compare,
     deleted,
+    effect_rows,
     how_options,
+    is_felt,
     send,
+    summed_up,
 )
 from teamvars.cli.client.contents import (
     Contents,
@@ -275,15 +279,17 @@ def copy(
     document = _document(found, keys, category, on_conflict)
     api.announce()
     path = target.path("actions", "copy")
-    planned = _copied(api, path, document, dry_run=True)
+    planned, effects = _copied(api, path, document, dry_run=True)
     rows = [
         (SIGNS[Outcome(one["outcome"])], escaped(one["key"]), one["category"]) for one in planned
     ]
-    for line in aligned(rows) if rows else [NOTHING]:
+    for line in aligned([*rows, *effect_rows(effects)]) if rows else [NOTHING]:
         note(line)
+    if is_felt(effects):
+        note(summed_up(effects))
     if planned and not how.dry_run:
         confirm(f"Copy {len(planned)} from {found.name} to {target.name}?", yes=how.yes)
-        planned = _copied(api, path, document, dry_run=False)
+        planned, _ = _copied(api, path, document, dry_run=False)
         note(f"{target.name}: {len(planned)} copied.")
     show(planned, ())
     if planned and how.dry_run:
@@ -305,8 +311,12 @@ def _document(
     return {"type": "copies", "attributes": attributes, "relationships": related}
 
 
-def _copied(api: Api, path: str, data: Resource, *, dry_run: bool) -> list[Resource]:
-    """What became, or would become, of each variable that is another then."""
+def _copied(
+    api: Api, path: str, data: Resource, *, dry_run: bool
+) -> tuple[list[Resource], Resource]:
+    """What became, or would become, of each variable that is another then; and of a set, what
+    workspaces would get.
+    """
     try:
         answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
     except ApiError as error:
@@ -317,5 +327,6 @@ def _copied(api: Api, path: str, data: Resource, *, dry_run: bool) -> list[Resou
             "overwritten."
         )
         raise Failure(text, error.code) from None
-    results: list[Resource] = answer.document["meta"]["results"]
-    return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
+    meta: Resource = answer.document["meta"]
+    results = [one for one in meta["results"] if one["outcome"] != Outcome.UNCHANGED]
+    return results, meta.get("effects") or NO_EFFECTS
