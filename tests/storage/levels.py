@@ -208,13 +208,16 @@ async def _restore(tx: Transaction, before: Made, after: Made) -> None:
 async def _differing(tx: Transaction, one: Made) -> str | None:
     """What is not as the oracle says, if anything."""
     for workspace in one.places:
-        holdings = await effective.sealed_of_workspace(tx, workspace)
-        found = {
-            "/".join(each.winner.name): each.winner.source.name
-            for each in chosen(holdings.candidates)
-        }
-        if found != one.expected(workspace):
-            return f"{workspace}: {found}, and not {one.expected(workspace)}: {one}"
+        alone = await effective.sealed_of_workspace(tx, workspace)
+        among = await effective.readable_of_workspace(tx, workspace, losers=True)
+        counted, found = (
+            {"/".join(each.winner.name): each.winner.source.name for each in chosen(candidates)}
+            for candidates in (alone.candidates, among.candidates)
+        )
+        if not (
+            counted == found == one.expected(workspace) and len(alone.candidates) == len(found)
+        ):
+            return f"{workspace}: {counted}, {found}, and not {one.expected(workspace)}: {one}"
     return None
 
 

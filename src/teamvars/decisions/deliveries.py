@@ -126,7 +126,7 @@ class ToDelivery(Need[Handed], frozen=True):
 
 
 class ValuesOf(Need[Holdings], frozen=True):
-    """All variables that reach a workspace, of its own and of sets: sealed, sensitive ones too."""
+    """What counts in a workspace, of its own and of sets: sealed, sensitive ones too."""
 
     workspace_id: str
 

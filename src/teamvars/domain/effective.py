@@ -102,8 +102,9 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 class Holdings(msgspec.Struct, frozen=True):
-    """All variables that reach a workspace, each with its source, and the heads of the streams of
-    the workspace and of all sets that reach it, by id. `places` are these with their numbers.
+    """All variables that reach a workspace, or those alone that count, each with its source, and
+    the heads of the streams of the workspace and of all sets that reach it, by id. `places` are
+    these with their numbers.
     """
 
     heads: Mapping[str, bytes]

@@ -96,7 +96,8 @@ class EffectiveVariables(UseCases):
     ) -> Rendered | None:
         """The list at those heads; None when one of them has moved."""
         workspace = granted.workspace
-        found = await self._database.query(lambda tx: rows.readable_of_workspace(tx, workspace.id))
+        look = partial(rows.readable_of_workspace, workspace_id=workspace.id, losers=losers)
+        found = await self._database.query(look)
         if found.heads != heads:
             return None
         opening = _Opening(self._tools.sealer.data_key(granted.key), losers=losers)

@@ -1,6 +1,6 @@
 """What reaches a workspace: its own variables, and those of sets, with where each set stands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.effective import Candidate, Holdings, Level, Reach, Source
 from teamvars.domain.ids import prefix_of
@@ -72,13 +72,15 @@ _WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "globa
 
 
 async def sealed_of_workspace(tx: Transaction, workspace_id: str) -> Holdings:
-    """What reaches a workspace, with its sealed values, sensitive ones too."""
-    return _holdings(await tx.fetch(_SEALED, workspace_id))
+    """What counts in a workspace, with its sealed values, sensitive ones too."""
+    return _holdings(await tx.fetch(_SEALED, workspace_id), losers=False)
 
 
-async def readable_of_workspace(tx: Transaction, workspace_id: str) -> Holdings:
-    """The same, without the sealed values of sensitive variables."""
-    return _holdings(await tx.fetch(_READABLE, workspace_id))
+async def readable_of_workspace(tx: Transaction, workspace_id: str, *, losers: bool) -> Holdings:
+    """The same, without the sealed values of sensitive variables; with the `losers`, all that
+    reaches it.
+    """
+    return _holdings(await tx.fetch(_READABLE, workspace_id), losers=losers)
 
 
 async def sealed_for_job(
@@ -89,29 +91,41 @@ async def sealed_for_job(
     these have more bytes than the `most`.
     """
     rows = await tx.fetch(_SEALED_FOR_JOB, workspace_id, token_hash, now, most)
-    return _holdings(rows) if rows else None
+    return _holdings(rows, losers=False) if rows else None
 
 
-def _holdings(rows: Sequence[Row]) -> Holdings:
+def _holdings(rows: Sequence[Row], *, losers: bool) -> Holdings:
     heads = {id_: head for head, _, id_, *_ in rows}
     places = {f"{id_}:{sequence}" for _, sequence, id_, *_ in rows}
-    ways: dict[str, list[Reach]] = {}
-    for _, _, id_, _, _, _, target_id, *_ in rows:
-        ways.setdefault(id_, []).append(_WAYS[prefix_of(target_id)])
+    ways: dict[str, set[Reach]] = {}
+    told: dict[str, Row] = {}
+    for row in rows:
+        told[row[2]] = row
+        ways.setdefault(row[2], set()).add(_WAYS[prefix_of(row[6])])
+    sources = {id_: _source(row, ways[id_]) for id_, row in told.items()}
     found: dict[str, Candidate] = {}
-    sources: dict[str, Source] = {}
-    for _, _, id_, name, priority, project_id, _, *variable in rows:
-        if id_ not in sources:
-            parent: Parent = "organization" if project_id is None else "project"
-            sources[id_] = _source(id_, name, bool(priority), parent, ways[id_])
-        if variable[0] is not None:
-            found.setdefault(variable[0], Candidate(to_stored(variable), sources[id_]))
+    for _, _, id_, _, _, _, _, *variable in rows if losers else _first(rows, sources):
+        if variable[0] is not None and variable[0] not in found:
+            found[variable[0]] = Candidate(to_stored(variable), sources[id_])
     return Holdings(heads, list(found.values()), tuple(sorted(places)))
 
 
-def _source(
-    id_: str, name: str | None, is_priority: bool, parent: Parent, reach: Sequence[Reach]
-) -> Source:
+def _first(rows: Iterable[Row], sources: Mapping[str, Source]) -> Iterable[Row]:
+    """Of all rows with the same key and category the one that counts. Nothing is made of others: a
+    workspace may have many.
+    """
+    ranks = {id_: source.rank for id_, source in sources.items()}
+    first: dict[tuple[object, object], Row] = {}
+    for row in rows:
+        name = row[9], row[11]
+        if name not in first or ranks[row[2]] < ranks[first[name][2]]:
+            first[name] = row
+    return first.values()
+
+
+def _source(row: Row, reach: Iterable[Reach]) -> Source:
+    _, _, id_, name, priority, project_id, *_ = row
     if name is None:
         return Source(id_, "", Level.WORKSPACE)
-    return Source.of_set(id_, name, is_priority=is_priority, parent=parent, reach=reach)
+    parent: Parent = "organization" if project_id is None else "project"
+    return Source.of_set(id_, name, is_priority=bool(priority), parent=parent, reach=reach)
