@@ -28,5 +28,10 @@ def test_a_workspace_is_moved_once_it_is_said_what_comes_of_it(network: Desk) ->
     assert "Moved: 0." in network.succeed("project", "move", "Shop", "network").err
     counts = [one["workspaces"] for one in network.succeed("project", "list", "--json").json]
     assert counts[-1] == 1
+    network.succeed("set", "create", "Of the shop")
+    network.succeed("set", "attach", "Of the shop", "--project", "Shop")
+    back = network.run("project", "move", "Default Project", "network", "--dry-run", "--json")
+    assert (back.json["gained-varsets"], back.json["lost-varsets"]) == ([], ["Of the shop"])
+    assert "Variable sets that go: Of the shop." in back.err
     assert network.run("project", "delete", "Shop", "--yes").code == 6
     assert network.run("project", "move", "Shop", "nowhere", "--yes").code == 5

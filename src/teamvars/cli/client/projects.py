@@ -27,6 +27,11 @@ _SHOWN = {
     "teams": "team-count",
     "description": "description",
 }
+_OF_SETS = {
+    "gained-varsets": "Variable sets that come",
+    "lost-varsets": "Variable sets that go",
+    "runners": "Runners that are handed secrets which come",
+}
 
 project_argument = argument("name", "A project's name or id.", metavar="PROJECT")
 
@@ -102,7 +107,7 @@ def delete(where: Where, name: str, yes: bool) -> None:
 def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes: bool) -> None:
     """Put workspaces into a project, all or none.
 
-    It shows first which teams gain and lose access, and asks.
+    It shows first which teams gain and lose access and which variable sets come and go, and asks.
 
     Example: teamvars project move 'Default Project' network payments
     """
@@ -114,6 +119,10 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
     foreseen = api.post(path, {**linked, "meta": {"dry-run": True}}).document
     coming, changes = foreseen["meta"]["workspaces"], foreseen["data"]
     unseen = foreseen["meta"]["unseen-teams"]
+    of_sets = {name: foreseen["meta"][name] for name in _OF_SETS}
+    for name, names in of_sets.items():
+        if names:
+            note(f"{_OF_SETS[name]}: {', '.join(map(escaped, names))}.")
     if not dry_run:
         for row in _rows(changes):
             note("  ".join(str(cell) for cell in row))
@@ -127,6 +136,7 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
         "workspaces": coming,
         "access": [{"id": one["id"], **one["attributes"]} for one in changes],
         "unseen-teams": unseen,
+        **of_sets,
     }
     said = f"Would move {number(coming, 'workspace')}." if dry_run else f"Moved: {coming}."
     show(told_of, _rows(changes) if dry_run else (), said=said)
