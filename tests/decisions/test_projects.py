@@ -6,18 +6,28 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Needs, projects
-from teamvars.decisions.needs import AccessTo, SetsIn, ToProject, WorkspacesIn, WorkspacesWithIds
+from teamvars.decisions.needs import (
+    AccessTo,
+    DetailsOf,
+    SetsIn,
+    ToProject,
+    WorkspacesIn,
+    WorkspacesWithIds,
+)
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.workspaces import update
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
 from teamvars.domain.moves import Access, AccessChange, Foreseen, MoveDraft
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import Project, ProjectDraft
+from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft
 from teamvars.domain.team_access import AccessType, Grant
 from teamvars.domain.teams import Right, Visibility
-from teamvars.domain.workspaces import WorkspaceRecord
+from teamvars.domain.variable_sets import Attached, Target, VariableSet
+from teamvars.domain.workspaces import WorkspaceDetails, WorkspaceDraft, WorkspaceRecord
 from tests.decisions.directory import (
     CREW,
     DEFAULT,
@@ -29,6 +39,7 @@ from tests.decisions.directory import (
     found,
     refused,
     to_acme,
+    to_network,
     to_project,
     to_sets,
 )
@@ -179,6 +190,42 @@ def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
     assert back.writes == (PutInto(DEFAULT, ("ws-1",)),)
     nowhere = found(to_project(SHOP), in_acme())
     assert refused(projects.move, nowhere, SHOP.id, NAMED, TRUST) == ["not_found"]
+
+
+AT_SHOP = Standing(
+    VariableSet("varset-1", "shared", "org-1", "acme"), Attached(projects=frozenset({SHOP.id}))
+)
+OF_DEFAULT = Standing(
+    VariableSet("varset-2", "own", "org-1", "acme", project_id=DEFAULT.id),
+    Attached(frozenset({"ws-1"})),
+)
+
+
+def test_sets_that_come_and_go_are_locked_and_those_of_the_former_project_go() -> None:
+    both = to_sets((AT_SHOP, True), (OF_DEFAULT, False))
+    known = found(to_project(SHOP), in_acme(RECORD), both, locked=("org-1", "ws-1"))
+    with pytest.raises(Needs) as needs:
+        projects.move(known, SHOP.id, NAMED, TRUST)
+    assert getattr(needs.value.need, "stream_ids", None) == {"varset-1", "varset-2"}
+    locked = ("org-1", "ws-1", "varset-1", "varset-2")
+    known = found(to_project(SHOP), in_acme(RECORD), both, locked=locked)
+    decision = projects.move(known, SHOP.id, NAMED, TRUST)
+    gone = Target.of_workspace("varset-2", "ws-1").id
+    assert decision.writes == (PutInto(SHOP, ("ws-1",)), Delete(Target, (gone,)))
+    assert actions(decision) == [("ws-1", "workspace.move"), ("varset-2", "varset.detach")]
+
+
+def test_a_workspace_that_is_moved_by_its_own_document_has_the_same_locked() -> None:
+    known = found(
+        to_network(Level.OWNER),
+        {DetailsOf("ws-1"): WorkspaceDetails(RECORD.settings, None, 1, (), 0)},
+        to_project(SHOP),
+        to_sets((AT_SHOP, True)),
+        locked=("org-1", "ws-1"),
+    )
+    with pytest.raises(Needs) as needs:
+        update(known, "ws-1", WorkspaceDraft(project_id=SHOP.id), TRUST)
+    assert getattr(needs.value.need, "stream_ids", None) == {"varset-1"}
 
 
 READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)
