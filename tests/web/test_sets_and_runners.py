@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from teamvars import wiring
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.decisions import deliveries as decisions
@@ -15,6 +16,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
+from teamvars.services.diagnosis import Diagnosis
 from tests.support.deployment import Deployment, operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
 from tests.support.jobs import runner_document
@@ -260,3 +262,27 @@ async def do(
         await tenant.deployment.services.approvals.revoke(operator(), id_)
         await tenant.call("owner", "DELETE", f"/runners/{id_}")
     return True
+
+
+async def test_doctor_names_global_sets_with_secrets_where_there_are_runners(
+    tenant: Tenant,
+) -> None:
+    database = tenant.deployment.services.database
+    attached, wide = await make_set(tenant, "a", "network"), await make_set(tenant, "wide")
+    for made in (attached, wide):
+        await put(tenant, made, f"of-{made}", "secret", sensitive=True)
+    readable = await make_set(tenant, "readable", **as_global())
+    await put(tenant, readable, "region")
+
+    async def named() -> list[str]:
+        found = await Diagnosis(database, wiring.clock).of_data()
+        texts = [one.text for one in found if one.subject == "variable sets"]
+        return [text for text in texts if f"Set {tenant.organization}/" in text]
+
+    assert (await changed(tenant, wide, **as_global())).status_code == 200
+    assert await named() == []
+    await job_in(tenant)
+    (text,) = await named()
+    assert text.startswith(f"Set {tenant.organization}/wide is global and has secrets")
+    assert (await changed(tenant, wide, **as_global(is_=False))).status_code == 200
+    assert await named() == []

@@ -70,6 +70,7 @@ class Census(msgspec.Struct, frozen=True):
     managing_teams: tuple[str, ...]
     making_teams: tuple[str, ...]
     token_teams: tuple[str, ...]
+    secret_sets: tuple[str, ...]
     single_owner: tuple[str, ...]
     without_owner: tuple[str, ...]
 
@@ -135,6 +136,14 @@ def census_findings(census: Census) -> list[Finding]:
                 "members-manage-token",
                 "Members of team {} can make and copy its token, which outlives their "
                 "membership. Replace it when one of them leaves.",
+            ),
+        ),
+        (
+            census.secret_sets,
+            _advice(
+                "variable sets",
+                "Set {} is global and has secrets: with any workspace, a runner that is handed "
+                "secrets is handed these too. Attach the set to the workspaces that need them.",
             ),
         ),
         (

@@ -73,8 +73,20 @@ ORDER BY workspaces.id LIMIT $1
 """
 
 
+# Those of organizations with runners: without one no job is handed anything.
+_SECRET_SETS = """
+SELECT organizations.name, variable_sets.name
+FROM variable_sets JOIN organizations ON organizations.id = variable_sets.scope
+WHERE EXISTS (
+    SELECT 1 FROM set_variables
+    WHERE set_variables.set_id = variable_sets.id AND set_variables.sensitive = 1
+) AND EXISTS (SELECT 1 FROM runners WHERE runners.organization_id = organizations.id)
+ORDER BY 1, 2
+"""
+
+
 async def census(tx: Transaction) -> Census:
-    """Teams as ORG/TEAM and organizations by name, in order."""
+    """Teams as ORG/TEAM, sets as ORG/SET and organizations by name, in order."""
     owners = await tx.fetch(
         "SELECT organizations.name, count(users.id) FROM organizations "
         "JOIN teams ON teams.organization_id = organizations.id AND teams.is_owners = 1 "
@@ -90,6 +102,7 @@ async def census(tx: Transaction) -> Census:
             tx, "(teams.manage_teams = 1 OR teams.manage_organization_access = 1)"
         ),
         token_teams=await _teams(tx, "teams.members_manage_token = 1 AND teams.is_owners = 0"),
+        secret_sets=tuple([f"{owner}/{name}" for owner, name in await tx.fetch(_SECRET_SETS)]),
         single_owner=tuple(name for name, active in owners if active == 1),
         without_owner=tuple(name for name, active in owners if active == 0),
     )
