@@ -126,3 +126,23 @@ def test_who_is_no_owner_changes_nothing(member: bool, code: str) -> None:
     known = found(to_acme(owner=False, member=member))
     assert refused(update, known, "acme", OrganizationDraft(name="")) == [code]
     assert refused(delete, known, "acme", force=True) == [code]
+
+
+@pytest.mark.parametrize(("said", "is_other"), [(None, False), ("ACME", False), ("other", True)])
+def test_a_document_is_about_the_organization_of_its_path_however_it_is_capitalised(
+    said: str | None, is_other: bool
+) -> None:
+    known, draft = found(to_acme()), OrganizationDraft(id=said, name="new")
+    if is_other:
+        assert refused(update, known, "acme", draft) == ["id_conflict"]
+    else:
+        assert update(known, "acme", draft).answer.organization.name == "new"
+
+
+def test_what_a_draft_does_not_name_stays() -> None:
+    known = found(to_acme())
+    granted = known.of(ToOrganization("acme"))
+    owner = replace(granted.organization, email="a@example.com")
+    known.answers[ToOrganization("acme")] = replace(granted, organization=owner)
+    after = update(known, "acme", OrganizationDraft(name="new")).answer.organization
+    assert after == replace(owner, name="new")

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 from string import Formatter
 
+import pytest
 from msgspec.structs import replace
 
 import teamvars
@@ -18,6 +19,7 @@ from teamvars.domain.errors import (
     Refusal,
     invalid,
     not_found,
+    refuse_all,
     there_is_no,
 )
 
@@ -99,3 +101,12 @@ def test_a_fault_that_counts_others_hands_them_on_to_the_last() -> None:
     first, second = invalid("name", "1"), invalid("name", "2")
     faults.add(replace(first, omitted=2), second)
     assert faults.all() == (first, replace(second, omitted=2))
+
+
+def test_of_a_member_of_the_wrong_type_nothing_else_is_told() -> None:
+    wrong = Fault(Code.WRONG_TYPE, "No.", pointer="/data/attributes/name")
+    faults = [invalid("name", "short"), wrong, invalid("email", "none"), Fault(Code.NAME_TAKEN, "")]
+    with pytest.raises(Refusal) as refusal:
+        refuse_all(faults)
+    assert list(refusal.value.faults) == faults[1:]
+    refuse_all([])

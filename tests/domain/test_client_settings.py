@@ -1,0 +1,69 @@
+"""What a setting may be: what is not offered is refused, and what is its default never is."""
+
+from typing import Any
+
+import pytest
+
+from teamvars.domain import project_settings
+from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Setting
+from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.project_settings import OWN_MODE
+from teamvars.domain.tags import Tags
+
+REFUSED = Setting("runs", False, "What.", not_offered="There are none.")
+OBJECT = Setting("repo", "", "What.", not_offered="There are none.", is_object=True)
+WORD = Setting("mode", "read", "What.", words={"read": "", "update": "No."})
+LINE, LINES = Setting("line", "", "What."), Setting("lines", "", "What.", has_lines=True)
+URL = Setting("url", "", "What.", is_url=True)
+LIST = Setting("list", (), "What.")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "codes"),
+    [
+        (REFUSED, False, []),
+        (REFUSED, True, ["not_offered"]),
+        (OBJECT, "", []),
+        (OBJECT, {}, []),
+        (OBJECT, {"a": "b"}, ["not_offered"]),
+        (Setting("on", False, "What."), True, []),
+        (WORD, "read", []),
+        (WORD, "update", ["not_offered"]),
+        (WORD, "write", ["invalid_value"]),
+        (LINE, "x" * MAX_CHARACTERS, []),
+        (LINE, "x" * (MAX_CHARACTERS + 1), ["invalid_value"]),
+        (LINE, "two\nlines", ["invalid_value"]),
+        (LINES, "two\nlines", []),
+        (URL, "", []),
+        (URL, "https://a.example", []),
+        (URL, "ftp://a.example", ["invalid_value"]),
+        (LIST, ("x",) * MAX_ITEMS, []),
+        (LIST, ("x",) * (MAX_ITEMS + 1), ["invalid_value"]),
+        (LIST, ("x", "two\nlines"), ["invalid_value"]),
+    ],
+)
+def test_a_value_is_refused_for_what_is_wrong_with_it(
+    setting: Setting, value: Any, codes: list[str]
+) -> None:
+    assert [fault.code.word for fault in setting.faults(value)] == codes
+
+
+def test_a_mode_is_a_projects_own_while_it_says_so() -> None:
+    own = project_settings.changed({}, {DEFAULT_MODE: "local"})
+    assert (own[DEFAULT_MODE], own[OWN_MODE]) == ("local", True)
+    other = project_settings.changed(own, {"description": "what"})
+    assert other == {**own, "description": "what"}
+    given_up = project_settings.changed(own, {OWN_MODE: False})
+    assert DEFAULT_MODE not in given_up
+    assert DEFAULT_MODE not in project_settings.changed(
+        {}, {DEFAULT_MODE: "local", OWN_MODE: False}
+    )
+    plain = project_settings.changed({}, {"description": "what"})
+    assert plain == {"description": "what"}
+
+
+def test_tags_say_which_of_them_are_others() -> None:
+    before = Tags(("live",), {"env": "eu"})
+    assert before.changed_from(before) == []
+    assert Tags((), {"env": "eu"}).changed_from(before) == ["tag-names"]
+    assert Tags((), {}).changed_from(before) == ["tag-bindings", "tag-names"]
