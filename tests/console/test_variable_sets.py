@@ -83,7 +83,7 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     await page.get_by_text("Attached to 2 workspaces").first.wait_for()
     assert await gets(tenant) == await gets(tenant, "payments") == {"REGION": "eu"}
     await visitor.button("Detach it from payments").click()
-    await expect(dialog).to_contain_text("1 workspace loses one.")
+    await expect(dialog).to_contain_text("1 workspace loses a value.")
     await confirm(visitor, "Detach").click()
     await page.get_by_text("Attached to 1 workspace").first.wait_for()
 
@@ -98,7 +98,7 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     await confirm(visitor, "Save").click()
     await page.locator(".workspace-head .badge").get_by_text("global").wait_for()
     await visitor.button("Delete variable set").click()
-    await expect(dialog).to_contain_text("2 workspaces lose one.")
+    await expect(dialog).to_contain_text("2 workspaces lose a value.")
     await dialog.get_by_label("Type the name to confirm").fill("Cloud account")
     await confirm(visitor, "Delete").click()
     await page.get_by_role("status").get_by_text("Cloud account is deleted.").wait_for()

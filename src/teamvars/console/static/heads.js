@@ -1,7 +1,7 @@
 /** The heads of pages: the name of what they are about, what is not so of all, and which page it is. */
 
 import { Refused, read } from "./api.js";
-import { h, icon, name } from "./dom.js";
+import { count, h, icon, name } from "./dom.js";
 
 export function organizationHead({ id, attributes }, current) {
   const pages = [["workspaces", "Workspaces"], ["projects", "Projects"], ["varsets", "Variable sets"], ["teams", "Teams"],
@@ -44,7 +44,8 @@ export function setHead({ organization }, { id, attributes, relationships }, cur
   if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
   const { type, id: parent } = relationships.parent.data;
   const whose = type === "projects" && h("a", { class: "badge", href: `/app/${organization}/projects/${parent}/varsets` }, "of a project");
-  return head(attributes.name, [...setBadges(attributes), whose, about(attributes)], "Of this variable set", current, pages);
+  const marks = [...setBadges(attributes), whose, reach(attributes), about(attributes)];
+  return head(attributes.name, marks, "Of this variable set", current, pages);
 }
 
 /** The workspace that the path names, and whether one owns its organization: it may be managed by others as well. */
@@ -98,6 +99,13 @@ export function setBadges(attributes) {
     attributes.global && h("span", { class: "badge" }, "global"),
     attributes.priority && h("span", { class: "badge" }, "priority"),
   ];
+}
+
+/** How far what is changed in a set reaches at once. */
+function reach({ global: isGlobal, "workspace-count": workspaces, "project-count": projects }) {
+  if (isGlobal) return null;
+  const parts = [workspaces > 0 && count(workspaces, "workspace"), projects > 0 && count(projects, "project")].filter(Boolean);
+  return h("span", { class: "aside" }, parts.length ? `attached to ${parts.join(" and ")}` : "attached to nothing yet");
 }
 
 function about({ description }) {

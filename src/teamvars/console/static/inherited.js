@@ -86,7 +86,7 @@ export class Inherited {
     const rule = loser.rule === "name" ? "of two sets alike, its name comes first"
       : `${LEVELS[level]} comes before ${LEVELS[loser.level]}`;
     const by = () => (isOfSet(winner) ? ["overridden by ", this.#link(source)] : "overridden");
-    return { text: `${source.id} ${source.name} ${rule}`, make: () => h("span", { class: "description" }, by(), `: ${rule}`) };
+    return { text: `${source.id} ${source.name} ${rule}`, make: () => h("span", { class: "description why" }, by(), `: ${rule}`) };
   }
 
   #link({ id, name: called }) {

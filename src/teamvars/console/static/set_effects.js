@@ -4,6 +4,9 @@ import { send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { count, h, listed, name } from "./dom.js";
 
+/** So many workspaces are told by name at most. */
+const MOST_NAMED = 100;
+
 /**
  * What an update of a set would do, or, without a document, its deletion.
  * @param {string} id of the set
@@ -29,17 +32,24 @@ export function summaryOf({ gaining, changing, losing }) {
   const parts = [
     gaining && `${get(gaining)} a value that ${gaining === 1 ? "it has" : "they have"} not`,
     changing && `${get(changing)} another value`,
-    losing && `${count(losing, "workspace")} ${losing === 1 ? "loses" : "lose"} one`,
+    losing && `${count(losing, "workspace")} ${losing === 1 ? "loses" : "lose"} a value`,
   ].filter(Boolean);
   return parts.length ? `${parts.join(", ")}.` : "Nothing changes in any workspace.";
 }
 
 /** The first of these workspaces, the keys, and the runners that they are handed to. */
 export function workspacesOf({ workspaces }) {
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
-    h("ul", { class: "rows", role: "list" }, workspaces.map((one) => h("li", { class: "row" },
-      h("span", { class: "name" }, name(one.name)),
-      [["gets", one.gains], ["gets another", one.changes], ["loses", one.loses]].filter(([, keys]) => keys.length)
-        .map(([verb, keys]) => h("span", { class: "aside" }, `${verb} `, listed(keys.map((key) => h("code", {}, name(key)))))),
-      one.runners.length > 0 && h("span", { class: "aside" }, "handed to ", listed(one.runners.map(name)))))));
+  if (!workspaces.length) return null;
+  return [
+    workspaces.length === MOST_NAMED && h("p", { class: "hint" }, `The first ${MOST_NAMED} by name:`),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
+      h("ul", { class: "rows", role: "list" }, workspaces.map(row))),
+  ];
+}
+
+function row({ name: called, gains, changes, loses, runners }) {
+  const said = [["gets", gains], ["gets another", changes], ["loses", loses]].filter(([, keys]) => keys.length);
+  return h("li", { class: "row" }, h("span", { class: "name" }, name(called)),
+    said.map(([verb, keys]) => h("span", { class: "aside" }, `${verb} `, listed(keys.map((key) => h("code", {}, name(key)))))),
+    runners.length > 0 && h("span", { class: "aside" }, "handed to ", listed(runners.map(name))));
 }

@@ -20,7 +20,7 @@ export async function setAttachedPage(context) {
   return h("section", {}, setHead(context, found, "attached"),
     found.attributes.global && h("p", { class: "notice" },
       "It is global: it reaches every workspace of the organization, and those that are made later."),
-    new Attached(context, found, "workspaces", workspaces).element,
+    h("h2", { class: "part" }, "Workspaces"), new Attached(context, found, "workspaces", workspaces).element,
     h("h2", { class: "part" }, "Projects"), new Attached(context, found, "projects", projects).element);
 }
 
@@ -152,7 +152,7 @@ export async function setSettingsPage(context) {
     if (!isStill()) return;
     deleteDialog({
       title: "Delete this variable set?", what: "name", word: called, path: `/varsets/${found.id}`,
-      text: [summaryOf(effects), " It is deleted for ever, with its variables: "], more: workspacesOf(effects),
+      text: "It is deleted for ever, with its variables: ", more: [h("p", {}, summaryOf(effects)), workspacesOf(effects)],
     }, async () => {
       await go(`/app/${organization}/varsets`);
       notify("told", `${called} is deleted.`);
