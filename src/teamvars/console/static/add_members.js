@@ -61,7 +61,8 @@ class Adding {
     try {
       await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change, signal });
     } catch (error) {
-      const details = new Map(error.errors?.map((one) => [ids[Number(indexOf(one))], one.detail]));
+      const errors = error instanceof Refused ? error.errors : [];
+      const details = new Map(errors.map((one) => [ids[Number(indexOf(one))], one.detail]));
       this.#require(joining.map((one) => details.get(idOf(one))), joining, present);
       throw error;
     }

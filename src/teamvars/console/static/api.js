@@ -119,14 +119,14 @@ async function request(method, path, options = {}) {
       return answered(await fetched(url, { method, headers, body, signal, keepalive }));
     } catch (error) {
       // Somebody else may have signed in since.
-      if (error.status === 401 && token === undefined && used === session.token()) session.end("refused");
+      if (error instanceof Refused && error.status === 401 && token === undefined && used === session.token()) session.end("refused");
       if (attempt === attempts || signal?.aborted || !mayRepeat(error)) throw error;
       if (change && error instanceof Refused && error.has("too_many_requests")) {
         // As many answers are kept for this user as may be. Without a key it is sent this once.
         delete headers["Idempotency-Key"];
         attempts = attempt + 1;
       }
-      await pause(error.retryAfter ?? attempt * 400);
+      await pause((error instanceof Refused && error.retryAfter) || attempt * 400);
     }
   }
 }

@@ -42,7 +42,7 @@ export class Deletions {
     if (!this.#waiting.delete(id)) return;
     try {
       await remove(`${this.path}/${id}`, { ifMatch: `"${version}"`, keepalive: true, token });
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       this.told.stays(id);
       const isChanged = error instanceof Refused && error.status === 412;
       const why = isChanged ? "Somebody has changed it meanwhile." : error.message;

@@ -56,10 +56,10 @@ export function inviteForm({ path, changed, done, addresses = "", teamId = null 
       if (!changes.has(email)) changes.set(email, new Change());
       try {
         await send("POST", `${path}/organization-memberships`, documentOf(email, ids), { change: changes.get(email), signal });
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         const those = error instanceof Refused && error.errors.length ? error.errors : [{ detail: error.message }];
         errors.push(...those.map((one) => placed(one, email)));
-        if (those.some((one) => one.source?.pointer !== EMAIL)) return { went, errors, failure: /** @type {any} */ (error) };
+        if (those.some((one) => one.source?.pointer !== EMAIL)) return { went, errors, failure: error };
         continue;
       }
       changes.delete(email);
