@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from teamvars.decisions import Needs
 from teamvars.decisions.needs import WorkspacesWithIds
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.set_reach import HasSensitive, InWhich, PlacesOf
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     DetailsOfSets,
     GlobalSets,
+    LevelOfSets,
     Rivals,
     Rules,
     SetsApplicable,
@@ -49,12 +51,14 @@ from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from tests.decisions.directory import (
     NETWORK,
     NOW,
+    SHOP,
     Answers,
     actions,
     found,
     refused,
     to_acme,
     to_network,
+    to_project,
 )
 from tests.decisions.test_deliveries import TRUST
 
@@ -354,3 +358,26 @@ def test_every_fault_of_a_draft_is_told_at_once() -> None:
     codes = ["invalid_value", "invalid_value", "id_conflict", "invalid_value"]
     assert refused(update, known, "varset-1", faulty, RULES) == codes
     assert refused(create, known, "acme", faulty, "varset-1", RULES) == codes
+
+
+@pytest.mark.parametrize(("writes", "codes"), [({"ws-1"}, []), (set(), ["forbidden"])])
+def test_who_makes_a_set_of_a_project_brings_it_where_they_write_variables(
+    writes: set[str], codes: list[str]
+) -> None:
+    teams = frozenset({"team-1"})
+    asked: Answers = {
+        LevelOfSets(SHOP.id, teams): Level.WRITE,
+        SetsOf("org-1"): [],
+        WorkspacesWithIds("org-1", ("ws-1",)): [WorkspaceRecord(NETWORK, project_id=SHOP.id)],
+        InWhich(frozenset({"ws-1"}), teams, Level.READ): frozenset({"ws-1"}),
+        InWhich(frozenset({"ws-1"}), teams, Level.WRITE): frozenset(writes),
+        HasSensitive("varset-1"): False,
+        PlacesOf("org-1"): {"ws-1": SHOP.id},
+    }
+    member = to_project(SHOP, owner=False, teams=("team-1",))
+    known = found(member, asked, at(ws_1=0), locked=LOCKED)
+    draft = naming("ws-1", name="shared", project_id=SHOP.id)
+    if codes:
+        assert refused(create, known, "acme", draft, "varset-1", RULES) == codes
+    else:
+        create(known, "acme", draft, "varset-1", RULES)
