@@ -17,7 +17,9 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.protocol import encoded
+from teamvars.security.sealing import Sealer
 from teamvars.services import audit_pages
+from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import access_by_name, access_statements, effective, runners, streams
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
@@ -722,6 +724,27 @@ async def test_sqlite_builds_no_table_of_its_own_for_a_change_of_variables(tmp_p
 
         found = await deployment.services.database.read(steps)
     assert [sql for sql, names in found.items() if "OpenEphemeral" in names] == []
+
+
+async def test_sqlite_goes_through_no_table_for_each_row_of_another_to_look_for_losses(
+    tmp_path: Path,
+) -> None:
+    async with open_deployment(fresh_sqlite(tmp_path)) as deployment:
+        database = deployment.services.database
+        watched = Watched(database)
+        await Diagnosis(watched, database.now).of_losses(Sealer(deployment.keys))
+        asked = {sql: one.args for sql, one in watched.seen.items() if "OVER ()" in sql}
+        assert len(asked) == 4
+
+        async def scans(tx: Transaction) -> dict[str, int]:
+            """How many of the tables that a statement joins it goes through, at most."""
+            plans = {sql: await tx.fetch(f"EXPLAIN QUERY PLAN {sql}", *asked[sql]) for sql in asked}
+            return {
+                sql: max(Counter(row[1] for row in plan if row[3].startswith("SCAN")).values())
+                for sql, plan in plans.items()
+            }
+
+        assert set((await database.read(scans)).values()) == {1}
 
 
 async def plans_of(large: Large, who: str, path: str, word: str) -> list[str]:

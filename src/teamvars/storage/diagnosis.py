@@ -48,19 +48,20 @@ WHERE streams.sequence <> coalesce(held.entries, 0)
     OR streams.sequence <> coalesce(held.newest, 0)
 ORDER BY streams.id LIMIT $1
 """
+# A join of the two would take SQLite the product of their rows.
 _STREAMS = f"""
-SELECT count(*) OVER (), coalesce(subjects.id, streams.id)
-FROM streams
-FULL JOIN (
-    SELECT '{SYSTEM_STREAM}' AS id
-    UNION ALL SELECT id FROM organizations
-    UNION ALL SELECT id FROM teams
-    UNION ALL SELECT id FROM workspaces
-    UNION ALL SELECT id FROM variable_sets
-    UNION ALL SELECT id FROM runners
-) AS subjects ON subjects.id = streams.id
-WHERE subjects.id IS NULL OR streams.id IS NULL
-ORDER BY 2 LIMIT $1
+SELECT count(*) OVER (), id
+FROM (
+    SELECT id, 1 AS streams FROM streams
+    UNION ALL SELECT '{SYSTEM_STREAM}', -1
+    UNION ALL SELECT id, -1 FROM organizations
+    UNION ALL SELECT id, -1 FROM teams
+    UNION ALL SELECT id, -1 FROM workspaces
+    UNION ALL SELECT id, -1 FROM variable_sets
+    UNION ALL SELECT id, -1 FROM runners
+) AS found
+GROUP BY id HAVING sum(streams) <> 0
+ORDER BY id LIMIT $1
 """
 # No constraint says it of both: a column that was added refers to one other alone.
 _PLACES = """
