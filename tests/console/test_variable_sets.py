@@ -105,6 +105,39 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     assert await gets(tenant) == {}
 
 
+async def test_what_a_variable_of_a_set_does_to_workspaces_is_read_before_it_is_saved(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    set_id = await make_set(tenant, "Shared", "network")
+    await put(tenant, set_id, "REGION", "eu")
+    visitor = await crowd.visitor(site, tenant)
+    dialog = visitor.page.get_by_role("dialog")
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}")
+    await visitor.sign_in("owner")
+    form = await visitor.edit("REGION")
+    await form.get_by_label("Value").fill("us")
+    await form.get_by_role("button", name="Save").click()
+    await expect(dialog.locator("li")).to_have_text(["networkgets another REGION"])
+    await confirm(visitor, "Cancel").click()
+    assert await gets(tenant) == {"REGION": "eu"}
+    await form.get_by_label("Key").fill("ZONE")
+    await form.get_by_role("button", name="Save").click()
+    await expect(dialog.locator("li")).to_have_text(["networkgets ZONEloses REGION"])
+    await confirm(visitor, "Save").click()
+    await visitor.row("ZONE").wait_for()
+    assert await gets(tenant) == {"ZONE": "us"}
+    await visitor.button("Delete ZONE").click()
+    await expect(dialog).to_contain_text("1 workspace loses a value.")
+    await confirm(visitor, "Delete").click()
+    await visitor.button("Undo: ZONE").click()
+    await visitor.button("Import").click()
+    await visitor.page.get_by_label("Contents of the file").fill("ZONE=eu\n")
+    await visitor.page.get_by_role("radio", name=".env").check()
+    await visitor.button("Preview").click()
+    await expect(dialog).to_contain_text("1 workspace gets another value.")
+
+
 @on_each_engine
 async def test_a_workspace_shows_what_it_gets_from_sets_and_why_some_does_not_count(
     site: Site, crowd: Crowd
@@ -245,6 +278,7 @@ async def test_whoever_sees_a_global_set_reads_whom_its_sensitive_values_reach(
     form = await visitor.add("TOKEN", "x")
     await form.get_by_label("Sensitive").check()
     await form.get_by_role("button", name="Add variable").click()
+    await confirm(visitor, "Save").click()
     await expect(warning).to_have_count(1)
     await visitor.page.get_by_role("link", name="Attached to").click()
     await visitor.page.get_by_text("It is global").first.wait_for()

@@ -5,7 +5,7 @@ import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, field, form, leaveButton } from "./fields.js";
 import { suggesting } from "./paged_list.js";
-import { changesOf, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
+import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 
 const SOURCE = "/data/relationships/source/data/id";
 
@@ -76,7 +76,9 @@ class Copy {
     }
     this.choosing.hidden = true;
     this.preview.hidden = false;
-    this.preview.replaceChildren(this.#copyForm(answer.document.meta.results, [note, left].filter(Boolean)));
+    const { results, effects } = answer.document.meta;
+    const more = effects ? await effectsText(effects) : null;
+    this.preview.replaceChildren(this.#copyForm(results, [note, left].filter(Boolean), more));
     this.preview.querySelector("button")?.focus();
   }
 
@@ -111,12 +113,12 @@ class Copy {
     this.done(`Copied: ${summaryOf(results)}.`);
   }
 
-  #copyForm(results, notes) {
+  #copyForm(results, notes, more) {
     const many = changesOf(results);
     return form({ onsubmit: (signal) => this.#copy(results, signal), busy: "Copying …" },
       notes.map((note) => h("p", { class: "notice" }, note)),
       h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "There is nothing to copy."),
-      results.length > 0 && resultTable(results, "What changes", (one) =>
+      more, results.length > 0 && resultTable(results, "What changes", (one) =>
         one.outcome === "updated" ? one.changed.join(", ") : ""),
       h("div", { class: "actions" },
         many > 0 && h("button", { class: "button primary" }, `Copy ${count(many, "variable")}`),

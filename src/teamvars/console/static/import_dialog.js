@@ -5,7 +5,7 @@ import { show } from "./dialogs.js";
 import { button, count, h, little, name } from "./dom.js";
 import { contentsOf } from "./drops.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { changesOf, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
+import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
@@ -113,13 +113,14 @@ class Import {
       return;
     }
     this.etag = answer.etag;
-    const { results } = answer.document.meta;
+    const { results, effects } = answer.document.meta;
+    const more = effects ? await effectsText(effects) : null;
     for (const one of results) {
       if (one.outcome === "created" && saysSecret(one.key)) this.#suggested.add(nameOf(one));
     }
     this.reading.hidden = true;
     this.preview.hidden = false;
-    this.preview.replaceChildren(new Preview(this, results, note).element);
+    this.preview.replaceChildren(new Preview(this, results, note, more).element);
     this.preview.querySelector("button")?.focus();
   }
 
@@ -167,7 +168,7 @@ class Import {
 
 /** What would become of a file, with a choice for each variable: whether it is imported, and is sensitive. */
 class Preview {
-  constructor(file, results, note) {
+  constructor(file, results, note, more) {
     this.file = file;
     this.results = results;
     const items = new Map(file.items.map((one) => [nameOf(one), one]));
@@ -179,7 +180,7 @@ class Preview {
     this.all = this.#allBox();
     this.element = form({ onsubmit: (signal) => file.apply(this.#taken(), signal), busy: "Importing …" },
       note && h("p", { class: "notice", role: "alert" }, note), this.lead,
-      this.all.element,
+      this.all.element, more,
       resultTable(results, "Value", (one) => this.#value(one, items.get(nameOf(one))), (one) => this.#take(items.get(nameOf(one)))),
       h("div", { class: "actions" }, this.submit,
         button("Back", () => file.back()), leaveButton(() => file.leave(), changesOf(results) ? "Cancel" : "Close")));

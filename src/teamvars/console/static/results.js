@@ -53,3 +53,9 @@ export function itemErrors(error, itemAt) {
     return h("li", { class: "error" }, item && [h("strong", {}, name(item.key)), ": "], shown(one.detail));
   });
 }
+
+/** What an import or a copy into a set would do to workspaces. */
+export async function effectsText(effects) {
+  const { summaryOf, workspacesOf } = await import("./set_effects.js");
+  return h("div", {}, h("p", {}, summaryOf(effects)), workspacesOf(effects));
+}

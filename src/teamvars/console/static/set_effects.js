@@ -19,6 +19,13 @@ export async function effectsOf(id, data, signal) {
   return answer.document.data.attributes;
 }
 
+/** What an apply of these to the variables of a set would do. */
+export async function effectsOfItems(id, items, signal) {
+  const document = { data: items, meta: { "dry-run": true, versioned: true } };
+  const answer = await send("POST", `/varsets/${id}/actions/apply`, document, { repeats: true, signal });
+  return answer.document.meta.effects;
+}
+
 /** Whether somebody who has read what a change does still wants it; where it does nothing to workspaces they are not asked. */
 export async function agreed(title, effects, yes, { kind = "primary" } = {}) {
   const { gaining, changing, losing } = effects;

@@ -21,5 +21,10 @@ export async function setVariablesPage(context) {
     handed: null,
     warns: (list) => (isGlobal && list.all.some((one) => one.sensitive) ? REACHES_ALL : null),
     inherited: null,
+    agrees: async (items, title, yes, held) => {
+      const { effectsOfItems, agreed } = await import("./set_effects.js");
+      const effects = await held((waiting) => effectsOfItems(found.id, items, waiting));
+      return effects !== null && agreed(title, effects, yes);
+    },
   });
 }

@@ -39,9 +39,14 @@ export function variableForm(said) {
 
   const changed = () => (variable ? changesOf(start, fields.said()) : fields.said());
   /** What nobody sees at its ends may be wanted, and may have come with what was pasted. */
-  const sure = async () => {
-    const edges = edgesOf(changed().value ?? "");
-    return !edges.length || ask("Save the value as it is?", `It ${edges.join(" and ")}.`, "Save it so", { no: "Back to the form" });
+  const sure = async (held) => {
+    const attributes = changed();
+    const edges = edgesOf(attributes.value ?? "");
+    const question = `It ${edges.join(" and ")}.`;
+    if (edges.length && !(await ask("Save the value as it is?", question, "Save it so", { no: "Back to the form" }))) return false;
+    if (!place.agrees || !Object.keys(attributes).length) return true;
+    const { key, category } = { ...start, ...attributes };
+    return place.agrees(itemsOf(variable, { key, category }, attributes), ["Save ", name(key), "?"], "Save", held);
   };
   const save = async (signal) => {
     const attributes = changed();
@@ -97,6 +102,14 @@ export function variableForm(said) {
     lead(panel.querySelector("h2"), element);
   };
   return element;
+}
+
+/** As an apply has them: one that is called otherwise is another one. */
+function itemsOf(variable, named, attributes) {
+  const item = { type: "vars", attributes: { ...attributes, ...named } };
+  if (!variable || (variable.key === named.key && variable.category === named.category)) return [item];
+  const { key, category } = variable;
+  return [{ type: "vars", attributes: { key, category }, meta: { delete: true } }, item];
 }
 
 async function readNow(path) {

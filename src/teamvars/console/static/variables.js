@@ -17,6 +17,7 @@ export async function workspaceVariablesPage(context) {
     ways: ({ key }) => [["Who changed it", `${here}/activity?key=${encodeURIComponent(key)}`], ["Who has access", `${here}/access`]],
     handed: async ({ id }) => (await import("./runners.js")).lastDelivery(found.id, id),
     warns: null,
+    agrees: null,
     inherited: new Inherited(organization, found.id, signal),
   });
 }

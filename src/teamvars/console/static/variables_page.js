@@ -2,7 +2,7 @@
 
 import { Refused, Unreachable, categories, read } from "./api.js";
 import { Deletions } from "./deletions.js";
-import { addButton, announce, button, count, h, icon } from "./dom.js";
+import { addButton, announce, button, count, h, icon, name } from "./dom.js";
 import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
 import { stay } from "./hands.js";
@@ -25,6 +25,8 @@ import { VariableTable } from "./variable_table.js";
  * @property {((variable: any) => Promise<unknown>) | null} handed what a form tells of a variable once it is known
  * @property {((list: VariableList) => string | null) | null} warns what is said above them, where they are to be minded
  * @property {import("./inherited.js").Inherited | null} inherited what comes from elsewhere
+ * @property {((items: any[], title: unknown, yes: string, held: import("./fields.js").Held) => Promise<boolean>) | null} agrees
+ *   whether somebody who has read what an apply of these does elsewhere still wants it
  */
 
 /**
@@ -56,7 +58,7 @@ class VariablesPage {
     if (inherited) this.list.inherit(inherited);
     this.etag = listed.etag;
     this.table = new VariableTable({ may: place.may, sort: (order) => this.#sort(order),
-      open: (id) => this.#open(id), remove: (id) => this.deletions.add(this.list.get(id)) }, context.signal);
+      open: (id) => this.#open(id), remove: (id) => this.#remove(this.list.get(id)) }, context.signal);
     this.deletions = new Deletions(place.variables, {
       goes: (...said) => this.table.goes(...said), stays: (id) => this.table.stays(id), gone: (id) => this.#gone(id),
     }, context.signal);
@@ -180,6 +182,21 @@ class VariablesPage {
     this.list.put(resource);
     this.list.pin(resource.id);
     this.#inherit();
+  }
+
+  async #remove(variable) {
+    const { agrees } = this.place;
+    if (agrees) {
+      const isStill = stay();
+      const { key, category } = variable;
+      const held = async (work) => {
+        const found = await work(this.signal);
+        return isStill() ? found : null; // no question opens over whoever types elsewhere by then
+      };
+      const item = { type: "vars", attributes: { key, category }, meta: { delete: true } };
+      if (!(await agrees([item], ["Delete ", name(key), "?"], "Delete", held))) return;
+    }
+    if (this.list.get(variable.id)) this.deletions.add(variable);
   }
 
   #gone(id) {
