@@ -312,6 +312,25 @@ async def test_a_set_comes_to_workspaces_whose_variables_the_one_who_brings_it_w
     ).status_code == 204
 
 
+async def test_who_writes_a_set_takes_it_from_whatever_it_is_attached_to(tenant: Tenant) -> None:
+    shop, store = await make(tenant), await make(tenant, "store")
+    await move(tenant, shop, "network", "payments")
+    made = await make_owned(tenant, shop, workspaces=[tenant.workspaces["network"]])
+    sets = {"variable-sets": "write"}
+    await grant(tenant, shop, "managers", access="custom", project_access=sets)
+    # They are told of it, although they see no workspace.
+    assert (await shown(tenant, made, "manager"))["attributes"]["workspace-count"] == 1
+    assert (
+        await attach(tenant, made, "network", who="manager", method="DELETE")
+    ).status_code == 204
+    assert (await shown(tenant, made))["attributes"]["workspace-count"] == 0
+    for workspace in ("network", "payments"):
+        refused = await attach(tenant, made, workspace, who="manager", method="DELETE")
+        assert faults(refused) == [("404", "not_found", "/data/0/id")]
+    refused = await at_projects(tenant, made, store, who="manager", method="DELETE")
+    assert faults(refused) == [("404", "not_found", "/data/0/id")]
+
+
 async def test_a_workspace_and_a_project_have_so_many_sets_and_no_more(tenant: Tenant) -> None:
     async with limited(tenant, None, None, SetLimits.of(9, 1, 9)) as tenant:
         shop = await make(tenant)

@@ -230,20 +230,21 @@ def create(
     found.require_locked([owner.id])
     project_id = None if parent is None else parent.id
     blank = VariableSet(id_, "", owner.id, owner.name, created_at=found.now, project_id=project_id)
+    nowhere = Standing(blank, Attached())
     is_full = len(found.of(SetsOf(owner.id))) >= rules.limits.sets
     no_parent = draft.project_id is not None and parent is None
     refuse_all(
         [
             *draft.all_faults(),
             *([NO_SUCH_PROJECT.at(PARENT)] if no_parent else draft.conflicts(blank)),
-            *_target_faults(found, blank, draft, Attached()),
+            *_target_faults(found, draft, nowhere),
             *([too_many_sets(rules.limits.sets)] if is_full else []),
             *(_too_many_global(found, owner.id, rules) if draft.is_global else []),
         ]
     )
     made, will_be = draft.applied_to(blank), _drafted(draft, Attached())
     _require_room(found, will_be, rules)
-    require_own(found, Standing(blank, Attached()), Standing(made, will_be), rules.trust)
+    require_own(found, nowhere, Standing(made, will_be), rules.trust)
     view = SetView(made, _detailed(found, made, will_be, SetDetails(updated_at=found.now)), True)
     return together(view, created(found, made), attached(found, made, Attached(), will_be))
 
@@ -316,7 +317,7 @@ def _planned(
         [
             *draft.all_faults(),
             *draft.conflicts(before),
-            *_target_faults(found, before, draft, was.attached),
+            *_target_faults(found, draft, was),
         ]
     )
     is_ = Standing(draft.applied_to(before), _drafted(draft, was.attached))
@@ -338,12 +339,12 @@ def attach(
     """
     one = _writable(found, set_id)
     before = found.of(AttachedTo(set_id))
-    known = before if how is Attaching.ADD else None
-    refuse_all([*draft.faults, *_faults_of(found, one, draft, known, at="/data")])
+    was = Standing(one, before)
+    refuse_all([*draft.faults, *_faults_of(found, was, draft, "/data", how)])
     ids = how.applied_to(before.of(draft.kind), draft.wanted)
     after = replace(before, **{draft.kind: ids})
     _require_room(found, after.but(before), rules, at="/data")
-    require_own(found, Standing(one, before), Standing(one, after), rules.trust)
+    require_own(found, was, Standing(one, after), rules.trust)
     return attached(found, one, before, after)
 
 
@@ -494,14 +495,12 @@ def _drafted(draft: SetDraft, before: Attached) -> Attached:
     )
 
 
-def _target_faults(
-    found: Found, one: VariableSet, draft: SetDraft, before: Attached
-) -> list[Fault]:
+def _target_faults(found: Found, draft: SetDraft, before: Standing) -> list[Fault]:
     return [
         fault
         for named in (draft.workspaces, draft.projects)
         if named is not None
-        for fault in _faults_of(found, one, named, before, at=_RELATED.format(named.kind))
+        for fault in _faults_of(found, before, named, _RELATED.format(named.kind))
     ]
 
 
@@ -512,13 +511,13 @@ def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[F
 
 
 def _faults_of(
-    found: Found, one: VariableSet, draft: TargetsDraft, before: Attached | None, at: str
+    found: Found, before: Standing, draft: TargetsDraft, at: str, how: Attaching = Attaching.ADD
 ) -> list[Fault]:
     """A fault for each workspace or project that the organization does not have, or the caller does
-    not see, unless the set is attached to it `before`; and for each to which one of a project is
-    never attached. None: it is attached to them no longer, and so none is wrong that there is.
+    not see, unless the set is attached to it before; and, if it is to be attached to more, for each
+    to which one of a project is never attached.
     """
-    is_there = frozenset() if before is None else before.of(draft.kind)
+    one, is_there = before.set, before.attached.of(draft.kind)
     if draft.kind == "workspaces":
         places = _places(found, one.organization_id, draft.wanted)
         unknown = NO_SUCH_WORKSPACE
@@ -531,7 +530,7 @@ def _faults_of(
             continue
         if id_ not in places:
             faults.append(unknown.at(f"{at}/{n}/id"))
-        elif before is not None and one.project_id not in (None, places[id_]):
+        elif how is Attaching.ADD and one.project_id not in (None, places[id_]):
             faults.append(Fault(Code.INVALID_VALUE, OF_PROJECT, pointer=f"{at}/{n}/id"))
     return faults
 
