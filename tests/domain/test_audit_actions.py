@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.domain.audit import ACTIONS, Actor, Event, shown_details, workspaces_in
+from teamvars.domain.audit import ACTIONS, Actor, Event, places_in, shown_details
 
 
 @pytest.mark.parametrize(
@@ -34,15 +34,33 @@ def test_details_are_complete_and_have_nothing_beside() -> None:
     assert not action.admits([*whole, "value"])
 
 
-DETAILS = {"workspace": "ws-1", "workspaces": ["ws-1", "ws-2", {}], "to": 7, "name": "ws-2"}
+DETAILS = {
+    "workspace": "ws-1",
+    "workspaces": ["ws-1", "ws-2", {}],
+    "project": "prj-1",
+    "projects": ["prj-1"],
+    "former-project": "prj-2",
+    "to": 7,
+    "name": "ws-2",
+}
 
 
-def test_a_reader_is_shown_no_workspace_that_they_do_not_see() -> None:
-    assert sorted(workspaces_in(DETAILS)) == ["ws-1", "ws-1", "ws-2"]
-    shown = {"workspace": "ws-1", "workspaces": ["ws-1", None, None], "to": None, "name": "ws-2"}
-    assert shown_details(DETAILS, {"ws-1"}) == shown
+def test_a_reader_is_shown_no_place_that_they_do_not_see() -> None:
+    assert sorted(places_in(DETAILS)) == ["prj-1", "prj-1", "prj-2", "ws-1", "ws-1", "ws-2"]
+    shown = {
+        "workspace": "ws-1",
+        "workspaces": ["ws-1", None, None],
+        "project": "prj-1",
+        "projects": ["prj-1"],
+        "former-project": None,
+        "to": None,
+        "name": "ws-2",
+    }
+    assert shown_details(DETAILS, {"ws-1", "prj-1"}) == shown
     assert shown_details(DETAILS, ()) == {
         **shown,
         "workspace": None,
         "workspaces": [None, None, None],
+        "project": None,
+        "projects": [None],
     }

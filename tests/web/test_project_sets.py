@@ -331,6 +331,30 @@ async def test_who_writes_a_set_takes_it_from_whatever_it_is_attached_to(tenant:
     assert faults(refused) == [("404", "not_found", "/data/0/id")]
 
 
+async def test_no_history_names_a_project_to_who_does_not_see_it(tenant: Tenant) -> None:
+    shop, store = await make(tenant), await make(tenant, "store")
+    await move(tenant, shop, "network")
+    made = await make_set(tenant)
+    await at_projects(tenant, made, store)
+    await at_projects(tenant, made, shop)
+    await grant(tenant, store, access="read")
+
+    async def newest(path: str, who: str, name: str) -> list[Any]:
+        answer = await tenant.call(who, "GET", f"{path}/audit-events")
+        events = [one["attributes"]["details"] for one in answer.json()["data"]]
+        return [details[name] for details in events if name in details]
+
+    network = f"/workspaces/{tenant.workspaces['network']}"
+    for who, hidden in (("owner", store), ("reader", None)):
+        assert await newest(f"/varsets/{made}", who, "projects") == [[shop], [hidden]]
+    for who, hidden in (("owner", tenant.project), ("reader", None)):
+        assert await newest(network, who, "project") == [shop]
+        assert await newest(network, who, "former-project") == [hidden]
+    crew = f"/teams/{tenant.teams['crew']}"
+    for who, hidden in (("owner", store), ("manager", None)):
+        assert await newest(crew, who, "project") == [hidden]
+
+
 async def test_a_workspace_and_a_project_have_so_many_sets_and_no_more(tenant: Tenant) -> None:
     async with limited(tenant, None, None, SetLimits.of(9, 1, 9)) as tenant:
         shop = await make(tenant)

@@ -124,26 +124,28 @@ ACTIONS: Mapping[str, Action] = {
     "runner.delete": _about("runners", "name closes"),
 }
 
-_WORKSPACES = ("to", "workspace", "workspaces")
-"""The names under which details have ids of workspaces, or sets, other than that of the stream."""
+_PLACES = ("to", "workspace", "workspaces", "project", "projects", "former-project")
+"""The names under which details have ids of workspaces, sets or projects, other than that of the
+stream.
+"""
 
 
-def workspaces_in(details: Mapping[str, object]) -> Iterator[str]:
-    """The ids of the workspaces and sets that details name."""
-    for name in _WORKSPACES:
+def places_in(details: Mapping[str, object]) -> Iterator[str]:
+    """The ids of the workspaces, sets and projects that details name."""
+    for name in _PLACES:
         said = details.get(name)
         yield from (id_ for id_ in (said if isinstance(said, list) else [said]) if _is_id(id_))
 
 
 def shown_details(details: Mapping[str, object], seen: Collection[str]) -> dict[str, object]:
-    """Details for a reader who sees these workspaces and sets: any other that they name is None."""
+    """Details for a reader who sees these places: any other that they name is None."""
 
     def shown(said: object) -> object:
         if isinstance(said, list):
             return [shown(each) for each in said]
         return said if _is_id(said) and said in seen else None
 
-    return {name: shown(said) if name in _WORKSPACES else said for name, said in details.items()}
+    return {name: shown(said) if name in _PLACES else said for name, said in details.items()}
 
 
 def _is_id(said: object) -> TypeGuard[str]:

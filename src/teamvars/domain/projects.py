@@ -11,11 +11,13 @@ from teamvars.domain.project_settings import SETTINGS
 from teamvars.domain.tags import TagsDraft
 
 DEFAULT_NAME = "Default Project"
+PREFIX = "prj"
+"""Of the ids of projects."""
 
 
 def default_project_of(organization_id: str) -> str:
     """The id of the project that every organization has, which follows from its own."""
-    return f"prj-{organization_id[4:]}"
+    return f"{PREFIX}-{organization_id[4:]}"
 
 
 class Project(msgspec.Struct, frozen=True):

@@ -107,7 +107,7 @@ class Audit(UseCases):
         seen = (
             None
             if is_owner
-            else await audit_pages.seen_workspaces(tx, caller, self._clock(), entries)
+            else await audit_pages.seen_places(tx, caller, self._clock(), organization_id, entries)
         )
         return AuditPage(found, actors, seen=seen)
 

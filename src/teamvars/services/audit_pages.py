@@ -17,12 +17,13 @@ from teamvars.domain.audit import (
     OrganizationAuditQuery,
     Position,
     Stream,
-    workspaces_in,
+    places_in,
 )
 from teamvars.domain.audit_names import OPERATOR, ActorNames, AuditNames
 from teamvars.domain.errors import Code, Fault, Kind, Refusal, refuse_all
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged, Page, Paged
+from teamvars.domain.projects import PREFIX as PROJECT_PREFIX
 from teamvars.domain.variable_sets import PREFIX
 from teamvars.storage import access, audit_entries, streams, workspaces
 from teamvars.storage.database import Transaction
@@ -57,7 +58,7 @@ class AuditPage(msgspec.Struct, frozen=True):
     """A page of changes, newest first, and what those who made them are called.
 
     `searched_from` is the number of the oldest change that was searched; None: nothing was. `seen`
-    are the workspaces and sets that their reader may be told of; None: all.
+    are the workspaces, sets and projects that their reader may be told of; None: all.
     """
 
     entries: Paged[AuditEntry]
@@ -136,14 +137,19 @@ async def of_organization(
     return CursorPaged(shown, shown[-1].position if len(shown) < len(found) else before)
 
 
-async def seen_workspaces(
-    tx: Transaction, caller: Caller, now: int, entries: Iterable[AuditEntry]
+async def seen_places(
+    tx: Transaction, caller: Caller, now: int, organization_id: str, entries: Iterable[AuditEntry]
 ) -> frozenset[str]:
-    """Of the workspaces and sets in the details, the ids of those whose variables the caller may
-    read.
+    """Of the places in the details of an organization's entries the ids of those that the caller
+    sees: workspaces and sets whose variables they may read, and projects.
     """
-    named = {id_ for entry in entries for id_ in workspaces_in(entry.read_details() or {})}
-    return frozenset([id_ for id_ in sorted(named) if await _sees(tx, caller, now, id_)])
+    named = {id_ for entry in entries for id_ in places_in(entry.read_details() or {})}
+    projects = {id_ for id_ in named if prefix_of(id_) == PROJECT_PREFIX}
+    seen = [id_ for id_ in sorted(named - projects) if await _sees(tx, caller, now, id_)]
+    if projects:
+        found = await access.projects_seen(tx, caller, now, organization_id, projects)
+        seen += [project.id for project in found]
+    return frozenset(seen)
 
 
 async def _sees(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:

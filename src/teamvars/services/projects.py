@@ -5,7 +5,7 @@ from teamvars.domain.access import Caller, ProjectAccess
 from teamvars.domain.ids import new_id
 from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.projects import ProjectDraft, ProjectSearch
+from teamvars.domain.projects import PREFIX, ProjectDraft, ProjectSearch
 from teamvars.services.house import House, UseCases, looks, makes, reads
 from teamvars.services.trust import Trust
 from teamvars.storage import access_by_name, projects
@@ -43,4 +43,4 @@ class Projects(UseCases):
 
     async def create(self, caller: Caller, organization: str, draft: ProjectDraft) -> ProjectAccess:
         """See `decisions.projects.create`."""
-        return await self._make(caller, decisions.create, organization, draft, new_id("prj"))
+        return await self._make(caller, decisions.create, organization, draft, new_id(PREFIX))

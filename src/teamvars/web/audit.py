@@ -46,7 +46,7 @@ log = structlog.get_logger("teamvars")
 
 class AuditEventAttributes(msgspec.Struct, rename="kebab"):
     """What happened: who did what to whom. `details` never hold a value or token, and null in the
-    place of a workspace that the reader may not see.
+    place of a workspace, set or project that the reader may not see.
 
     `actor-name` and `token-description` are as of now, and null where there is none, or none that
     the reader is told. `changed` has the names that an update's details have, else nothing.

@@ -9,7 +9,7 @@ from teamvars.decisions.set_reach import SetMove
 from teamvars.domain.directory import OrganizationEntry, ProjectEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
-from teamvars.domain.projects import Project, default_project_of
+from teamvars.domain.projects import PREFIX, Project, default_project_of
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.variable_sets import Attached, VariableSet
@@ -113,7 +113,7 @@ class Projects:
     def _apply(self, entry: ProjectEntry) -> None:
         state, changeset = self._state, self._changeset
         before = state.projects.get(fold(entry.name))
-        project = before or Project(new_id("prj"), state.id, entry.name, changeset.now)
+        project = before or Project(new_id(PREFIX), state.id, entry.name, changeset.now)
         former = state.bindings.get(project.id, {})
         wanted = former if entry.tag_bindings is None else entry.tag_bindings
         path = f"project {state.name}/{project.name}"
