@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from tests.support.exchanging import job_in
-from tests.support.tenant import Tenant, faults, linkage_document
+from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_applies import item
+from tests.web.test_project_grants import grant
+from tests.web.test_project_sets import at_projects, make_owned
+from tests.web.test_projects import make, move
 from tests.web.test_set_applies import apply_to
 from tests.web.test_variable_sets import as_global, make_set, put, rights
 
@@ -188,3 +191,22 @@ async def test_a_dry_run_tells_of_workspaces_that_the_caller_sees_and_counts_all
     assert runners["network"] == [job.runner["attributes"]["name"]]
     refused = await apply_to(tenant, wide, item(value="1"), who="reader", dry_run=True)
     assert refused.status_code == 403
+
+
+async def test_a_dry_run_does_not_tell_which_keys_a_workspace_has_that_the_caller_does_not_see(
+    tenant: Tenant,
+) -> None:
+    shop = await make(tenant)
+    await move(tenant, shop, "network", "payments")
+    beside = await make_set(tenant, "beside", "payments", priority=True)
+    await put(tenant, beside, "of-a-set")
+    own = variable_document(key="of-its-own")
+    assert (await tenant.call("owner", "POST", tenant.vars_path("payments"), own)).is_success
+    made = await make_owned(tenant, shop)
+    await at_projects(tenant, made, shop)
+    sets = {"variable-sets": "write"}
+    await grant(tenant, shop, "managers", access="custom", project_access=sets)
+    for key in ("of-a-set", "of-its-own", "of-nobody"):
+        answer = await apply_to(tenant, made, item(key, "tool"), who="manager", dry_run=True)
+        effects = answer.json()["meta"]["effects"]
+        assert effects == {"gaining": 2, "changing": 0, "losing": 0, "workspaces": []}

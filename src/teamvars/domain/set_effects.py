@@ -144,8 +144,7 @@ class Comparison:
     def of(self, workspace: Workspace) -> Effect:
         """What becomes of a workspace. Most are alike, and thought about once."""
         id_, project_id = workspace.id, self._places[workspace.id]
-        before = self._before.source(id_, project_id)
-        after = self._after.source(id_, project_id) if self._after else None
+        before, after = self._sources(id_, project_id)
         own = frozenset(self._own.get(id_, ()))
         alone, together = self._rivals.get(id_, ()), self._rivals.get(project_id, ())
         alike = before, after, own, tuple(alone), project_id if together else None
@@ -158,6 +157,18 @@ class Comparison:
             }
             self._known[alike] = self._outcome(before, after, _strongest(own, ways))
         return Effect(workspace, *self._known[alike])
+
+    def alone(self, workspace: Workspace) -> Effect:
+        """The same if it had nothing but this set. Nobody learns from it what it has."""
+        alike = self._sources(workspace.id, self._places[workspace.id])
+        if alike not in self._known:
+            self._known[alike] = self._outcome(*alike, {})
+        return Effect(workspace, *self._known[alike])
+
+    def _sources(self, workspace_id: str, project_id: str) -> tuple[Source | None, Source | None]:
+        """What the set is for a workspace in that project, before and after."""
+        before = self._before.source(workspace_id, project_id)
+        return before, self._after.source(workspace_id, project_id) if self._after else None
 
     def _outcome(
         self, before: Source | None, after: Source | None, rivals: Mapping[Name, Source]
@@ -186,9 +197,11 @@ def effects(
     seen: Collection[str],
 ) -> Effects:
     """What becomes of all of these workspaces; those are told by name, in that order, whose ids the
-    caller sees.
+    caller sees. Others are counted as if they had nothing else: else who writes a set could try
+    which keys they have.
     """
-    every = [one for one in map(comparison.of, workspaces) if one.gained or one.changed or one.lost]
+    found = (comparison.of(one) if one.id in seen else comparison.alone(one) for one in workspaces)
+    every = [one for one in found if one.gained or one.changed or one.lost]
     return Effects(
         set_id,
         sum(1 for one in every if one.gained),
