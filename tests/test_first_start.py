@@ -20,7 +20,7 @@ from tests.support.server import end_group, free_port, is_ready
 from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|not run: .+) -->")
+MARK = re.compile(r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|backup|not run: .+) -->")
 SERVE = "teamvars serve\n"
 OPERATING = ROOT / "docs" / "operating.md"
 
@@ -142,6 +142,19 @@ def test_the_first_start_on_postgresql_goes_as_the_document_says(
         printed = (tmp_path / "printed").read_text()
         assert re.search(r"^tvu_\w{49}$", printed, re.MULTILINE)
     postgres.drop_database(name)
+
+
+def test_a_store_is_backed_up_and_restored_as_the_document_says(tmp_path: Path) -> None:
+    (host := Host(tmp_path)).succeed("init")
+    environment = {
+        **host.environment,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    made, restored = blocks(OPERATING, "backup")
+    assert "streams verify" in bash(made, tmp_path, environment)
+    (host.data / "teamvars.db").unlink()
+    bash(restored, tmp_path, environment)
+    host.succeed("audit", "verify")
 
 
 def test_the_examples_of_the_api_answer_as_the_document_says(dev: Dev, tmp_path: Path) -> None:
