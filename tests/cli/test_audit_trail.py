@@ -122,6 +122,8 @@ def test_heads_kept_elsewhere_hold_as_the_trail_grows_and_show_a_rollback(
         '{"stream":"a","sequence":9223372036854775808,"link":"00"}',
         '{"stream":"\\ud800","sequence":1,"link":"00"}',
         '{"stream":[],"sequence":1,"link":"00"}',
+        '{"stream":"a","sequence":Infinity,"link":"00"}',
+        pytest.param("[" * 100_000, id="nested"),
     ],
 )
 def test_a_file_of_other_things_than_heads_is_a_usage_error(

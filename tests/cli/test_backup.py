@@ -3,11 +3,17 @@
 import json
 import shutil
 import subprocess
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pyrage
 import pytest
 
+from teamvars.cli.exits import Failure
+from teamvars.cli.operator import backup
+from teamvars.services import archives
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.faults.server_under_load import server_under_load
@@ -36,6 +42,32 @@ def moved(host: Host, folder: Path) -> Host:
 def lose_store(host: Host) -> None:
     for path in host.data.glob("teamvars.db*"):
         path.unlink()
+
+
+def forge(host: Host, member: str, alter: Callable[[Path], object]) -> None:
+    """Makes b.tar, alters a member of it, and gives all of them new digests."""
+    host.succeed("backup", "create", "b.tar")
+    (folder := host.folder / "members").mkdir()
+    with tarfile.open(host.folder / "b.tar") as whole:
+        whole.extractall(folder, filter="data")
+    alter(folder / member)
+    texts = (folder / archives.HEADS).read_bytes(), (folder / archives.MANIFEST).read_bytes()
+    with (host.folder / "forged").open("wb") as out:
+        archives.write(out, folder / archives.STORE, texts, ())
+
+
+def damage(store: Path) -> None:
+    """Zeroes pages in the middle, and leaves those that say which store it is."""
+    size = store.stat().st_size
+    with store.open("r+b") as file:
+        file.seek(size * 3 // 4 // 4096 * 4096)
+        file.write(bytes(size // 8))
+
+
+def lose_tokens(store: Path) -> None:
+    connection = apsw.Connection(str(store))
+    connection.execute("DELETE FROM tokens")
+    connection.close()
 
 
 def test_a_backup_made_while_served_has_every_value_and_is_restored_elsewhere(
@@ -78,6 +110,54 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
         assert not list(filled.data.glob("*db*"))
 
 
+@pytest.mark.parametrize(
+    ("member", "alter", "said"),
+    [
+        (archives.STORE, damage, "problem  reading: "),
+        (archives.STORE, lambda store: store.write_text("no database" * 99), "problem  reading: "),
+        (archives.STORE, lose_tokens, "tokens had 1, has 0"),
+        (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl"),
+        (archives.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
+    ],
+)
+def test_what_was_altered_with_its_digests_is_found(
+    filled: Host, member: str, alter: Callable[[Path], object], said: str
+) -> None:
+    filled.succeed("token", "create", "--user", "alice")
+    forge(filled, member, alter)
+    found = filled.run("backup", "verify", "forged")
+    assert found.code == 3
+    assert said in found.out + found.err
+    lose_store(filled)
+    assert filled.run("backup", "restore", "forged").code == 3
+    assert not list(filled.data.glob("teamvars.db*"))
+
+
+def test_what_is_damaged_where_it_is_is_found(filled: Host) -> None:
+    damage(store := filled.data / "teamvars.db")
+    found = filled.run("backup", "verify", "--database", f"sqlite:///{store}")
+    assert found.code == 3
+    assert "problem  reading: " in found.out
+
+
+def test_what_an_operator_has_accepted_is_passed_over(filled: Host) -> None:
+    execute(filled, "UPDATE audit_entries SET subject_id = 'x' WHERE stream_id LIKE 'team-%'")
+    found = filled.run("audit", "verify").out.splitlines()
+    accepted = []
+    for stream, digest in (line.split(" found: ") for line in found if " found: " in line):
+        words = "audit", "accept", stream, "--found", digest, "--reason", "seen"
+        accepted += ["--accepted", filled.succeed(*words).out.strip()]
+    assert accepted
+    filled.succeed("backup", "create", "b.tar")
+    assert filled.run("backup", "verify", "b.tar").code == 3
+    assert filled.run("backup", "verify", "b.tar", "--accepted", "nothing").code == 2
+    filled.succeed("backup", "verify", "b.tar", *accepted)
+    filled.succeed("backup", "drill", *accepted)
+    lose_store(filled)
+    assert filled.run("backup", "restore", "b.tar").code == 3
+    filled.succeed("backup", "restore", "b.tar", *accepted)
+
+
 def test_rows_that_refer_to_nothing_are_found(filled: Host) -> None:
     execute(filled, "DELETE FROM memberships")
     filled.succeed("backup", "create", "b.tar")
@@ -96,8 +176,16 @@ def test_a_restore_goes_to_an_empty_place_alone_and_with_its_keyring(
     assert "empty place" in taken.err
     assert filled.succeed("audit", "head").out == before
     lose_store(filled)
-    (filled.data / "teamvars.db-wal").write_bytes(b"the last writes of another store")
-    assert filled.run("backup", "restore", "b.tar").code == 6
+    for end in ("-wal", "-journal"):
+        (filled.data / f"teamvars.db{end}").write_bytes(b"the last writes of another store")
+        assert filled.run("backup", "restore", "b.tar").code == 6
+        lose_store(filled)
+    filled.data.chmod(0o777)
+    exposed = filled.run("backup", "restore", "b.tar")
+    filled.data.chmod(0o700)
+    assert exposed.code == 1
+    assert "has mode 0777" in exposed.err
+    assert not list(filled.data.glob("*.db"))
     (other := Host(tmp_path / "other")).folder.mkdir()
     other.succeed("init")
     lose_store(other)
@@ -147,6 +235,9 @@ def test_what_is_there_is_not_overwritten_and_what_fails_leaves_nothing(filled: 
     (filled.folder / "taken").write_text("mine")
     assert filled.run("backup", "create", "taken").code == 6
     assert (filled.folder / "taken").read_text() == "mine"
+    (filled.folder / "link").symlink_to("nowhere")
+    assert filled.run("backup", "create", "link").code == 6
+    assert (filled.folder / "link").is_symlink()
     assert filled.run("backup", "create", "no-such-folder/b.tar").code == 1
     filled.succeed("backup", "create", "whole.tar")
     size = (filled.folder / "whole.tar").stat().st_size // 1024
@@ -189,3 +280,11 @@ def test_on_postgresql_backups_are_its_own(served_host: ServedHost) -> None:
         done = served_host.host.run("backup", *words)
         assert done.code == 1
         assert "backup verify --database" in done.err
+
+
+def test_a_store_whose_last_writes_are_beside_it_is_not_put_in_place(tmp_path: Path) -> None:
+    for name in ("store.db", "store.db-wal"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(Failure, match="one file"):
+        backup._put(tmp_path / "store.db", tmp_path / "teamvars.db")
+    assert not (tmp_path / "teamvars.db").exists()

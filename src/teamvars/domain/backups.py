@@ -32,15 +32,29 @@ class Manifest(msgspec.Struct, frozen=True, rename="kebab"):
     @property
     def title(self) -> str:
         """The backup in words."""
-        return f"backup of {self.lineage} at {self.made_at}, by release {self.release}"
+        store = self.lineage or "a store without an id"
+        return f"backup of {store} at {self.made_at}, by release {self.release}"
+
+    def altered(self, inspection: Inspection) -> list[Finding]:
+        """What is wrong with a copy, before its schema is changed: damage, or other rows than were
+        counted when it was made.
+        """
+        if inspection.damage:
+            return reading_findings(inspection)
+        then, now = self.rows, inspection.rows
+        return [
+            Finding(Severity.PROBLEM, "rows", f"{name} had {then.get(name, 0)}, has {rows}")
+            for name in sorted({*then, *now})
+            if (rows := now.get(name, 0)) != then.get(name, 0)
+        ]
 
 
-def beyond(kept: Iterable[Head], sizes: Mapping[str, int]) -> Iterator[str]:
-    """Which entries heads that were kept elsewhere know of, and a store does not have: `sizes` is
-    how many entries it has of each stream.
+def beyond(kept: Iterable[Head], last: Mapping[str, int]) -> Iterator[str]:
+    """Which entries heads that were kept elsewhere know of, and a store does not have: `last` is
+    the number of the last one that it has of each stream.
     """
     for head in kept:
-        there = sizes.get(head.stream_id, 0)
+        there = last.get(head.stream_id, 0)
         if head.sequence > there:
             entries = f"{there + 1} to {head.sequence}"
             yield f"stream {head.stream_id} lacks entries that were kept elsewhere: {entries}"

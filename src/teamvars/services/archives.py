@@ -45,7 +45,7 @@ def recipient(text: str) -> object:
 
 def identities(text: str) -> list[object]:
     """The identities of a file as age-keygen makes it, or of a private key of SSH. Raises BadKey,
-    without what the file has.
+    without what the file has; for a key with a passphrase too, which nobody is asked for.
     """
     lines = [line.strip() for line in text.splitlines()]
     try:
@@ -56,7 +56,7 @@ def identities(text: str) -> list[object]:
     except pyrage.IdentityError:
         found = []
     if not found:
-        raise BadKey("The file of --identity has no identity of age.")
+        raise BadKey("The file of --identity has no identity of age, or one with a passphrase.")
     return found
 
 

@@ -54,6 +54,19 @@ def lines(heads: Iterable[Head]) -> bytes:
     return "".join(f"{json.dumps(one)}\n" for one in said).encode()
 
 
+async def altered(
+    database: Database, store: Path, said: bytes, manifest: Manifest
+) -> list[Finding]:
+    """How a copy that was just opened, and whose schema is still as it was, differs from what its
+    backup says: `said` are its heads.
+    """
+    if found := manifest.altered(await asyncio.to_thread(sqlite_copies.count, store)):
+        return found
+    if lines(await heads(database)) != said:
+        return [Finding(Severity.PROBLEM, "audit", "the streams stand elsewhere than heads.jsonl")]
+    return []
+
+
 async def examine(
     database: Database,
     sealer: Sealer,
@@ -65,20 +78,19 @@ async def examine(
     stream, on the way to heads that were kept elsewhere. What of those the store does not have is
     told apart, as `NEWER`.
     """
-    diagnosis = Diagnosis(database, database.now)
-    inspecting = asyncio.create_task(database.inspect())
-    sizes = await database.read(streams.sizes)
-    missing = [Finding(Severity.ADVICE, NEWER, text) for text in beyond(kept, sizes)]
-    within = [head for head in kept if head.sequence <= sizes.get(head.stream_id, 0)]
-    found = await diagnosis.of_losses(sealer)
-    found += await diagnosis.of_values(sealer, every=True)
-    checked, breaks = await audit.verify(within, passed)
-    return [
-        *reading_findings(await inspecting),
-        *found,
-        *_of_trail(checked, breaks),
-        *missing,
-    ]
+
+    async def gone_through() -> list[Finding]:
+        diagnosis = Diagnosis(database, database.now)
+        last = await database.read(streams.last_entries)
+        missing = [Finding(Severity.ADVICE, NEWER, text) for text in beyond(kept, last)]
+        within = [head for head in kept if head.sequence <= last.get(head.stream_id, 0)]
+        found = await diagnosis.of_losses(sealer)
+        found += await diagnosis.of_values(sealer, every=True)
+        checked, breaks = await audit.verify(within, passed)
+        return [*found, *_of_trail(checked, breaks), *missing]
+
+    inspection, found = await asyncio.gather(database.inspect(), gone_through())
+    return [*reading_findings(inspection), *found]
 
 
 def _of_trail(checked: int, breaks: Sequence[Break]) -> list[Finding]:

@@ -296,6 +296,14 @@ async def sizes(tx: Transaction) -> dict[str, int]:
     return dict(await _fetch_by_id(tx, "stream_id", counted))  # type: ignore[arg-type]
 
 
+async def last_entries(tx: Transaction) -> dict[str, int]:
+    """The number of the last entry of each stream that has any, closed ones included: more than it
+    has entries, once an operator has accepted it.
+    """
+    last = "max(sequence) FROM audit_entries GROUP BY stream_id ORDER BY stream_id"
+    return dict(await _fetch_by_id(tx, "stream_id", last))  # type: ignore[arg-type]
+
+
 async def _fetch_by_id(tx: Transaction, id_: str, rest: str, *args: object) -> list[Row]:
     """The rows of a statement by the column that comes first, which has ids.
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ import click
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, ERROR, Misuse
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.heads import read_heads
+from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.options import argument, command, json_flag, option, wants_json
 from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
@@ -28,6 +28,7 @@ from teamvars.domain.audit import (
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import escaped, is_safe
 from teamvars.domain.times import microseconds, moment
+from teamvars.services.audit_verification import Place
 
 FOLLOW_SECONDS = 1.0
 _CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
@@ -38,7 +39,6 @@ _HEADINGS = ("TIME", "ACTOR", "ADDRESS", "ACTION", "STREAM", "SUBJECT", "CHANGED
 _UNKNOWN = "?"
 """Stands for what somebody has touched so that it cannot be shown."""
 _DIGEST = re.compile("[0-9a-f]{64}")
-_PLACE = re.compile(r"(.+):([0-9]{1,19})")
 
 
 @command
@@ -218,17 +218,11 @@ def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
 
 @command
 @option("--heads", "A file with the output of 'audit head', kept elsewhere.", type=Path)
-@option(
-    "--accepted",
-    "Pass over what 'audit accept' accepted there; repeatable.",
-    multiple=True,
-    metavar="STREAM:SEQUENCE",
-)
-def verify(heads: Path | None, accepted: Sequence[str]) -> None:
+@accepted_option
+def verify(heads: Path | None, accepted: Collection[Place]) -> None:
     """Prove that nobody has altered the trail; exit with 3 if somebody has."""
     kept = [] if heads is None else read_heads(heads)
-    passed = {_place(text) for text in accepted}
-    checked, breaks = run(lambda services, _: services.audit.verify(kept, passed))
+    checked, breaks = run(lambda services, _: services.audit.verify(kept, accepted))
     for found in breaks:
         say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
         if found.found is not None:
@@ -276,10 +270,3 @@ def head() -> None:
             all_hold = False
     if not all_hold:
         sys.exit(ERROR)
-
-
-def _place(text: str) -> tuple[str, int]:
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        raise Misuse("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.")
-    return found[1], int(found[2])

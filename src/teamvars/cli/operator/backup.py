@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,29 +15,35 @@ from teamvars import wiring
 from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
 from teamvars.cli.operator.context import (
     database_file,
+    ending,
     finish,
     load_settings,
     require_closed,
     warn_of_mark,
 )
-from teamvars.cli.operator.heads import read_heads
+from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
-from teamvars.domain.backups import NEWER, Manifest
+from teamvars.domain.backups import NEWER, Manifest, reading_findings
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security import keyring
 from teamvars.security.sealing import Sealer
 from teamvars.services import archives, backups
 from teamvars.services.archives import BadBackup, BadKey
+from teamvars.services.audit_verification import Place
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described, is_sqlite
+from teamvars.storage.engines.outages import tells_of_damage
 from teamvars.versions import version
 
 _OTHER_ENGINE = (
     "This is for SQLite. Back PostgreSQL up with its own tools, restore that beside, and check it: "
     "teamvars backup verify --database URL"
 )
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""How the files end that SQLite keeps beside a store."""
 
 identity_option = option(
     "--identity", "A file with the identity of age that it is encrypted to.", type=Path
@@ -52,6 +58,7 @@ class Unpacked(NamedTuple):
     """A backup in a folder of its own."""
 
     store: Path
+    heads: bytes
     manifest: Manifest
 
 
@@ -70,7 +77,7 @@ def create(file: Path, recipients: Sequence[str]) -> None:
     the file.
     """
     config = _of_file()
-    with _bad_backups():
+    with _bad_backups(file):
         to = [archives.recipient(text) for text in recipients]
     manifest = _create(config, file, to)
     said = f"{file}, {file.stat().st_size} bytes: {manifest.title}. The keyring is not in it."
@@ -82,9 +89,14 @@ def create(file: Path, recipients: Sequence[str]) -> None:
 @option("--database", "Verify this store instead, such as a restored PostgreSQL.", metavar="URL")
 @identity_option
 @heads_option
+@accepted_option
 @json_option
 def verify(
-    file: Path | None, database: str | None, identity: Path | None, heads: Path | None
+    file: Path | None,
+    database: str | None,
+    identity: Path | None,
+    heads: Path | None,
+    accepted: Collection[Place],
 ) -> None:
     """Read everything in a backup, and prove its trail. Every value is opened; exit with 3 if
     anything is not as it should be. It takes as much room in TMPDIR as the store.
@@ -95,13 +107,13 @@ def verify(
     if file is None:
         config = load_settings(database_url=database)
         note(f"Store: {described(config.url)}")
-        _end_with(_examined(config, kept, is_copy=False), is_strict=True)
+        _end_with(_examined(config, kept, accepted), is_strict=True)
         return
     config = load_settings()
-    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
-        unpacked = _unpack(file, Path(folder), identity)
+    with _folder() as folder:
+        unpacked = _unpack(file, folder, identity)
         note(f"Verifying a {unpacked.manifest.title}.")
-        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+        found = _examined(config, kept, accepted, unpacked)
     _end_with(found, is_strict=True)
 
 
@@ -109,19 +121,23 @@ def verify(
 @file_argument
 @identity_option
 @heads_option
+@accepted_option
 @json_option
-def restore(file: Path, identity: Path | None, heads: Path | None) -> None:
+def restore(
+    file: Path, identity: Path | None, heads: Path | None, accepted: Collection[Place]
+) -> None:
     """Put a backup where there is no store. Everything in it is verified before; what --heads knows
     and the backup does not have is said.
     """
     config = _of_file()
     place, kept = database_file(config), _kept(heads)
-    require_closed(config)
+    with ending():
+        require_closed(config)
     _require_empty(place)
-    with _beside(place) as folder:
+    with _folder(place.parent) as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Restoring a {unpacked.manifest.title}.")
-        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+        found = _examined(config, kept, accepted, unpacked)
         if not _has_problem(found):
             _put(unpacked.store, place)
     _end_with(found, is_strict=False)
@@ -134,23 +150,24 @@ def restore(file: Path, identity: Path | None, heads: Path | None) -> None:
     "file", "What 'backup create' wrote; without it one is made now.", required=False, type=Path
 )
 @identity_option
+@accepted_option
 @json_option
-def drill(file: Path | None, identity: Path | None) -> None:
+def drill(file: Path | None, identity: Path | None, accepted: Collection[Place]) -> None:
     """Restore a backup beside, verify it and remove it. Says how long that took, and what it lacks
     of the store. It takes as much room in TMPDIR as two stores.
     """
     config = _of_file()
-    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+    with _folder() as folder:
         begun = time.monotonic()
         kept, is_new = _heads(config), file is None
         if file is None:
-            file = Path(folder) / "backup"
+            file = folder / "backup"
             _create(config, file, ())
         made = time.monotonic()
-        (there := Path(folder) / "restored").mkdir()
+        (there := folder / "restored").mkdir()
         unpacked = _unpack(file, there, identity)
         restored = time.monotonic()
-        found = _examined(config.at(f"sqlite:///{unpacked.store}"), kept, is_copy=True)
+        found = _examined(config, kept, accepted, unpacked)
         verified = time.monotonic()
     times = (
         f"made in {made - begun:.1f} s, unpacked in {restored - made:.1f} s, "
@@ -171,7 +188,7 @@ def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
     source = database_file(config)
     if not source.exists():
         raise Failure(f"There is no store at {source}, and nothing to back up.", NOT_FOUND)
-    if file.exists():
+    if file.exists() or file.is_symlink():
         raise Failure(f"{file} is there already, and stays as it is.", CONFLICT)
 
     async def work(folder: Path) -> Manifest:
@@ -186,30 +203,54 @@ def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
         _flush(file.parent)
         return manifest
 
-    with _beside(file) as folder:
+    with _folder(file.parent) as folder:
         return finish(work(folder))
 
 
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
     """The members of a backup, each in its place."""
-    with _bad_backups(), file.open("rb") as source:
+    with _bad_backups(folder), file.open("rb") as source:
         by = [] if identity is None else archives.identities(identity.read_text(errors="replace"))
         archives.unpack(source, folder, by)
-        text = (folder / archives.MANIFEST).read_bytes()
-        return Unpacked(folder / archives.STORE, msgspec.json.decode(text, type=Manifest))
+        heads, text = ((folder / name).read_bytes() for name in (archives.HEADS, archives.MANIFEST))
+        try:
+            manifest = msgspec.json.decode(text, type=Manifest)
+        except msgspec.DecodeError:
+            raise BadBackup("The backup has no manifest that this release reads.") from None
+        return Unpacked(folder / archives.STORE, heads, manifest)
 
 
-def _examined(config: Settings, kept: Sequence[Head], *, is_copy: bool) -> list[Finding]:
-    """What is found in a store; the schema of a copy is brought to this release before."""
+def _examined(
+    config: Settings,
+    kept: Sequence[Head],
+    passed: Collection[Place],
+    unpacked: Unpacked | None = None,
+) -> list[Finding]:
+    """What is found in the store, or in a backup, the schema of which is brought to this release
+    before.
+    """
+    url = config.url if unpacked is None else f"sqlite:///{unpacked.store}"
+    database = database_for(url)
 
-    async def work() -> list[Finding]:
+    async def opened() -> list[Finding]:
         keys = keyring.load(config.keyring_path)
-        async with database_for(config.url) as database:
+        async with database:
             services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
-            if is_copy:
+            if unpacked is not None:
+                if altered := await backups.altered(database, *unpacked):
+                    return altered
                 await services.installation.migrate()
             await services.installation.require_ready(keys)
-            return await backups.examine(database, Sealer(keys), services.audit, kept)
+            return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
+
+    async def work() -> list[Finding]:
+        try:
+            return await opened()
+        except Exception as error:
+            # Reading everything says more of what is damaged than what came upon it first.
+            if not (tells_of_damage(error) and (found := await database.inspect()).damage):
+                raise
+            return reading_findings(found)
 
     return finish(work())
 
@@ -242,23 +283,27 @@ def _has_problem(found: Sequence[Finding]) -> bool:
 
 def _require_empty(place: Path) -> None:
     """Refuses a place where a store is, or what SQLite would take for the last writes of one."""
-    for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm"))):
+    for path in (place, *(place.with_name(place.name + end) for end in _BESIDE)):
         if path.exists():
             text = f"{path} is there already: a backup is restored to an empty place only."
             raise Failure(text, CONFLICT)
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """A folder on the same file system, which is gone at the end."""
+def _folder(where: Path | None = None) -> Iterator[Path]:
+    """A folder there, else in TMPDIR, which is gone at the end."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".teamvars-", dir=path.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder:
             yield Path(folder)
     except OSError as error:
-        raise Failure(f"{error.filename or path}: {error.strerror or error}.") from None
+        raise Failure(
+            f"{error.filename or where or 'TMPDIR'}: {error.strerror or error}."
+        ) from None
 
 
 def _put(store: Path, place: Path) -> None:
+    if store.with_name(f"{store.name}-wal").exists():
+        raise Failure(f"{place}: what was verified could not be written to one file. Is it full?")
     with store.open("rb") as file:
         os.fsync(file.fileno())
     place.hardlink_to(store)  # which replaces nothing
@@ -274,7 +319,8 @@ def _flush(folder: Path) -> None:
 
 
 @contextmanager
-def _bad_backups() -> Iterator[None]:
+def _bad_backups(where: Path) -> Iterator[None]:
+    """Within it one is read, or written, there."""
     try:
         yield
     except BadBackup as bad:
@@ -282,4 +328,4 @@ def _bad_backups() -> Iterator[None]:
     except BadKey as bad:
         raise Misuse(str(bad)) from None
     except OSError as error:
-        raise Failure(f"{error.filename or 'This host'}: {error.strerror or error}.") from None
+        raise Failure(f"{error.filename or where}: {error.strerror or error}.") from None

@@ -4,7 +4,7 @@ import asyncio
 import getpass
 import os
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -97,9 +97,16 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Runs it to its end; what it refuses ends the command with the contract's exit code."""
-    try:
+    """Runs it to its end, as in `ending`."""
+    with ending():
         return asyncio.run(work)
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """What is refused within ends the command with the contract's exit code."""
+    try:
+        yield
     except Refusal as refusal:
         raise Failure(explanation(refusal), _EXITS.get(refusal.kind, ERROR)) from None
     except PROBLEMS as problem:

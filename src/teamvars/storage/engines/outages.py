@@ -21,6 +21,7 @@ from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
+from teamvars.storage.engines import sqlite_copies
 
 PAUSE_SECONDS = 2.0
 """Between two tries."""
@@ -59,6 +60,11 @@ def begins_with(refusal: Refusal) -> bool:
     cause = refusal.__cause__
     is_unknown = any(fault.code is Code.OUTCOME_UNKNOWN for fault in refusal.faults)
     return cause is not None and (is_unknown or isinstance(cause, _REFUSES_WRITES))
+
+
+def tells_of_damage(error: BaseException) -> bool:
+    """Whether a read failed because what it reads is damaged."""
+    return isinstance(error.__cause__ or error, (*sqlite_copies.UNREADABLE, pg.InternalServerError))
 
 
 def is_part_of_one(refusal: Refusal) -> bool:

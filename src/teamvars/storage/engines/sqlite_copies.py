@@ -1,11 +1,17 @@
 """Copies of a SQLite file as it is at one moment, and reading all of one. Both take a thread."""
 
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from teamvars.domain.backups import Inspection
+
+UNREADABLE = (apsw.CorruptError, apsw.NotADBError)
+"""What the engine raises for a file that is damaged."""
 
 _MOST_FAULTS = 100
 """Which the engine tells of a damaged file."""
@@ -29,16 +35,33 @@ def snapshot(source: Path, target: Path) -> dict[str, int]:
         finally:
             made.close(True)
             there.close(True)
+    except apsw.FullError as error:  # of which the engine says that it is "not an error"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)) from error
+    except UNREADABLE as error:
+        raise OSError(None, f"The store is damaged: {error}", str(source)) from error
     except apsw.Error as error:
         raise OSError(None, str(error), str(target)) from error
 
 
+def count(path: Path) -> Inspection:
+    """Counts the rows of each table, which is less than to read them."""
+    return _inspected(path, lambda connection: Inspection(_rows(connection)))
+
+
 def inspect(path: Path) -> Inspection:
     """Reads every page, and every row with its indexes and references."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+
+    def whole(connection: apsw.Connection) -> Inspection:
         damage = _damage(connection)
         return Inspection({} if damage else _rows(connection), damage)
+
+    return _inspected(path, whole)
+
+
+def _inspected(path: Path, look: Callable[[apsw.Connection], Inspection]) -> Inspection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        return look(connection)
     except apsw.Error as error:
         return Inspection({}, [str(error)])
     finally:
