@@ -172,7 +172,7 @@ def test_whether_a_workspace_is_in_a_project_is_asked_under_the_lock_of_the_orga
     known = found(to_project(SHOP), in_acme(RECORD))
     with pytest.raises(Needs) as needs:
         projects.move(known, SHOP.id, NAMED, TRUST)
-    assert getattr(needs.value.need, "stream_ids", None) == {"org-1", "ws-1"}
+    assert getattr(needs.value.need, "stream_ids", None) == {"org-1"}
 
 
 def test_workspaces_that_are_elsewhere_are_moved_and_others_stay() -> None:
@@ -201,12 +201,13 @@ OF_DEFAULT = Standing(
 )
 
 
-def test_sets_that_come_and_go_are_locked_and_those_of_the_former_project_go() -> None:
+def test_sets_that_come_and_go_are_locked_with_the_workspaces_which_leave_some() -> None:
     both = to_sets((AT_SHOP, True), (OF_DEFAULT, False))
-    known = found(to_project(SHOP), in_acme(RECORD), both, locked=("org-1", "ws-1"))
+    known = found(to_project(SHOP), in_acme(RECORD), both, locked=("org-1",))
     with pytest.raises(Needs) as needs:
         projects.move(known, SHOP.id, NAMED, TRUST)
-    assert getattr(needs.value.need, "stream_ids", None) == {"varset-1", "varset-2"}
+    # At once, and so by id: a copy waits for these two, and has locked neither by then.
+    assert getattr(needs.value.need, "stream_ids", None) == {"ws-1", "varset-1", "varset-2"}
     locked = ("org-1", "ws-1", "varset-1", "varset-2")
     known = found(to_project(SHOP), in_acme(RECORD), both, locked=locked)
     decision = projects.move(known, SHOP.id, NAMED, TRUST)
@@ -221,11 +222,11 @@ def test_a_workspace_that_is_moved_by_its_own_document_has_the_same_locked() -> 
         {DetailsOf("ws-1"): WorkspaceDetails(RECORD.settings, None, 1, (), 0)},
         to_project(SHOP),
         to_sets((AT_SHOP, True)),
-        locked=("org-1", "ws-1"),
+        locked=("org-1",),
     )
     with pytest.raises(Needs) as needs:
         update(known, "ws-1", WorkspaceDraft(project_id=SHOP.id), TRUST)
-    assert getattr(needs.value.need, "stream_ids", None) == {"varset-1"}
+    assert getattr(needs.value.need, "stream_ids", None) == {"ws-1", "varset-1"}
 
 
 READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)

@@ -3,7 +3,7 @@
 All of it locks the organization's stream, so that no project goes while a workspace comes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -134,12 +134,12 @@ def move(
     known = [record.workspace.id for record in found.of(wanted)]
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
     if not draft.dry_run:
-        found.require_locked([project.organization_id, *known])
+        found.require_locked([project.organization_id])
     sets = sets_moved(found, project, found.of(wanted))
     require_own_moves(found, sets, trust)
     if draft.dry_run:
         return Decision(_foreseen(found, granted, found.of(wanted), sets, trust))
-    found.require_locked(one.standing.set.id for one in sets)
+    require_moved_locked(found, known, sets)
     return together(None, moved(found, project, found.of(wanted), sets))
 
 
@@ -148,6 +148,15 @@ def sets_moved(
 ) -> Sequence[SetMove]:
     """What becomes of sets when workspaces come into a project, those that are in another."""
     return moves(found, coming_into(project, records), project.id)
+
+
+def require_moved_locked(
+    found: Found, workspace_ids: Iterable[str], sets: Sequence[SetMove]
+) -> None:
+    """Locks workspaces together with the sets that come and go: whatever locks some of both without
+    the organization, as a copy does, locks them in the order of their ids.
+    """
+    found.require_locked([*workspace_ids, *(one.standing.set.id for one in sets)])
 
 
 def coming_into(project: Project, records: Sequence[WorkspaceRecord]) -> list[WorkspaceRecord]:

@@ -156,10 +156,10 @@ def update(
     refuse_all(surplus(before.details.tags, tags))
     parts = []
     if project is not None:
-        found.require_locked([owner_id, before.workspace.id])
+        found.require_locked([owner_id])
         sets = projects.sets_moved(found, project, [former])
         require_own_moves(found, sets, trust)
-        found.require_locked(one.standing.set.id for one in sets)
+        projects.require_moved_locked(found, [before.workspace.id], sets)
         parts.append(projects.moved(found, project, [former], sets))
     after = replace(
         before,
