@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from teamvars import wiring
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal
+from teamvars.domain.moves import MoveDraft
+from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.tokens import OwnerName
+from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
 from teamvars.services.installation import Installation, NotReady
@@ -130,6 +133,25 @@ async def test_a_request_that_is_refused_for_want_of_rights_takes_one_and_no_wri
             await watched_calls.create(who)
     assert [len(statements) for statements in watched.reads] == [1, 1]
     assert watched.writes == []
+
+
+async def test_a_move_takes_as_many_statements_however_many_sets_the_projects_have(
+    watched: Watched, watched_calls: Calls, calls: Calls
+) -> None:
+    tenant, services = calls.tenant, calls.services
+    owner, name = caller(tenant, "owner"), tenant.organization
+    made = await services.projects.create(owner, name, ProjectDraft(name="shop"))
+    shop, taken = made.project.id, []
+    for number in range(4):
+        draft = SetDraft(name=f"set-{number}", project_id=shop)
+        await services.variable_sets.create(owner, name, draft)
+        for project_id in (shop, tenant.project):
+            ids = MoveDraft((tenant.workspaces["network"],))
+            await watched_calls.services.projects.move(owner, project_id, ids)
+        taken.append(sum(map(len, (*watched.reads, *watched.writes))))
+        watched.reads.clear()
+        watched.writes.clear()
+    assert len(set(taken[1:])) == 1
 
 
 # Last use

@@ -191,13 +191,24 @@ async def _attached(
 
 async def attached(tx: Transaction, set_id: str) -> Attached:
     """What a set is attached to."""
-    rows = await tx.fetch(
-        "SELECT workspace_id, project_id FROM set_targets WHERE set_id = $1", set_id
-    )
-    return Attached(
-        frozenset(row[0] for row in rows if row[0] is not None),
-        frozenset(row[1] for row in rows if row[1] is not None),
-    )
+    return (await _targets_of(tx, [set_id])).get(set_id, Attached())
+
+
+async def _targets_of(tx: Transaction, set_ids: Collection[str]) -> Mapping[str, Attached]:
+    """What those of the sets are attached to that are to anything, by id."""
+    spaces: dict[str, set[str]] = {}
+    projects: dict[str, set[str]] = {}
+    for set_id, workspace_id, project_id in await tx.fetch(
+        "SELECT set_id, workspace_id, project_id FROM set_targets WHERE set_id IN {each $1}",
+        each(set_ids),
+    ):
+        for id_, found in ((workspace_id, spaces), (project_id, projects)):
+            if id_ is not None:
+                found.setdefault(set_id, set()).add(id_)
+    return {
+        id_: Attached(frozenset(spaces.get(id_, ())), frozenset(projects.get(id_, ())))
+        for id_ in {*spaces, *projects}
+    }
 
 
 async def of_project(
@@ -214,9 +225,9 @@ async def of_project(
         organization[0],
         project_id,
     )
-    return [
-        (Standing(one, await attached(tx, one.id)), await has_sensitive(tx, one.id)) for one in sets
-    ]
+    ids = [one.id for one in sets]
+    targets, sensitive = await _targets_of(tx, ids), await _having_sensitive(tx, ids)
+    return [(Standing(one, targets.get(one.id, Attached())), one.id in sensitive) for one in sets]
 
 
 async def count_of_project(tx: Transaction, project_id: str) -> int:
@@ -254,8 +265,16 @@ async def in_which(
 
 async def has_sensitive(tx: Transaction, set_id: str) -> bool:
     """Whether a set has a sensitive variable."""
-    sql = "SELECT 1 FROM set_variables WHERE set_id = $1 AND sensitive = 1 LIMIT 1"
-    return await tx.fetch_one(sql, set_id) is not None
+    return set_id in await _having_sensitive(tx, [set_id])
+
+
+async def _having_sensitive(tx: Transaction, set_ids: Collection[str]) -> frozenset[str]:
+    """Those of the sets that have a sensitive variable."""
+    rows = await tx.fetch(
+        "SELECT DISTINCT set_id FROM set_variables WHERE set_id IN {each $1} AND sensitive = 1",
+        each(set_ids),
+    )
+    return frozenset(row[0] for row in rows)
 
 
 async def rivals(tx: Transaction, set_id: str, organization_id: str) -> list[tuple[str, str]]:
