@@ -17,7 +17,6 @@ from teamvars.domain.errors import (
     Code,
     Fault,
     Refusal,
-    refuse_all,
 )
 from teamvars.domain.names import fold
 from teamvars.domain.variable_sets import VariableSet
@@ -129,7 +128,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
 
         Refuses with every fault of the draft, and those `more`.
         """
-        refuse_all(self.all_faults(more))
+        self._require_faultless(more)
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
             id=ids[0],
@@ -156,7 +155,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         """
         permanent = variable.sensitive and self.sensitive is False
         last = [SENSITIVE_IS_PERMANENT.at(f"{self.at}/sensitive")] if permanent else []
-        refuse_all(self.all_faults(more, last))
+        self._require_faultless(more, last)
         said = {name: value for name in ATTRIBUTES if (value := getattr(self, name)) is not None}
         return replace(variable, version_id=version_id, **said)
 
@@ -208,6 +207,10 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             for detail in found
         ]
         return [*self.faults, *more, *own, *last]
+
+    def _require_faultless(self, more: Sequence[Fault], last: Sequence[Fault] = ()) -> None:
+        if faults := self.all_faults(more, last):
+            raise Refusal(*faults)
 
     def _is_unclear(self) -> bool:
         """Whether what was sent as value, category or `hcl` could not be read."""
