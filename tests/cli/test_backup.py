@@ -116,7 +116,7 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
         (archives.STORE, damage, "problem  reading: "),
         (archives.STORE, lambda store: store.write_text("no database" * 99), "problem  reading: "),
         (archives.STORE, lose_tokens, "tokens had 1, has 0"),
-        (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl"),
+        (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
         (archives.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
     ],
 )

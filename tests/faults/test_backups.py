@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.faults.server_under_load import on_postgres, server_under_load
 from tests.support.commands import Host
 from tests.support.directory_files import ONE_WORKSPACE
-from tests.support.postgres import LocalPostgres
+from tests.support.postgres import LocalPostgres, Postgres
 
 
 @pytest.fixture
@@ -61,3 +62,29 @@ def test_postgresql_goes_back_to_a_moment_and_what_is_there_then_is_proven(
     behind = host.run(*verify, "now")
     assert behind.code == 3
     assert "stream system lacks entries that were kept elsewhere" in behind.out
+
+
+def test_what_is_damaged_or_may_not_be_read_on_postgresql_is_said(
+    archiving: LocalPostgres, tmp_path: Path
+) -> None:
+    host = on_postgres(archiving, tmp_path)
+    host.succeed("init")
+    store = Postgres(host.settings["DATABASE_URL"])
+    store.execute("CREATE ROLE reader LOGIN")
+    store.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    netloc = f"reader@127.0.0.1:{urlsplit(store.admin_url).port}"
+    url = urlsplit(store.admin_url)._replace(netloc=netloc)
+    verify = "backup", "verify", "--database", url.geturl()
+    verifying = Host(host.folder)
+    verifying.succeed(*verify)
+    store.execute("REVOKE SELECT ON tokens FROM reader")
+    forbidden = verifying.run(*verify)
+    assert forbidden.code == 1
+    assert "permission denied for table tokens" in forbidden.err
+    store.execute("GRANT SELECT ON tokens TO reader")
+    file = store.execute("SELECT pg_relation_filepath('audit_entries')")
+    store.execute("CHECKPOINT")
+    archiving.damage(file)
+    damaged = verifying.run(*verify)
+    assert damaged.code == 3
+    assert "problem  reading: audit_entries: " in damaged.out

@@ -175,6 +175,13 @@ class LocalPostgres(Postgres):
         self._give_away()
         self.start()
 
+    def damage(self, file: str) -> None:
+        """Overwrite the first page of a file of the data, as a disk does; it is started anew."""
+        self.kill()
+        with (self._data / file).open("r+b") as damaged:
+            damaged.write(b"\xa5" * 8192)
+        self.start()
+
     def stop(self) -> None:
         """End the server and remove all that is left of it."""
         self._keeper.communicate()

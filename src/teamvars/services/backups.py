@@ -54,17 +54,22 @@ def lines(heads: Iterable[Head]) -> bytes:
     return "".join(f"{json.dumps(one)}\n" for one in said).encode()
 
 
-async def altered(
-    database: Database, store: Path, said: bytes, manifest: Manifest
-) -> list[Finding]:
-    """How a copy that was just opened, and whose schema is still as it was, differs from what its
-    backup says: `said` are its heads.
-    """
-    if found := manifest.altered(await asyncio.to_thread(sqlite_copies.count, store)):
-        return found
-    if lines(await heads(database)) != said:
-        return [Finding(Severity.PROBLEM, "audit", "the streams stand elsewhere than heads.jsonl")]
-    return []
+async def altered(store: Path, manifest: Manifest) -> list[Finding]:
+    """How a copy differs from what its manifest says, as long as its schema is as it was."""
+    return manifest.altered(await asyncio.to_thread(sqlite_copies.count, store))
+
+
+async def moved(database: Database, said: bytes) -> list[Finding]:
+    """Whether the streams of a copy stand elsewhere than the heads beside it say."""
+    if lines(await heads(database)) == said:
+        return []
+    return [Finding(Severity.PROBLEM, "audit", "the streams stand elsewhere than heads.jsonl says")]
+
+
+async def damage(database: Database) -> list[Finding]:
+    """What of a store cannot be read; none where all can."""
+    inspection = await database.inspect()
+    return reading_findings(inspection) if inspection.damage else []
 
 
 async def examine(

@@ -25,14 +25,16 @@ from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
-from teamvars.domain.backups import NEWER, Manifest, reading_findings
+from teamvars.domain.backups import NEWER, Manifest
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security import keyring
+from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.services import archives, backups
 from teamvars.services.archives import BadBackup, BadKey
 from teamvars.services.audit_verification import Place
 from teamvars.settings import Settings
+from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for, described, is_sqlite
 from teamvars.storage.engines.outages import tells_of_damage
 from teamvars.versions import version
@@ -230,27 +232,31 @@ def _examined(
     before.
     """
     url = config.url if unpacked is None else f"sqlite:///{unpacked.store}"
-    database = database_for(url)
 
-    async def opened() -> list[Finding]:
-        keys = keyring.load(config.keyring_path)
-        async with database:
-            services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
-            if unpacked is not None:
-                if altered := await backups.altered(database, *unpacked):
-                    return altered
-                await services.installation.migrate()
-            await services.installation.require_ready(keys)
-            return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
+    async def gone_through(database: Database, keys: Keyring) -> list[Finding]:
+        services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
+        if unpacked is not None:
+            if found := await backups.moved(database, unpacked.heads):
+                return found
+            await services.installation.migrate()
+        await services.installation.require_ready(keys)
+        return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
+        keys = keyring.load(config.keyring_path)
+        if unpacked and (found := await backups.altered(unpacked.store, unpacked.manifest)):
+            return found
+        database = database_for(url)
         try:
-            return await opened()
+            await database.open()
+            return await gone_through(database, keys)
         except Exception as error:
             # Reading everything says more of what is damaged than what came upon it first.
-            if not (tells_of_damage(error) and (found := await database.inspect()).damage):
+            if not (tells_of_damage(error) and (found := await backups.damage(database))):
                 raise
-            return reading_findings(found)
+            return found
+        finally:
+            await database.close()
 
     return finish(work())
 

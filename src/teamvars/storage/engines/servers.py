@@ -172,10 +172,10 @@ async def engine(tx: Transaction) -> Engine:
 
 
 async def tables(tx: Transaction) -> list[str]:
-    """The tables of the store, by name."""
+    """The tables of the store, by name, those included that this account may not read."""
     rows = await tx.fetch(
-        "SELECT CAST(table_name AS TEXT) FROM information_schema.tables "
-        "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1"
+        "SELECT CAST(tablename AS TEXT) FROM pg_tables "
+        "WHERE schemaname = current_schema() ORDER BY 1"
     )
     return [name for (name,) in rows]
 
