@@ -288,3 +288,12 @@ def test_a_store_whose_last_writes_are_beside_it_is_not_put_in_place(tmp_path: P
     with pytest.raises(Failure, match="one file"):
         backup._put(tmp_path / "store.db", tmp_path / "teamvars.db")
     assert not (tmp_path / "teamvars.db").exists()
+
+
+def test_what_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
+    for name in ("store.db", "teamvars.db"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(Failure, match="empty place") as refused:
+        backup._put(tmp_path / "store.db", tmp_path / "teamvars.db")
+    assert refused.value.code == 6
+    assert (tmp_path / "teamvars.db").read_text() == "teamvars.db"

@@ -148,7 +148,9 @@ def test_some_are_named_and_how_many_more_there_are_is_told() -> None:
     assert [one.severity for one in well] == [OK]
 
 
-@pytest.mark.parametrize(("every", "text"), [(True, "every value"), (False, "doctor --all")])
+@pytest.mark.parametrize(
+    ("every", "text"), [(True, "every value whose data key opens"), (False, "doctor --all")]
+)
 def test_values_that_do_not_open_are_a_problem(every: bool, text: str) -> None:
     (well,) = damage_findings(Losses((), 0), 7, every=every)
     assert well.severity is OK

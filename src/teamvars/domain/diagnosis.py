@@ -302,7 +302,11 @@ def damage_findings(damaged: Losses, opened: int, *, every: bool) -> list[Findin
     """Of the values that were tried, every one there is or one of each data key, those that are
     damaged; `opened` are not.
     """
-    tried = "every value" if every else "a value of each data key; 'doctor --all' opens every one"
+    tried = (
+        "every value whose data key opens"
+        if every
+        else "a value of each data key; 'doctor --all' opens every one"
+    )
     if not damaged.total:
         return [_ok("values", f"{opened} open: {tried}")]
     text = (

@@ -107,7 +107,10 @@ def _decrypt(source: BinaryIO, writing: int, by: Sequence[object]) -> None:
         try:
             pyrage.decrypt_io(source, out, by)
         except pyrage.DecryptError:
-            raise BadKey("The backup is encrypted, and not to this identity.") from None
+            text = (
+                "The backup is encrypted, and not to this identity, or its beginning was altered."
+            )
+            raise BadKey(text) from None
         except BrokenPipeError:
             pass  # what was written so far is no archive, which is said
         except OSError:

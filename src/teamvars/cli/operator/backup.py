@@ -291,8 +291,12 @@ def _require_empty(place: Path) -> None:
     """Refuses a place where a store is, or what SQLite would take for the last writes of one."""
     for path in (place, *(place.with_name(place.name + end) for end in _BESIDE)):
         if path.exists():
-            text = f"{path} is there already: a backup is restored to an empty place only."
-            raise Failure(text, CONFLICT)
+            raise _taken(path)
+
+
+def _taken(path: Path) -> Failure:
+    text = f"{path} is there already: a backup is restored to an empty place only."
+    return Failure(text, CONFLICT)
 
 
 @contextmanager
@@ -312,7 +316,10 @@ def _put(store: Path, place: Path) -> None:
         raise Failure(f"{place}: what was verified could not be written to one file. Is it full?")
     with store.open("rb") as file:
         os.fsync(file.fileno())
-    place.hardlink_to(store)  # which replaces nothing
+    try:
+        place.hardlink_to(store)  # which replaces nothing
+    except FileExistsError:
+        raise _taken(place) from None
     _flush(place.parent)
 
 
