@@ -64,10 +64,15 @@ def damage(store: Path) -> None:
         file.write(bytes(size // 8))
 
 
-def lose_tokens(store: Path) -> None:
-    connection = apsw.Connection(str(store))
-    connection.execute("DELETE FROM tokens")
-    connection.close()
+def doing(statement: str) -> Callable[[Path], None]:
+    """Runs it on a store."""
+
+    def run(store: Path) -> None:
+        connection = apsw.Connection(str(store))
+        connection.execute(statement)
+        connection.close()
+
+    return run
 
 
 def test_a_backup_made_while_served_has_every_value_and_is_restored_elsewhere(
@@ -115,7 +120,13 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
     [
         (archives.STORE, damage, "problem  reading: "),
         (archives.STORE, lambda store: store.write_text("no database" * 99), "problem  reading: "),
-        (archives.STORE, lose_tokens, "tokens had 1, has 0"),
+        (archives.STORE, doing("DELETE FROM tokens"), "tokens had 1, has 0"),
+        (
+            archives.STORE,
+            doing("UPDATE data_keys SET wrapped = 'text'"),
+            "data_keys: wrapped is no blob",
+        ),
+        (archives.STORE, doing("UPDATE users SET email = x'ff'"), "users: email is no text"),
         (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
         (archives.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
     ],

@@ -33,3 +33,11 @@ def test_what_is_damaged_is_named_and_not_the_copy(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="is damaged") as failed:
         sqlite_copies.snapshot(tmp_path / "source", tmp_path / "target")
     assert failed.value.filename == str(tmp_path / "source")
+
+
+def test_a_table_of_other_types_than_ours_is_no_damage(tmp_path: Path) -> None:
+    store = apsw.Connection(str(tmp_path / "store"))
+    store.execute("CREATE TABLE theirs (a, b REAL); INSERT INTO theirs VALUES (1, 2)")
+    store.execute("CREATE TABLE ours (a TEXT, b BIGINT); INSERT INTO ours VALUES ('1', NULL)")
+    store.close()
+    assert sqlite_copies.inspect(tmp_path / "store").damage == []

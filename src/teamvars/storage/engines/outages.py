@@ -36,6 +36,7 @@ _REFUSES_WRITES = (
     pg.PostgresIOError,
     pg.ReadOnlySQLTransactionError,
 )
+_DAMAGE = (*sqlite_copies.UNREADABLE, pg.InternalServerError, TypeError, ValueError)
 _PROBE_BYTES = 64 * 1024
 _PROBE = """
 INSERT INTO write_probes (one, filler) VALUES (1, $1)
@@ -63,8 +64,8 @@ def begins_with(refusal: Refusal) -> bool:
 
 
 def tells_of_damage(error: BaseException) -> bool:
-    """Whether a read failed because what it reads is damaged."""
-    return isinstance(error.__cause__ or error, (*sqlite_copies.UNREADABLE, pg.InternalServerError))
+    """Whether a read failed because what it reads is damaged, or perhaps of another type."""
+    return isinstance(error.__cause__ or error, _DAMAGE)
 
 
 def is_part_of_one(refusal: Refusal) -> bool:
