@@ -29,7 +29,7 @@ from teamvars.domain.teams import BOTH_MANAGE, Right
 from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from tests.decisions.directory import DEFAULT, NETWORK, SHOP, Answers, found, to_acme
-from tests.decisions.test_deliveries import FEDERATED, TRUST
+from tests.decisions.test_deliveries import FEDERATED, TRUST, Trusting
 
 SET = VariableSet("varset-1", "shared", "org-1", "acme")
 PAYMENTS = Workspace("ws-2", "payments", "org-1", "acme")
@@ -223,3 +223,16 @@ def test_only_owners_move_a_workspace_to_where_a_runner_is_handed_a_set(
     move = SetMove(standing(SHOP.id), is_sensitive, gained, (), ())
     said = refusal(require_own_moves, found(*knowing(**may)), [move], TRUST)
     assert ("network (ci)" in said) is refused
+
+
+class Stricter(Trusting):
+    """The operator has set since that such an approval does not count."""
+
+    def holds(self, _: Runner) -> bool:
+        """None does."""
+        return False
+
+
+def test_an_approval_that_does_not_count_for_now_keeps_secrets_away_all_the_same() -> None:
+    asked = found(*knowing(**WRITER))
+    assert refusal(require_own, asked, NOWHERE, standing("ws-1"), Stricter())

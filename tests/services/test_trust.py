@@ -82,7 +82,11 @@ def test_an_approval_counts_where_its_rule_is_at_least_as_strict_as_the_modes(
 ) -> None:
     strictest_first = [ApprovalMode.OPERATOR, ApprovalMode.OWNERS, ApprovalMode.OWNER]
     counts = strictest_first.index(made_under) <= strictest_first.index(mode)
-    assert Trust(KEYS, ISSUERS, mode).holds(approved(mode=made_under)) is counts
+    trust, runner = Trust(KEYS, ISSUERS, mode), approved(mode=made_under)
+    assert trust.holds(runner) is counts
+    assert trust.was_approved(runner)
+    assert not trust.was_approved(replace(runner, approval=None))
+    assert not Trust(keyring.generate(), ISSUERS, mode).was_approved(runner)
 
 
 def test_an_approval_ends_once_its_issuer_has_keys_from_elsewhere_or_is_not_accepted() -> None:

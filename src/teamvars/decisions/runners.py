@@ -102,6 +102,12 @@ class Trust(Protocol):
         """
         ...
 
+    def was_approved(self, runner: Runner) -> bool:
+        """Whether its approval was made under a key of the keyring, whatever counts at present: the
+        operator may change that back.
+        """
+        ...
+
     def issued(self, token: JobToken) -> JobToken:
         """The token with its MAC."""
         ...

@@ -131,8 +131,10 @@ def require_own_moves(found: Found, moves: Sequence[SetMove], trust: Trust) -> N
 def handed(
     found: Found, organization_id: str, workspace_ids: Collection[str], trust: Trust
 ) -> Mapping[str, Sequence[str]]:
-    """The names of the runners that some workspaces are handed to, by the ids of these."""
-    runners = [one for one in found.of(RunnersOf(organization_id)) if trust.holds(one)]
+    """The names of the runners that some workspaces are handed to, or would be if the operator set
+    who approves otherwise; by the ids of these.
+    """
+    runners = [one for one in found.of(RunnersOf(organization_id)) if trust.was_approved(one)]
     names = {
         id_: [one.spec.name for one in runners if one.may_admit(id_, found.now)]
         for id_ in workspace_ids

@@ -64,7 +64,13 @@ class Trust:
             return False
         issuer = runner.approval.spec.issuer
         source = "" if issuer is None else self._sources.get(issuer)
-        return runner.approval.issuer == source and self._approvals.holds(runner)
+        return runner.approval.issuer == source and self.was_approved(runner)
+
+    def was_approved(self, runner: Runner) -> bool:
+        """Whether its approval was made under a key of the keyring, whatever counts at present: the
+        operator may change that back.
+        """
+        return runner.approval is not None and self._approvals.holds(runner)
 
     def issued(self, token: JobToken) -> JobToken:
         """The token with its MAC."""
