@@ -2,6 +2,7 @@
 operator has accepted of those that did not hold.
 """
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeGuard
 
@@ -376,6 +377,14 @@ class Head(msgspec.Struct, frozen=True):
     stream_id: str
     sequence: int
     link: bytes
+
+    @property
+    def line(self) -> str:
+        """It as a line of JSON, as it is kept."""
+        return json.dumps(
+            {"stream": self.stream_id, "sequence": self.sequence, "link": self.link.hex()},
+            ensure_ascii=False,
+        )
 
 
 class Break(msgspec.Struct, frozen=True):

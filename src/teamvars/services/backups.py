@@ -1,7 +1,6 @@
 """Backups of a SQLite store, and proving of any store that it is whole."""
 
 import asyncio
-import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,10 +47,7 @@ async def heads(database: Database) -> list[Head]:
 
 def lines(heads: Iterable[Head]) -> bytes:
     """Heads as `audit head` prints them."""
-    said = (
-        {"stream": one.stream_id, "sequence": one.sequence, "link": one.link.hex()} for one in heads
-    )
-    return "".join(f"{json.dumps(one)}\n" for one in said).encode()
+    return "".join(f"{one.line}\n" for one in heads).encode()
 
 
 async def altered(store: Path, manifest: Manifest) -> list[Finding]:

@@ -264,7 +264,7 @@ def head() -> None:
     """Print the head of each stream, one JSON object a line, to be kept elsewhere."""
     all_hold = True
     for one, holds in run(lambda services, _: services.audit.heads()):
-        say(as_line({"stream": one.stream_id, "sequence": one.sequence, "link": one.link}))
+        say(one.line)
         if not holds:
             note(f"teamvars: stream {one.stream_id} does not verify; see 'teamvars audit verify'.")
             all_hold = False
