@@ -18,7 +18,7 @@ def create(path: Path, text: str) -> None:
     with _written(path, text) as new:
         # Unlike a rename it replaces nothing.
         path.hardlink_to(new)
-    _settle(path.parent)
+    settle(path.parent)
 
 
 def replace(path: Path, text: str) -> None:
@@ -27,7 +27,7 @@ def replace(path: Path, text: str) -> None:
         with suppress(FileNotFoundError):
             _own_as(path, new)
         new.replace(path)
-    _settle(path.parent)
+    settle(path.parent)
 
 
 def _own_as(path: Path, new: Path) -> None:
@@ -51,7 +51,7 @@ def _written(path: Path, text: str) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Waits until the disk has what the folder lists."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -30,6 +30,7 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
+from teamvars.security.whole_files import settle
 from teamvars.services import archives, backups
 from teamvars.services.archives import BadBackup, BadKey
 from teamvars.services.audit_verification import Place
@@ -193,20 +194,17 @@ def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
     if file.exists() or file.is_symlink():
         raise Failure(f"{file} is there already, and stays as it is.", CONFLICT)
 
-    async def work(folder: Path) -> Manifest:
+    with _folder(file.parent) as folder:
         store, whole = folder / "copy", folder / "whole"
-        manifest, heads = await backups.copied(source, store, version())
+        manifest, heads = finish(backups.copied(source, store, version()))
         with whole.open("xb") as out:
             texts = backups.lines(heads), msgspec.json.encode(manifest) + b"\n"
             archives.write(out, store, texts, to)
             out.flush()
             os.fsync(out.fileno())
         whole.replace(file)
-        _flush(file.parent)
-        return manifest
-
-    with _folder(file.parent) as folder:
-        return finish(work(folder))
+        settle(file.parent)
+    return manifest
 
 
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
@@ -302,13 +300,11 @@ def _taken(path: Path) -> Failure:
 @contextmanager
 def _folder(where: Path | None = None) -> Iterator[Path]:
     """A folder there, else in TMPDIR, which is gone at the end."""
-    try:
-        with tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise Failure(
-            f"{error.filename or where or 'TMPDIR'}: {error.strerror or error}."
-        ) from None
+    with (
+        ending(where or "TMPDIR"),
+        tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder,
+    ):
+        yield Path(folder)
 
 
 def _put(store: Path, place: Path) -> None:
@@ -320,25 +316,16 @@ def _put(store: Path, place: Path) -> None:
         place.hardlink_to(store)  # which replaces nothing
     except FileExistsError:
         raise _taken(place) from None
-    _flush(place.parent)
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    settle(place.parent)
 
 
 @contextmanager
 def _bad_backups(where: Path) -> Iterator[None]:
     """Within it one is read, or written, there."""
     try:
-        yield
+        with ending(where):
+            yield
     except BadBackup as bad:
         raise Failure(str(bad), DIFFERENCES) from None
     except BadKey as bad:
         raise Misuse(str(bad)) from None
-    except OSError as error:
-        raise Failure(f"{error.filename or where}: {error.strerror or error}.") from None

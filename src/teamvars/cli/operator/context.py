@@ -103,8 +103,10 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def ending() -> Iterator[None]:
-    """What is refused within ends the command with the contract's exit code."""
+def ending(where: object = "This host") -> Iterator[None]:
+    """What is refused within ends the command with the contract's exit code; `where` is at fault
+    where the system does not name a file.
+    """
     try:
         yield
     except Refusal as refusal:
@@ -113,7 +115,7 @@ def ending() -> Iterator[None]:
         raise Failure(str(problem)) from None
     except OSError as error:
         raise Failure(
-            f"{error.filename or 'This host'}: {error.strerror or type(error).__name__}."
+            f"{error.filename or where}: {error.strerror or type(error).__name__}."
         ) from None
 
 
