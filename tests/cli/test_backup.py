@@ -264,6 +264,7 @@ def test_what_is_there_is_not_overwritten_and_what_fails_leaves_nothing(filled: 
         )
         assert limited.returncode == 1, limited.stderr
         assert limited.stderr.startswith("teamvars: ")
+        assert "not an error" not in limited.stderr
     assert sorted(filled.folder.iterdir()) == before
     lose_store(filled)
     nothing = filled.run("backup", "create", "b.tar")

@@ -38,8 +38,9 @@ def snapshot(source: Path, target: Path) -> dict[str, int]:
         finally:
             made.close(True)
             there.close(True)
-    except apsw.FullError as error:  # of which the engine says that it is "not an error"
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)) from error
+    except (apsw.FullError, apsw.IOError) as error:  # which are "not an error", it says
+        number = errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO
+        raise OSError(number, os.strerror(number), str(target)) from error
     except UNREADABLE as error:
         raise OSError(None, f"The store is damaged: {error}", str(source)) from error
     except apsw.Error as error:
