@@ -1,6 +1,7 @@
 """Variable sets, `varsets` on the wire, and what they are attached to."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -275,41 +276,30 @@ def _preview_draft(document: object) -> PreviewDraft:
 def routes(sets: VariableSets) -> list[Route]:
     """One row an operation."""
     do = Operations(VARIABLE_SET)
+    lists = partial(do.lists, shows=_found, asks=_asked, reads=(_PART,))
     return [
-        do.lists(
+        lists(
             _ALL,
             "List the variable sets of an organization that the caller sees, by name.",
             sets.list,
-            shows=_found,
-            asks=_asked,
-            reads=(_PART,),
         ),
         do.creates(_ALL, "Create a variable set.", sets.create, _NEW),
-        do.lists(
+        lists(
             _OF_WORKSPACE,
             "List the variable sets that reach a workspace, by name.",
             sets.of_workspace,
-            shows=_found,
-            asks=_asked,
-            reads=(_PART,),
             name="listWorkspaceVariableSets",
         ),
-        do.lists(
+        lists(
             _APPLICABLE,
             "List the variable sets that the caller sees and a workspace does not get, by name.",
             sets.applicable,
-            shows=_found,
-            asks=_asked,
-            reads=(_PART,),
             name="listApplicableVariableSets",
         ),
-        do.lists(
+        lists(
             _OF_PROJECT,
             "List the variable sets of a project, and those that reach all in it, by name.",
             sets.of_project,
-            shows=_found,
-            asks=_asked,
-            reads=(_PART,),
             name="listProjectVariableSets",
         ),
         do.reads(_ONE, "Read a variable set.", sets.read, shows=_found),

@@ -61,12 +61,20 @@ def set_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
 def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """Reading those of a set that reaches a workspace, where its readers look for them."""
     of_sets = VariableRoutes(variables, dialect, OF_SETS)
+
+    async def list_(request: Request) -> Response:
+        at = request.parameters[OF_WORKSPACES.parameter]
+        return await of_sets.listed(request, OF_SETS.identifier(request), at)
+
+    async def read(request: Request) -> Response:
+        return await of_sets.found(request, request.parameters[OF_WORKSPACES.parameter])
+
     more: dict[str, Any] = {"precondition": IF_NONE_MATCH, "has_entity_tag": True}
     return [
         Route(
             "GET",
             _INHERITED,
-            of_sets.list,
+            list_,
             {200: VariableListDocument},
             name="listInheritedVariables",
             text="List all variables of a variable set that reaches a workspace, by key.",
@@ -75,7 +83,7 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
         Route(
             "GET",
             f"{_INHERITED}/{{{OF_SETS.variable}}}",
-            of_sets.read,
+            read,
             _VARIABLE,
             name="readInheritedVariable",
             text="Read a variable of a variable set that reaches a workspace.",
@@ -160,17 +168,11 @@ class VariableRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        return await self.listed(request, self._kind.identifier(request), self._at(request))
+        return await self.listed(request, self._kind.identifier(request))
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
-        to, id_ = self._to(self._kind.identifier(request)), self._kind.variable_of(request)
-        caller, at = request.require_caller(), self._at(request)
-        found = await self._variables.read(caller, to, id_, at=at)
-        shown, known = self._shown(found), request.header("if-none-match")
-        if known is not None and is_known(known, shown.headers["ETag"]):
-            return Response(304, headers={"ETag": shown.headers["ETag"]})
-        return shown
+        return await self.found(request)
 
     async def create(self, request: Request) -> Response:
         return await self.created(request, self._kind.identifier(request))
@@ -182,6 +184,15 @@ class VariableRoutes:
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
         return await self.deleted(request, self._kind.identifier(request))
+
+    async def found(self, request: Request, at: str | None = None) -> Response:
+        """The variable that the path names, of a set where that reaches a workspace."""
+        to, id_ = self._kind.asked(request), self._kind.variable_of(request)
+        found = await self._variables.read(request.require_caller(), to, id_, at=at)
+        shown, known = self._shown(found), request.header("if-none-match")
+        if known is not None and is_known(known, shown.headers["ETag"]):
+            return Response(304, headers={"ETag": shown.headers["ETag"]})
+        return shown
 
     async def listed(self, request: Request, owner: Identifier, at: str | None = None) -> Response:
         """The list of an owner, of a set where it reaches a workspace."""
@@ -217,10 +228,6 @@ class VariableRoutes:
 
     def _to(self, owner: Identifier) -> ToOwner:
         return self._kind.to(owner.id)
-
-    def _at(self, request: Request) -> str | None:
-        """The workspace that a set has to reach, where the path names one."""
-        return request.parameters.get("workspace_id") if self._kind is OF_SETS else None
 
     def _shown(
         self, found: OwnedVariable, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
