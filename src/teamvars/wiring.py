@@ -44,6 +44,7 @@ from teamvars.services.invitations import (
     OperatorInvitations,
 )
 from teamvars.services.issuers import Issuer, KeyFiles, given
+from teamvars.services.keys import Keys
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
@@ -155,6 +156,7 @@ class Services(msgspec.Struct, frozen=True):
     approvals: Approvals
     deliveries: Deliveries
     host_deliveries: HostDeliveries
+    keys: Keys
 
 
 clock = host_time
@@ -237,6 +239,7 @@ def services(
         approvals=Approvals(own_house, trust),
         deliveries=Deliveries(house, trust, keys, setup.service),
         host_deliveries=HostDeliveries(own_house),
+        keys=Keys(own_house, trust, keys),
     )
 
 

@@ -274,10 +274,17 @@ def test_keys_status_names_the_keys_and_what_they_wrap(empty_host: Host) -> None
     (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
     empty_host.succeed("directory", "apply", "directory.yaml")
     lines = empty_host.succeed("keys", "status").out.splitlines()
-    assert [line.split()[0] for line in lines] == ["master", "audit", "server"]
+    assert [line.split()[0] for line in lines] == ["master", "audit", "server", "data"]
     assert lines[0].endswith("active  data keys: 1")
     held = (empty_host.data / "keyring.json").read_text()
-    assert all(line.split()[1] in held for line in lines)
+    assert all(line.split()[1] in held for line in lines[:-1])
+    master, audit, server, data = empty_host.succeed("keys", "status", "--json").json
+    assert list(master) == ["purpose", "id", "active", "wraps", "needed"]
+    assert (master["wraps"], master["needed"]) == (1, 1)
+    streams = len(empty_host.succeed("audit", "head").out.splitlines())
+    assert (audit["wraps"], audit["needed"]) == (0, streams)
+    assert (server["active"], server["needed"]) == (True, 0)
+    assert (data["id"], data["active"], data["needed"]) == ("data-1", True, 1)
 
 
 def test_serve_waits_for_a_postgres_that_is_not_there_yet_and_says_so_once(

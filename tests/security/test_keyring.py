@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.security import keyring, whole_files
-from teamvars.security.keyring import KeyringError
+from teamvars.security.keyring import AUDIT, MASTER, SERVER, Keyring, KeyringError
 
 # The system ends it once the file has ten bytes.
 KILLED_WHILE_WRITING = """
@@ -32,6 +33,10 @@ keyring.save_new(keyring.generate(), Path(sys.argv[1]))
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "keyring.json"
+
+
+def adding(keys: Keyring) -> Keyring:
+    return keys.holding(SERVER, keyring.new_key(SERVER))
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -64,7 +69,7 @@ def test_a_keyring_of_an_older_release_has_no_server_key(path: Path) -> None:
 def test_what_root_adds_a_key_to_stays_that_of_its_owner(path: Path) -> None:
     keyring.save_new(keyring.generate(), path)
     os.chown(path, 12_345, 54_321)
-    keyring.add_server_key(path, keyring.new_server_key())
+    keyring.change(path, adding)
     assert (path.stat().st_uid, path.stat().st_gid) == (12_345, 54_321)
 
 
@@ -91,7 +96,7 @@ def test_who_adds_a_key_has_others_wait_that_would_write_the_file_meanwhile(
         replace_file(path, text)
 
     monkeypatch.setattr(whole_files, "replace", meanwhile)
-    keyring.add_server_key(path, keyring.new_server_key())
+    keyring.change(path, adding)
     assert (found, is_free()) == ([False], True)
 
 
@@ -241,3 +246,40 @@ def test_a_check_value_says_nothing_of_its_key() -> None:
     for purpose, check in keys.checks().values():
         assert purpose in ("master", "audit")
         assert check not in (*keys.master.keys.values(), *keys.audit.keys.values())
+
+
+def test_a_key_that_is_added_is_not_in_use_before_it_is_said_to_be(path: Path) -> None:
+    keyring.save_new(keys := keyring.generate(), path)
+    for purpose in (MASTER, AUDIT, SERVER):
+        former, added = keys.key_sets[purpose], keyring.new_key(purpose)
+        keys = keyring.change(path, partial(Keyring.holding, purpose=purpose, added=added))
+        assert keys.key_sets[purpose].active == former.active
+        assert keys.purpose_of(added.active) == purpose
+        keys = keyring.change(path, partial(Keyring.using, purpose=purpose, key_id=added.active))
+        assert keys.key_sets[purpose].active == added.active
+        assert keys.key_sets[purpose].keys == {**former.keys, **added.keys}
+    assert keyring.load(path) == keys
+    assert keys.purpose_of("mk-unknown") is None
+
+
+def test_a_closed_key_stays_and_is_none_that_is_used(path: Path) -> None:
+    keyring.save_new(keys := keyring.generate(), path)
+    former, added = keys.audit.active, keyring.new_key(AUDIT)
+    used = keys.holding(AUDIT, added).using(AUDIT, added.active)
+    assert list(used.audit.usable) == [added.active, former]
+    keyring.change(path, lambda _: used.closing(AUDIT, former, 7))
+    closed = keyring.load(path).audit
+    assert (closed.closed, set(closed.keys)) == ({former: 7}, {former, added.active})
+    assert closed.usable == added.keys
+
+
+@pytest.mark.parametrize("closed", [[], {"mk-1": "now"}, {"active": 7}], ids=repr)
+def test_keys_that_are_closed_in_no_form_there_is_are_damage(path: Path, closed: object) -> None:
+    def change(document: Any) -> None:
+        its = document["master"]
+        is_active = isinstance(closed, dict) and "active" in closed
+        its["closed"] = {its["active"]: 7} if is_active else closed
+
+    write(path, altered(path, change))
+    with pytest.raises(KeyringError, match="damaged"):
+        keyring.load(path)

@@ -3,15 +3,18 @@
 from msgspec.structs import replace
 
 from teamvars.protocol.server_keys import read
-from teamvars.security.keyring import generate, new_server_key, with_server_key
+from teamvars.security.keyring import SERVER, generate, new_key
 from teamvars.security.server_keys import text, thumbprint
 
 
 def test_a_key_more_is_in_use_and_the_former_ones_stay() -> None:
-    before, added = generate(), new_server_key()
+    before, added = generate(), new_key(SERVER)
     assert before.server is not None
-    assert with_server_key(replace(before, server=None), added).server == added
-    after = with_server_key(before, added).server
+    assert replace(before, server=None).holding(SERVER, added).server == added
+    held = before.holding(SERVER, added)
+    assert held.server is not None
+    assert held.server.active == before.server.active
+    after = held.using(SERVER, added.active).server
     assert after is not None
     assert after.active == added.active
     assert after.keys == {**before.server.keys, **added.keys}
@@ -21,7 +24,9 @@ def test_a_key_more_is_in_use_and_the_former_ones_stay() -> None:
 def test_clients_are_told_the_former_key_only_while_nodes_sign_by_it() -> None:
     before = generate().server
     assert before is not None
-    after = with_server_key(replace(generate(), server=before), new_server_key()).server
+    added = new_key(SERVER)
+    held = replace(generate(), server=before).holding(SERVER, added)
+    after = held.using(SERVER, added.active).server
     assert after is not None
     first, second = read(text(after, former=before.active))
     assert [first] == read(text(after))

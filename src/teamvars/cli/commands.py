@@ -74,7 +74,7 @@ OPERATOR = (
     ("server-key show", "server_key:show", "Print the text for TEAMVARS_SERVER_KEY."),
     ("server-key rotate", "server_key:rotate", "Add a server key to the keyring."),
     ("exec", "executing:exec_", "Run a command with all values, after a receipt."),
-    ("keys status", "installation:keys_status", "List the keys, and which are active."),
+    ("keys status", "keys:status", "List the keys, and what still needs each."),
     ("backup create", "backup:create", "Copy the store to a file."),
     ("backup verify", "backup:verify", "Read everything in a backup, and prove its trail."),
     ("backup restore", "backup:restore", "Put a backup where there is no store."),

@@ -44,6 +44,8 @@ class Chain:
 
     def __init__(self, keyring: Keyring) -> None:
         self._active = keyring.audit.active
+        self._closed = keyring.audit.closed
+        self._signers = tuple(keyring.audit.usable)
         # Copied for each use: a keyed start takes half as long as a key.
         self._macs = {key_id: HMAC(key, SHA256()) for key_id, key in keyring.audit.keys.items()}
 
@@ -180,24 +182,32 @@ class Chain:
         return self._mac(self._active, shown).hex()
 
     def head_holds(self, stream: Stream) -> bool:
-        """Whether the stream's row was written by a holder of an audit key."""
+        """Whether the stream's row was written by a holder of an audit key that is not closed."""
+        return self.signer(stream) is not None
+
+    def signer(self, stream: Stream) -> str | None:
+        """The id of the key under which the stream's row was written; None: of none that counts."""
         try:
-            for key_id in self._macs:
+            for key_id in self._signers:
                 head = self._mac(key_id, "stream head", stream.id, stream.sequence, stream.link)
                 if hmac.compare_digest(head, stream.head):
-                    return True
+                    return key_id
         except TypeError:  # as in `holds`
             pass
-        return False
+        return None
 
     def holds(self, entry: AuditEntry) -> bool:
-        """Whether the entry was written by a holder of an audit key, and not altered since."""
+        """Whether the entry was written by a holder of an audit key, while that was not closed, and
+        not altered since.
+        """
         if entry.version == 1 and entry.address is not None:  # which nothing would authenticate
             return False
         fields: tuple[str | bytes | int | None, ...]
         fields = entry[: _FIELDS_OF_1 if entry.version == 1 else _FIELDS_OF_2]
         try:
-            if entry.key_id not in self._macs:
+            if entry.key_id not in self._macs or entry.at > self._closed.get(
+                entry.key_id, entry.at
+            ):
                 return False
             link = self._mac(entry.key_id, "audit entry", *fields)
             return hmac.compare_digest(link, entry.link)

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,10 +43,20 @@ class KeyringError(Exception):
 
 
 class KeySet(Discreet, frozen=True):
-    """The keys of one purpose by id, and the id of the one in use for new data."""
+    """The keys of one purpose by id, and the id of the one in use for new data.
+
+    `closed` says since when, in µs, a key only verifies what it has signed before.
+    """
 
     active: str
     keys: Mapping[str, bytes]
+    closed: Mapping[str, int] = {}
+
+    @property
+    def usable(self) -> dict[str, bytes]:
+        """The keys that are not closed; the active one is the first, since most is under it."""
+        ids = sorted(self.keys, key=lambda id_: id_ != self.active)
+        return {id_: self.keys[id_] for id_ in ids if id_ not in self.closed}
 
 
 class Keyring(msgspec.Struct, frozen=True):
@@ -66,6 +76,27 @@ class Keyring(msgspec.Struct, frozen=True):
         sets = {MASTER: self.master, AUDIT: self.audit}
         return sets if self.server is None else {**sets, SERVER: self.server}
 
+    def purpose_of(self, key_id: str) -> str | None:
+        """What the key is for; None: it has none with that id."""
+        return next((name for name, its in self.key_sets.items() if key_id in its.keys), None)
+
+    def holding(self, purpose: str, added: KeySet) -> "Keyring":
+        """The same with another key, which is in use only if it is the first for that purpose."""
+        its = self.key_sets.get(purpose, added)
+        return self._with(purpose, replace(its, keys={**its.keys, **added.keys}))
+
+    def using(self, purpose: str, key_id: str) -> "Keyring":
+        """The same with that key in use, which it has."""
+        return self._with(purpose, replace(self.key_sets[purpose], active=key_id))
+
+    def closing(self, purpose: str, key_id: str, at: int) -> "Keyring":
+        """The same with that key closed, which it has and which is not in use."""
+        its = self.key_sets[purpose]
+        return self._with(purpose, replace(its, closed={**its.closed, key_id: at}))
+
+    def _with(self, purpose: str, key_set: KeySet) -> "Keyring":
+        return replace(self, **{purpose: key_set})
+
     def checks(self) -> dict[str, tuple[str, bytes]]:
         """For each key id its purpose and check value: proof of the key, and of no other use."""
         return {
@@ -77,18 +108,13 @@ class Keyring(msgspec.Struct, frozen=True):
 
 def generate() -> Keyring:
     """A new keyring with one key of each purpose."""
-    return Keyring(_new_key_set(MASTER), _new_key_set(AUDIT), _new_key_set(SERVER))
+    return Keyring(new_key(MASTER), new_key(AUDIT), new_key(SERVER))
 
 
-def new_server_key() -> KeySet:
-    """A server key that no keyring has yet."""
-    return _new_key_set(SERVER)
-
-
-def with_server_key(keyring: Keyring, added: KeySet) -> Keyring:
-    """The keyring with one server key more, which is in use from now on."""
-    former = {} if keyring.server is None else keyring.server.keys
-    return replace(keyring, server=KeySet(added.active, {**former, **added.keys}))
+def new_key(purpose: str) -> KeySet:
+    """A key that no keyring has yet."""
+    key_id = new_id(_PREFIXES[purpose])
+    return KeySet(key_id, {key_id: secrets.token_bytes(KEY_BYTES)})
 
 
 def save_new(keyring: Keyring, path: Path) -> None:
@@ -101,13 +127,13 @@ def save_new(keyring: Keyring, path: Path) -> None:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
 
 
-def add_server_key(path: Path, added: KeySet) -> Keyring:
-    """Puts this server key into the file, which is in use from the next start on; the others
-    stay. Of several at once each adds its own.
+def change(path: Path, step: Callable[[Keyring], Keyring]) -> Keyring:
+    """Puts what the step makes of the keyring into the file, whole and durably, of the same account
+    and mode 0600. Of several at once each sees what the one before it has made.
     """
     whole = path.resolve()  # a link to it stays a link
     with _alone(whole.parent):
-        keyring = with_server_key(load(whole), added)
+        keyring = step(load(whole))
         whole_files.replace(whole, _text(keyring))
     return keyring
 
@@ -180,14 +206,10 @@ def write_mark(keyring: Path, lineage: str) -> None:
     whole_files.replace(mark_path(keyring), f"{lineage}\n")
 
 
-def _new_key_set(purpose: str) -> KeySet:
-    key_id = new_id(_PREFIXES[purpose])
-    return KeySet(key_id, {key_id: secrets.token_bytes(KEY_BYTES)})
-
-
 def _as_json(key_set: KeySet) -> dict[str, object]:
     keys = {key_id: base64.b64encode(key).decode() for key_id, key in key_set.keys.items()}
-    return {"active": key_set.active, "keys": keys}
+    closed = {"closed": key_set.closed} if key_set.closed else {}
+    return {"active": key_set.active, "keys": keys, **closed}
 
 
 def _from_json(document: Mapping[str, object]) -> KeySet:
@@ -195,9 +217,12 @@ def _from_json(document: Mapping[str, object]) -> KeySet:
     if not isinstance(active, str) or not isinstance(encoded, dict) or active not in encoded:
         raise ValueError
     keys = {str(key_id): base64.b64decode(text, validate=True) for key_id, text in encoded.items()}
-    if any(len(key) != KEY_BYTES for key in keys.values()):
+    closed = document.get("closed", {})
+    if not isinstance(closed, dict) or not all(isinstance(at, int) for at in closed.values()):
         raise ValueError
-    return KeySet(active, keys)
+    if any(len(key) != KEY_BYTES for key in keys.values()) or active in closed:
+        raise ValueError
+    return KeySet(active, keys, closed)
 
 
 def _check_label(purpose: str, key_id: str) -> bytes:

@@ -162,10 +162,6 @@ class Installation:
             ) from None
         return key.organization_id
 
-    async def key_uses(self) -> dict[str, int]:
-        """How many data keys each master key wraps."""
-        return await self.database.read(installation.uses_of_master_keys)
-
 
 class Readiness:
     """Whether the installation can be served: each check also opens another organization's data

@@ -108,14 +108,6 @@ async def next_key(tx: Transaction, after: str) -> WrappedKey | None:
     return None if row is None else _key(row)
 
 
-async def uses_of_master_keys(tx: Transaction) -> dict[str, int]:
-    """How many data keys each master key wraps."""
-    rows = await tx.fetch(
-        "SELECT master_key_id, count(*) FROM data_keys GROUP BY master_key_id ORDER BY 1"
-    )
-    return {row[0]: row[1] for row in rows}
-
-
 def _key(row: Row) -> WrappedKey:
     organization_id, version, master_key_id, wrapped = row
     return WrappedKey(organization_id, version, master_key_id or "", bytes(wrapped or b""))

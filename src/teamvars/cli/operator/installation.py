@@ -1,4 +1,4 @@
-"""`init`, `migrate` and `keys`."""
+"""`init` and `migrate`."""
 
 import sys
 from collections.abc import Callable
@@ -13,11 +13,10 @@ from teamvars.cli.operator.context import (
     operator,
     renew_mark,
     require_closed,
-    run,
     warn_of_mark,
 )
 from teamvars.cli.options import command, flag, json_option
-from teamvars.cli.output import Fields, note, show
+from teamvars.cli.output import note, show
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Filled, Installation, Outstanding
@@ -167,23 +166,3 @@ def _outstanding() -> Outstanding:
             return await Installation(database, database.now).outstanding()
 
     return finish(work())
-
-
-@command
-@json_option
-def keys_status() -> None:
-    """List the keys, and which are active, with how many data keys each master key wraps."""
-
-    counted = run(lambda services, _: services.installation.key_uses())
-    keys = keyring.load(load_settings().keyring_path)
-    rows: list[Fields] = [
-        {"purpose": purpose, "id": id_, "active": id_ == ring.active, "wraps": counted.get(id_, 0)}
-        for purpose, ring in keys.key_sets.items()
-        for id_ in ring.keys
-    ]
-    lines = []
-    for row in rows:
-        state = "active" if row["active"] else "kept"
-        wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
-        lines.append((f"{row['purpose']:6}  {row['id']}  {state}{wraps}",))
-    show(rows, lines)

@@ -7,7 +7,7 @@ from teamvars.cli.operator.context import load_settings, run
 from teamvars.cli.options import command
 from teamvars.cli.output import note, say
 from teamvars.security import keyring, server_keys
-from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.keyring import SERVER, Keyring, KeyringError
 from teamvars.settings import Settings
 
 
@@ -31,13 +31,17 @@ def rotate() -> None:
     It names the former key as well, by which nodes sign until they are restarted. The audit trail
     has an entry before the keyring has the key.
     """
+
+    def step(keys: Keyring) -> Keyring:
+        return keys.holding(SERVER, added).using(SERVER, added.active)
+
     config = load_settings()
     before = _of(config, lambda: keyring.load(config.keyring_path)).server
-    added = keyring.new_server_key()
+    added = keyring.new_key(SERVER)
     # First the entry: a key that nobody knows of is worse than an entry of a key that never came.
     said = added.active, server_keys.thumbprint(added), None if before is None else before.active
     run(lambda services, caller: services.audit.note_server_key(caller, *said))
-    after = _of(config, lambda: keyring.add_server_key(config.keyring_path, added)).server
+    after = _of(config, lambda: keyring.change(config.keyring_path, step)).server
     assert after is not None  # it was just added
     say(server_keys.text(after, former=None if before is None else before.active))
     if before is not None:
