@@ -12,10 +12,12 @@ from teamvars.decisions.needs import (
     SetsIn,
     ToProject,
     WorkspacesIn,
+    WorkspacesOf,
     WorkspacesWithIds,
 )
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.workspaces import update
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
@@ -43,7 +45,7 @@ from tests.decisions.directory import (
     to_project,
     to_sets,
 )
-from tests.decisions.test_deliveries import TRUST
+from tests.decisions.test_deliveries import FEDERATED, TRUST
 from tests.decisions.test_runners import NO_RUNNERS
 
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
@@ -216,17 +218,44 @@ def test_sets_that_come_and_go_are_locked_with_the_workspaces_which_leave_some()
     assert actions(decision) == [("ws-1", "workspace.move"), ("varset-2", "varset.detach")]
 
 
-def test_a_workspace_that_is_moved_by_its_own_document_has_the_same_locked() -> None:
-    known = found(
-        to_network(Level.OWNER),
-        {DetailsOf("ws-1"): WorkspaceDetails(RECORD.settings, None, 1, (), 0)},
-        to_project(SHOP),
-        to_sets((AT_SHOP, True)),
-        locked=("org-1",),
-    )
+TO_SHOP = WorkspaceDraft(project_id=SHOP.id)
+
+
+def to_its_document(**may: Any) -> list[Any]:
+    """What its document is changed by, where a secret of a set would come along to the shop."""
+    details = {DetailsOf("ws-1"): WorkspaceDetails(RECORD.settings, None, 1, (), 0)}
+    return [to_network(Level.OWNER), details, to_project(SHOP, **may), to_sets((AT_SHOP, True))]
+
+
+@pytest.mark.parametrize(
+    ("locked", "wanted"), [((), {"org-1"}), (("org-1",), {"ws-1", "varset-1"})]
+)
+def test_a_workspace_that_is_moved_by_its_own_document_has_the_same_locked(
+    locked: tuple[str, ...], wanted: set[str]
+) -> None:
+    known = found(*to_its_document(), locked=locked)
     with pytest.raises(Needs) as needs:
-        update(known, "ws-1", WorkspaceDraft(project_id=SHOP.id), TRUST)
-    assert getattr(needs.value.need, "stream_ids", None) == {"ws-1", "varset-1"}
+        update(known, "ws-1", TO_SHOP, TRUST)
+    assert getattr(needs.value.need, "stream_ids", None) == wanted
+
+
+def test_no_secret_of_a_set_comes_along_to_what_a_runner_is_handed_but_by_an_owner() -> None:
+    runner = {RunnersOf("org-1"): [FEDERATED], WorkspacesOf("org-1"): [(NETWORK, 0)]}
+    locked = ("org-1", "ws-1", "varset-1")
+    for may, codes in (({"owner": False, "rights": BOTH}, ["forbidden"]), ({}, [])):
+        known = found(*to_its_document(**may), in_acme(RECORD), runner, locked=locked)
+        asked: list[tuple[Any, ...]] = [
+            (update, known, "ws-1", TO_SHOP, TRUST),
+            (projects.move, known, SHOP.id, NAMED, TRUST),
+        ]
+        for decide, *said in asked:
+            if codes:
+                assert refused(decide, *said) == codes
+            else:
+                decide(*said)
+    dry = replace(NAMED, dry_run=True)
+    known = found(*to_its_document(owner=False, rights=BOTH), in_acme(RECORD), runner)
+    assert refused(projects.move, known, SHOP.id, dry, TRUST) == ["forbidden"]
 
 
 READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)
