@@ -195,7 +195,9 @@ class FairSlots:
         if party.is_job:
             return False
         is_within_share = party.held < self._shares.principal
-        alone_from = self._group_alone_from if is_within_share else self._alone_from
+        return self._has_spare_from(self._group_alone_from if is_within_share else self._alone_from)
+
+    def _has_spare_from(self, alone_from: float) -> bool:
         return self._held < self._shares.lone and self._clock() >= alone_from
 
     def _take(self, party: Party) -> None:
@@ -227,7 +229,8 @@ class FairSlots:
         if self._held < self._shares.organization:
             # At most one principal has its share, and no organization: only that one waits.
             return next(iter(group.waiting))
-        if len(self._waiting) > 1:
+        # Where an organization is not alone, none of its principals is, however many wait.
+        if len(self._waiting) > 1 or not self._has_spare_from(self._group_alone_from):
             return None
         for party in group.waiting:
             is_lone = len(group.waiting) == 1

@@ -28,9 +28,15 @@ class Worker:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.slots = FairSlots(TimeLimits(), lambda: self.now)
+        self.looks = 0
+        self.slots = FairSlots(TimeLimits(), self.clock)
         self.working: list[Party] = []
         self.waiting: list[tuple[Party, asyncio.Task[None]]] = []
+
+    def clock(self) -> float:
+        """What time it is; counts how often that is asked."""
+        self.looks += 1
+        return self.now
 
     async def ask(self, party: Party) -> None:
         """A request of the party's."""
@@ -197,6 +203,21 @@ async def test_organizations_take_turns_and_then_their_principals() -> None:
     late = [party for party in woken if party in (*many, *few)]
     assert late == [many[0], few[0], many[1], few[0], many[2], *many]
     await worker.close()
+
+
+async def test_who_is_next_is_known_as_soon_however_many_principals_wait() -> None:
+    async def looks(many: int) -> int:
+        worker = Worker()
+        neighbour, *crowd = *parties(1, 1), *parties(1, many)
+        for party in (neighbour, *crowd):
+            await worker.ask(party)
+        worker.looks = 0
+        assert await worker.end(1) == [crowd[ORGANIZATION_SHARE]]
+        looks = worker.looks
+        await worker.close()
+        return looks
+
+    assert await looks(500) == await looks(2 * ORGANIZATION_SHARE)
 
 
 async def test_a_principal_that_is_known_to_be_of_another_organization_takes_its_slots_along() -> (
