@@ -1,4 +1,5 @@
-"""What a page of a search costs on a million variables: `.venv/bin/python -m bench.searches`.
+"""What a page of a search costs on a million variables, and 20,000 of sets: `.venv/bin/python -m
+bench.searches`.
 
 For callers of every kind it prints how many variables the pages have, and the milliseconds of the
 statements of one: processor time on SQLite, where they run on the event loop, and elapsed on
@@ -27,6 +28,8 @@ from tests.support.postgres import LocalPostgres
 from tests.support.tenant import Tenant, build_tenant
 
 WORKSPACES, EACH, PAGES = 50_000, 20, 7
+SETS, ATTACHED = 1000, 50
+"""Sets of so many variables each, and how many workspaces each is attached to."""
 CALLERS = {
     "owner": "owner",
     "50,000 grants": "manager",
@@ -83,6 +86,7 @@ async def _fill(tx: Transaction, tenant: Tenant) -> None:
         WORKSPACES * EACH - 1,
         b"x" * 40,
     )
+    await _fill_sets(tx, row[0])
     for team, which in (
         ("managers", "name_folded LIKE 'more-%'"),
         ("secret", f"name_folded >= 'more-{WORKSPACES - 400}' AND name_folded LIKE 'more-%'"),
@@ -96,6 +100,47 @@ async def _fill(tx: Transaction, tenant: Tenant) -> None:
             f"FROM workspaces WHERE {which}",
             tenant.teams[team],
         )
+
+
+async def _fill_sets(tx: Transaction, organization_id: str) -> None:
+    id_, name = _padded("varset-", "n", 16), _padded("set-", "n", 4)
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO streams (id, sequence, link, head) "  # noqa: S608
+        f"SELECT {id_}, 0, CAST($2 AS {{bytes}}), CAST($2 AS {{bytes}}) FROM numbers",
+        SETS - 1,
+        b"",
+    )
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO variable_sets (id, organization_id, name, name_folded, "  # noqa: S608
+        "description, scope, priority, created_at) "
+        f"SELECT {id_}, CAST($2 AS TEXT), {name}, {name}, '', "
+        f"CASE n WHEN 0 THEN CAST($2 AS TEXT) ELSE {id_} END, 0, 0 FROM numbers",
+        SETS - 1,
+        organization_id,
+    )
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO set_targets (id, set_id, target_id, workspace_id) "  # noqa: S608
+        f"SELECT {_padded('varset-', f'n / {ATTACHED}', 16)} || '/' || workspaces.id, "
+        f"{_padded('varset-', f'n / {ATTACHED}', 16)}, workspaces.id, workspaces.id "
+        f"FROM numbers CROSS JOIN workspaces WHERE workspaces.id = {_padded('ws-', 'n', 16)}",
+        SETS * ATTACHED - 1,
+    )
+    await tx.execute(
+        "INSERT INTO set_targets (id, set_id, target_id) "
+        "SELECT id || '/' || organization_id, id, organization_id "
+        "FROM variable_sets WHERE scope = organization_id"
+    )
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO set_variables (id, set_id, scope, key, category, description, "  # noqa: S608
+        "hcl, sensitive, value_bytes, version_id, created_at, sealed_value) "
+        f"SELECT {_padded('var-', f'n + {WORKSPACES * EACH}', 16)}, variable_sets.id, scope, "
+        f"{_padded('variable_', f'n % {EACH}', 4)}, 'env', 'What runs need to know', 0, "
+        "CASE WHEN n % 10 = 9 THEN 1 ELSE 0 END, 12, 'version', 0, CAST($2 AS {bytes}) "
+        "FROM numbers CROSS JOIN variable_sets "
+        f"WHERE variable_sets.id = {_padded('varset-', f'n / {EACH}', 16)}",
+        SETS * EACH - 1,
+        b"x" * 40,
+    )
 
 
 async def _measure(database: Database, tenant: Tenant, clock: Callable[[], float]) -> None:

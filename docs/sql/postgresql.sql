@@ -22,31 +22,31 @@
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #15; #16; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #16; #17; #18; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #17; #15; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #16; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #20; #21; COMMIT
+--     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #21; #22; #23; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #20; #22; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #21; #22; #24; #25; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #24; #21; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #21; #26; #23; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #24; #22; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #21; #26; #24; #25; COMMIT
 -- POST /oauth/token
---     #25; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #26; COMMIT
+--     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #28; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #28; #29; COMMIT
+--     #29; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #30; #31; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #30; #2
+--     #32; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #30; #10
+--     #32; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #30; #31
+--     #32; #33
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #32; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #34; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
 
@@ -402,6 +402,15 @@ SELECT caller.id AS token_id, caller.user_id,
                 OR acting.manage_workspaces = 1))
     ) THEN 1 ELSE 0 END AS reads_all,
     CASE WHEN (
+        (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    )
+        OR (SELECT max(acting.manage_workspaces) + max(acting.manage_projects) FROM acting
+            WHERE acting.organization_id = organizations.id) = 2
+    ) THEN 1 ELSE 0 END AS changes_sets,
+    CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
             AND memberships.organization_id = organizations.id AND memberships.status = 'active')
@@ -462,7 +471,7 @@ WITH looked_at AS MATERIALIZED (
 SELECT frontier.*, page.*
 FROM frontier LEFT JOIN (
     SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
     version_id, variables.created_at, value_bytes
     FROM found CROSS JOIN variables CROSS JOIN workspaces
     WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
@@ -471,11 +480,16 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15: variable_search.py, _PAGE_OF_FEW
+-- #15
+-- GET /organizations/{name}/vars, an owner
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
+
+
+-- #16: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
-    SELECT id, name, name_folded FROM workspaces WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
+    SELECT id, name, name_folded AS name_folded FROM workspaces WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
 ), frontier AS (
     SELECT min((
         SELECT key FROM variables
@@ -486,7 +500,7 @@ WITH few AS (
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
     SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
     version_id, variables.created_at, value_bytes
     FROM few AS workspaces CROSS JOIN variables
     WHERE variables.workspace_id = workspaces.id
@@ -501,12 +515,33 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16: variable_search.py, _SEALED
+-- #17
 -- GET /organizations/{name}/vars, few grants
-SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1 AND (variable_sets.id IN (
+        WITH its AS MATERIALIZED (
+            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
+            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND grants.level >= 1
+        UNION ALL
+        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
+        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.level >= 1
+            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
+        )
+        SELECT set_targets.set_id FROM (
+            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
+            UNION ALL SELECT DISTINCT organization_id FROM its
+        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
+        SELECT project_grants.project_id FROM project_grants
+        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
--- #17: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #18: variable_search.py, _SEALED
+-- GET /organizations/{name}/vars, few grants
+SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
+UNION ALL SELECT id, sealed_value FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
+
+
+-- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -532,6 +567,15 @@ SELECT caller.id AS token_id, caller.user_id,
             AND (acting.is_owners = 1 OR acting.read_workspaces = 1
                 OR acting.manage_workspaces = 1))
     ) THEN 1 ELSE 0 END AS reads_all,
+    CASE WHEN (
+        (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    )
+        OR (SELECT max(acting.manage_workspaces) + max(acting.manage_projects) FROM acting
+            WHERE acting.organization_id = organizations.id) = 2
+    ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
@@ -566,7 +610,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4;
 
 
--- #18: access_statements.py, READ_TEAM.single
+-- #20: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -699,7 +743,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #19: access_statements.py, READ_TEAM.locking.batched
+-- #21: access_statements.py, READ_TEAM.locking.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -843,7 +887,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #20
+-- #22
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -859,7 +903,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #21
+-- #23
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -878,7 +922,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #22: streams.py, LAST_NUMBER.batched
+-- #24: streams.py, LAST_NUMBER.batched
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -889,7 +933,7 @@ SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = lookup
 ) AS found;
 
 
--- #23
+-- #25
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -905,7 +949,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #24
+-- #26
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -921,7 +965,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #25: runners.py, REACHING.single
+-- #27: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -941,7 +985,7 @@ WHERE workspaces.id = $1
 ORDER BY runners.id;
 
 
--- #26
+-- #28
 -- POST /oauth/token
 WITH part_0 AS (
 INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
@@ -949,7 +993,7 @@ INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 
--- #27: effective.py, _SEALED_FOR_JOB
+-- #29: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, CAST(NULL AS TEXT),
     0, CAST(NULL AS TEXT), streams.id,
@@ -998,7 +1042,7 @@ WHERE workspaces.id = $1 AND $1 = (
 );
 
 
--- #28: runners.py, HANDED.locking.batched
+-- #30: runners.py, HANDED.locking.batched
 -- POST /workspaces/{id}/actions/deliver
 SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
@@ -1046,7 +1090,7 @@ LEFT JOIN LATERAL (
 WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id || '' = lookup.workspace_id;
 
 
--- #29
+-- #31
 -- POST /workspaces/{id}/actions/deliver
 WITH part_0 AS (
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES ($1, $2, $3, $4, $5, $6)
@@ -1063,7 +1107,7 @@ SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
 WHERE id = $24;
 
 
--- #30: access_statements.py, READ_WORKSPACE.batched
+-- #32: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -1124,7 +1168,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #31: variable_statements.py, OF_WORKSPACES.list_.batched
+-- #33: variable_statements.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1136,7 +1180,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #32
+-- #34
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]))

@@ -22,23 +22,23 @@
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #12; #13; ROLLBACK
+--     BEGIN; #12; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #12; #14; #15; ROLLBACK
+--     BEGIN; #12; #15; #16; #17; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #16; #14; ROLLBACK
+--     BEGIN; #18; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #17; BEGIN IMMEDIATE; #3; #17; #18; #19; #5; #6; COMMIT
+--     #19; BEGIN IMMEDIATE; #3; #19; #20; #21; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #3; #17; #18; #20; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #5; #6; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #17; #22; #19; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #21; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #17; #22; #20; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #5; #6; COMMIT
 -- POST /oauth/token
---     #23; BEGIN IMMEDIATE; #3; #24; #25; COMMIT
+--     #25; BEGIN IMMEDIATE; #3; #26; #27; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #26; BEGIN IMMEDIATE; #3; #27; #28; #5; #6; COMMIT
+--     #28; BEGIN IMMEDIATE; #3; #29; #30; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -260,6 +260,15 @@ SELECT caller.id AS token_id, caller.user_id,
                 OR acting.manage_workspaces = 1))
     ) THEN 1 ELSE 0 END AS reads_all,
     CASE WHEN (
+        (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    )
+        OR (SELECT max(acting.manage_workspaces) + max(acting.manage_projects) FROM acting
+            WHERE acting.organization_id = organizations.id) = 2
+    ) THEN 1 ELSE 0 END AS changes_sets,
+    CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
             AND memberships.organization_id = organizations.id AND memberships.status = 'active')
@@ -320,7 +329,7 @@ WITH looked_at AS MATERIALIZED (
 SELECT frontier.*, page.*
 FROM frontier LEFT JOIN (
     SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
     version_id, variables.created_at, value_bytes
     FROM found CROSS JOIN variables CROSS JOIN workspaces
     WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
@@ -329,11 +338,16 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #14: variable_search.py, _PAGE_OF_FEW
+-- #14
+-- GET /organizations/{name}/vars, an owner
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
+
+
+-- #15: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
-    SELECT id, name, name_folded FROM workspaces WHERE id IN (SELECT value FROM json_each(?1))
+    SELECT id, name, name_folded AS name_folded FROM workspaces WHERE id IN (SELECT value FROM json_each(?1))
 ), frontier AS (
     SELECT min((
         SELECT key FROM variables
@@ -344,7 +358,7 @@ WITH few AS (
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
     SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
     version_id, variables.created_at, value_bytes
     FROM few AS workspaces CROSS JOIN variables
     WHERE variables.workspace_id = workspaces.id
@@ -359,12 +373,33 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15: variable_search.py, _SEALED
+-- #16
 -- GET /organizations/{name}/vars, few grants
-SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
+        WITH its AS MATERIALIZED (
+            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
+            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id IN (SELECT value FROM json_each(?2)) AND grants.level >= 1
+        UNION ALL
+        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
+        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.level >= 1
+            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
+        )
+        SELECT set_targets.set_id FROM (
+            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
+            UNION ALL SELECT DISTINCT organization_id FROM its
+        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
+        SELECT project_grants.project_id FROM project_grants
+        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #16: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #17: variable_search.py, _SEALED
+-- GET /organizations/{name}/vars, few grants
+SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1))
+UNION ALL SELECT id, sealed_value FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
+
+
+-- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -390,6 +425,15 @@ SELECT caller.id AS token_id, caller.user_id,
             AND (acting.is_owners = 1 OR acting.read_workspaces = 1
                 OR acting.manage_workspaces = 1))
     ) THEN 1 ELSE 0 END AS reads_all,
+    CASE WHEN (
+        (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    )
+        OR (SELECT max(acting.manage_workspaces) + max(acting.manage_projects) FROM acting
+            WHERE acting.organization_id = organizations.id) = 2
+    ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
@@ -424,7 +468,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #17: access_statements.py, READ_TEAM.single
+-- #19: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -560,7 +604,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #18
+-- #20
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -571,7 +615,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #19
+-- #21
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -580,19 +624,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #20: streams.py, LAST_NUMBER.single
+-- #22: streams.py, LAST_NUMBER.single
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
 
 
--- #21
+-- #23
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #22
+-- #24
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,
@@ -603,7 +647,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
 
 
--- #23: runners.py, REACHING.single
+-- #25: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -623,17 +667,17 @@ WHERE workspaces.id = ?1
 ORDER BY runners.id;
 
 
--- #24
+-- #26
 -- POST /oauth/token
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
--- #25
+-- #27
 -- POST /oauth/token
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #26: effective.py, _SEALED_FOR_JOB
+-- #28: effective.py, _SEALED_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TEXT),
     0, CAST(NULL AS TEXT), streams.id,
@@ -682,7 +726,7 @@ WHERE workspaces.id = ?1 AND ?1 = (
 );
 
 
--- #27: runners.py, HANDED.single
+-- #29: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -724,7 +768,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
--- #28: runners.py, DELIVERED
+-- #30: runners.py, DELIVERED
 -- POST /workspaces/{id}/actions/deliver
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET

@@ -66,7 +66,7 @@ async def show_everything(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await look("activity of the organization")
     await teams(visitor, tenant, look)
     await visitor.go(f"/{tenant.organization}/workspaces")
-    await page.get_by_label("Find a key in all of them").fill("z")
+    await page.get_by_label("Find a key anywhere").fill("z")
     await page.get_by_role("link", name="zones").wait_for()
     await look("keys")
     await members_and_access(visitor, tenant, look)

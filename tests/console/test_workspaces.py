@@ -7,6 +7,7 @@ from playwright.async_api import expect
 
 from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
+from tests.web.test_variable_sets import make_set, put
 
 
 async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
@@ -69,7 +70,7 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         visitor = await crowd.visitor(site, tenant)
         await visitor.go("/")
         await visitor.sign_in(who)
-        search = visitor.page.get_by_label("Find a key in all of them")
+        search = visitor.page.get_by_label("Find a key anywhere")
         await search.press_sequentially("DB_", delay=20)
         rows = visitor.page.locator("main ul.rows:visible > li")
         await expect(rows.locator(".code")).to_have_text(found)
@@ -81,6 +82,23 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         await visitor.page.go_back()
         await search.fill("nothing*")
         await visitor.page.get_by_text("No key that you can see begins with this.").first.wait_for()
+
+
+async def test_a_key_is_found_in_a_variable_set_and_leads_there(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    made = await make_set(tenant, "Cloud keys", "network")
+    await put(tenant, made, "DB_HOST")
+    await put(tenant, made, "OTHER")
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go("/")
+    await visitor.sign_in("reader")
+    await visitor.page.get_by_label("Find a key anywhere").press_sequentially("DB_")
+    row = visitor.page.locator("main ul.rows:visible > li")
+    await expect(row).to_contain_text("in the set Cloud keys")
+    await row.click()
+    await visitor.page.get_by_role("heading", name="Cloud keys").wait_for()
+    await visitor.row("DB_HOST").wait_for()
+    assert await visitor.row("OTHER").count() == 0
 
 
 async def test_a_workspace_is_made_renamed_described_tagged_and_deleted(

@@ -194,5 +194,5 @@ def test_only_a_users_token_says_which_user_calls(actor: Actor | None, user_id: 
 @pytest.mark.parametrize(("owner", "member"), list(product(BOTH, repeat=2)))
 def test_outsiders_search_nothing(owner: bool, member: bool) -> None:
     key = WrappedKey("org-1", 1, "k", b"")
-    access = SearchAccess("org-1", "acme", owner, member, (), None, key)
+    access = SearchAccess("org-1", "acme", owner, False, member, (), None, key)
     assert word(access.require_visible) == ("done" if owner or member else "not_found")

@@ -6,7 +6,7 @@ import pytest
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import Kind, Refusal
-from teamvars.domain.variable_search import KeyRange, Place, SearchAccess, VariableSearch
+from teamvars.domain.variable_search import SET_MARK, KeyRange, Place, SearchAccess, VariableSearch
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 
 LAST = "\U0010ffff"
@@ -75,11 +75,18 @@ def test_a_search_for_some_of_the_variables_does_not_want_all(
     assert search.wants_all is wants_all
 
 
+def test_a_set_comes_between_the_beginning_of_a_key_and_all_workspaces_with_it() -> None:
+    first, last = Place("a", f"{SET_MARK}zone", "env"), Place("a", "-", "env")
+    assert Place.before("a") < first < last < Place.behind("a")
+    assert "a" < KeyRange.of("*").up_to("a").end < "aa"
+    assert KeyRange.of("a").up_to("b") == KeyRange.of("a")
+
+
 @pytest.mark.parametrize("reads_all", [False, True])
 @pytest.mark.parametrize("is_member", [False, True])
 def test_outsiders_search_what_is_not_there(reads_all: bool, is_member: bool) -> None:
     key = WrappedKey("org-1", 1, "k", b"")
-    granted = SearchAccess("org-1", "acme", reads_all, is_member, (), (), key)
+    granted = SearchAccess("org-1", "acme", reads_all, False, is_member, (), (), key)
     if reads_all or is_member:
         granted.require_visible()
     else:

@@ -78,7 +78,7 @@ async def test_what_is_created_while_its_workspace_is_renamed_is_found_under_the
         caller(tenant, "reader"), tenant.organization, VariableSearch(size=100), None
     )
     assert found is not None
-    names = {one.workspace.name for batch in found.batches for one in batch}
+    names = {one.owner.name for batch in found.batches for one in batch}
     assert len(names) == 1
     assert names <= {f"n{n}" for n in range(6)}
 

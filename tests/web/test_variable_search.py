@@ -24,7 +24,11 @@ from tests.support.deployment import Deployment
 from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.dialects import terraform
 from tests.web.test_applies import apply, item
+from tests.web.test_project_grants import grant as grant_on_project
+from tests.web.test_project_sets import make_owned
+from tests.web.test_projects import make as make_project
 from tests.web.test_team_workspaces import access_document
+from tests.web.test_variable_sets import as_global, attach, make_set, put, rights
 
 KEYS = [
     *("a", "a*", "a*b", "a%", "a_", "a!", "ab", "A", "b", "B", "AWS_1", "AWS_2", "aws_1"),
@@ -52,10 +56,17 @@ PATTERNS = [
 CALLERS = {
     "owner": None,
     "organization-token": None,
-    "reader": {"network"},
-    "hidden": {"Zoo", "ant-1", "payments"},
+    "reader": {"network", "set everywhere", "set At network"},
+    "hidden": {"Zoo", "ant-1", "payments", "set everywhere", "set at two"},
     "plain": set[str](),
 }
+SETS: dict[str, tuple[str, ...]] = {
+    "At network": ("network",),
+    "at two": ("Zoo", "payments"),
+    "everywhere": (),
+    "nowhere": (),
+}
+"""Sets by name, with the workspaces that each is attached to."""
 Attributes = dict[str, Any]
 
 
@@ -73,7 +84,7 @@ class Wanted(NamedTuple):
             matches(self.key, one["key"])
             and self.category in (None, one["category"])
             and self.sensitive in (None, str(one["sensitive"]).lower())
-            and (self.workspace is None or fold(self.workspace) == fold(one["workspace-name"]))
+            and (self.workspace is None or fold(self.workspace) == fold(where(one)))
         )
 
     def query(self) -> dict[str, str]:
@@ -143,13 +154,21 @@ async def grant(tenant: Tenant, team: str, workspace: str) -> str:
     return id_
 
 
-def order(one: Attributes) -> tuple[str, str, bool]:
-    return one["key"], fold(one["workspace-name"]), one["category"] == "tool"
+def where(one: Attributes) -> str:
+    """The name of the workspace, or of the set behind that word."""
+    name: str | None = one["workspace-name"]
+    assert (name is None) != (one["varset-name"] is None)
+    return f"set {one['varset-name']}" if name is None else name
+
+
+def order(one: Attributes) -> tuple[str, bool, str, bool]:
+    in_workspace = one["workspace-name"] is not None
+    return one["key"], in_workspace, fold(where(one)), one["category"] == "tool"
 
 
 @pytest.fixture(scope="module")
 async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
-    """A tenant with odd keys in several workspaces, and what they are."""
+    """A tenant with odd keys in several workspaces and sets, and what they are."""
     tenant = await build_tenant(deployment)
     await make_workspaces(tenant, "Zoo", "ant-1", "ANT_2")
     for workspace in ("Zoo", "ant-1", "payments"):
@@ -163,7 +182,19 @@ async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
             if chance.random() < 0.6
         ]
         assert (await apply(tenant, *made, who="owner", workspace=name)).status_code == 200
-        model += [{**one["attributes"], "workspace-name": name} for one in made]
+        said = {"workspace-name": name, "varset-name": None}
+        model += [{**one["attributes"], **said} for one in made]
+    for name, attached in SETS.items():
+        id_ = await make_set(tenant, name, *attached, **as_global(is_=name == "everywhere"))
+        made = [
+            item(key, category, value=f"{name} {key}", sensitive=chance.random() < 0.3)
+            for key, category in itertools.product(KEYS, ("tool", "env"))
+            if chance.random() < 0.6
+        ]
+        answer = await tenant.call("owner", "POST", f"/varsets/{id_}/actions/apply", {"data": made})
+        assert answer.status_code == 200, answer.text
+        said = {"workspace-name": None, "varset-name": name}
+        model += [{**one["attributes"], **said} for one in made]
     return tenant, sorted(model, key=order)
 
 
@@ -194,14 +225,14 @@ async def test_all_pages_together_are_what_is_wanted_and_may_be_read_in_order(
     chance = random.Random(f"{who} {bounds}")
     for wanted in map(Wanted._make, chance.sample(list(choices), 50)):
         expected = [
-            (one["key"], one["category"], one["workspace-name"], one["sensitive"])
+            (one["key"], one["category"], where(one), one["sensitive"])
             for one in model
-            if wanted.matches(one) and (visible is None or one["workspace-name"] in visible)
+            if wanted.matches(one) and (visible is None or where(one) in visible)
         ]
         size = chance.choice((1, 3, 7, 20, 100) if len(expected) < 60 else (20, 100))
         found = await walk(tenant, who, size=size, **wanted.query())
         assert [
-            (one["key"], one["category"], one["workspace-name"], one["sensitive"]) for one in found
+            (one["key"], one["category"], where(one), one["sensitive"]) for one in found
         ] == expected, (wanted, size)
         assert not any("value" in one for one in found)
 
@@ -220,9 +251,58 @@ async def test_no_page_is_larger_than_asked_and_a_full_store_gives_full_ones(
 async def test_a_variable_looks_as_elsewhere_and_says_where_it_is(tenant: Tenant) -> None:
     made = await tenant.make_variable("region")
     (found,) = (await page(tenant))["data"]
-    attributes = {**made["attributes"], "workspace-name": "network"}
+    attributes = {**made["attributes"], "workspace-name": "network", "varset-name": None}
     assert attributes.pop("value") == "eu"
     assert found == {**made, "attributes": attributes}
+
+
+async def test_a_variable_of_a_set_comes_before_others_and_names_the_set(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
+    made = await put(tenant, await make_set(tenant, "Zone keys", "network"), "region", "us")
+    found = (await page(tenant, "reader", fields="key,value,varset-name,workspace-name,varset"))[
+        "data"
+    ]
+    names = {"varset-name": "Zone keys", "workspace-name": None}
+    assert found[0] == {
+        **{name: made[name] for name in ("id", "type", "relationships", "links")},
+        "attributes": {"key": "region", "value": "us", **names},
+    }
+    assert [one["attributes"]["value"] for one in found] == ["us", "eu"]
+    assert "relationships" not in found[1]
+
+
+async def test_whose_variables_a_search_finds_are_the_sets_that_one_sees(tenant: Tenant) -> None:
+    shop = await make_project(tenant)
+    made = {
+        "everywhere": await make_set(tenant, "everywhere", **as_global()),
+        "at payments": await make_set(tenant, "at payments", "payments"),
+        "of shop": await make_owned(tenant, shop, "of shop"),
+        "nowhere": await make_set(tenant, "nowhere"),
+    }
+    for name, id_ in made.items():
+        await put(tenant, id_, name.replace(" ", "_"))
+
+    async def found(who: str) -> list[str]:
+        listed = await tenant.call(who, "GET", f"/organizations/{tenant.organization}/varsets")
+        names = sorted(one["attributes"]["name"] for one in listed.json()["data"])
+        assert sorted(where(one) for one in await walk(tenant, who)) == [f"set {n}" for n in names]
+        return names
+
+    assert await found("owner") == await found("organization-token") == sorted(made)
+    assert await found("writer") == ["everywhere"]
+    assert await found("plain") == []
+    custom = {"workspace_access": {"variables": "none"}}
+    own = {"project_access": {"variable-sets": "read"}}
+    await grant_on_project(tenant, shop, "writers", access="custom", **custom, **own)
+    assert await found("writer") == ["everywhere", "of shop"]
+    await rights(tenant, "readers", "read-workspaces")
+    assert await found("reader") == ["at payments", "everywhere"]
+    await rights(tenant, "readers", "manage-projects")
+    assert await found("reader") == ["at payments", "everywhere"]
+    await rights(tenant, "readers", "manage-workspaces")
+    assert await found("reader") == sorted(made)
+    await attach(tenant, made["at payments"], "payments", method="DELETE")
+    assert await found("writer") == ["everywhere", "of shop"]
 
 
 async def test_only_the_fields_that_are_asked_for_are_shown(tenant: Tenant) -> None:

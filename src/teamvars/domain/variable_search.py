@@ -1,7 +1,7 @@
 """Searching the variables of an organization: what is wanted, and in which order it comes.
 
-The order is that of code points: by key, then the workspace's name as it is compared, then
-category.
+The order is that of code points: by key, then variables of sets before those of workspaces, each by
+the name of the set or workspace as it is compared, then category.
 """
 
 from typing import NamedTuple, Self
@@ -10,8 +10,7 @@ import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
-from teamvars.domain.variables import Variable
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.variables import Owner, Variable
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 
 MAX_PAGE_VALUE_BYTES = 1024 * 1024
@@ -23,13 +22,17 @@ _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 _AFTER_ALL_KEYS = _LAST_CHARACTER * (MAX_KEY_CHARACTERS + 1)
 _AFTER_ALL_NAMES = "~"  # of workspaces: letters of ASCII, digits, '-' and '_'
 _LEAST_CONTROL = "\x01"  # no key has any
+SET_MARK = "!"
+"""What the name of a set in a place begins with: it comes before all names of workspaces."""
 
 
 class Place(NamedTuple):
-    """A place in the order, whether or not a variable is there."""
+    """A place in the order, whether or not a variable is there. The name is that of a workspace or,
+    behind `SET_MARK`, of a set.
+    """
 
     key: str
-    workspace_name: str
+    name: str
     category: str
 
     @classmethod
@@ -51,8 +54,8 @@ class Place(NamedTuple):
         """
         if one.key != other.key:
             return cls(_differing(one.key, other.key), "", "")
-        if one.workspace_name != other.workspace_name:
-            return cls(other.key, _differing(one.workspace_name, other.workspace_name), "")
+        if one.name != other.name:
+            return cls(other.key, _differing(one.name, other.name), "")
         return other
 
 
@@ -73,11 +76,15 @@ class KeyRange(msgspec.Struct, frozen=True):
             return cls(prefix, _successor(prefix))
         return cls(pattern, pattern + _LEAST_CONTROL)
 
+    def up_to(self, key: str) -> "KeyRange":
+        """Those of the keys that do not come behind that one."""
+        return KeyRange(self.first, min(self.end, key + _LEAST_CONTROL))
+
 
 class VariableSearch(msgspec.Struct, frozen=True):
     """Which variables are wanted: so many of them, with their values or without, from a place on.
 
-    `workspace` is a name, however it is capitalised.
+    `workspace` is a name, however it is capitalised: then none of a set is.
     """
 
     keys: KeyRange = KeyRange()
@@ -105,12 +112,14 @@ class SearchAccess(msgspec.Struct, frozen=True):
 
     `workspace_ids` are all that they may read of what is wanted; None: all of it, where
     the caller reads every workspace, or what the grants of `team_ids` say, which are too many to be
-    listed.
+    listed. `changes_sets`: all sets of the organization; others are those that reach a workspace
+    which they may read, and those that grants on projects show.
     """
 
     organization_id: str
     organization_name: str
     reads_all: bool
+    changes_sets: bool
     is_member: bool
     team_ids: tuple[str, ...]
     workspace_ids: tuple[str, ...] | None
@@ -126,7 +135,7 @@ class FoundVariable(msgspec.Struct, frozen=True):
     """A variable and where it is. `value_bytes` are those of a value that may be shown."""
 
     variable: Variable
-    workspace: Workspace
+    owner: Owner
     value_bytes: int
 
 

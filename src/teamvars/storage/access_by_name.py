@@ -26,6 +26,7 @@ from teamvars.storage import access, former_names, organizations, teams, workspa
 from teamvars.storage.access_statements import (
     CALLER_COLUMNS,
     CALLER_WITH_TEAMS,
+    CHANGES_SETS,
     IS_MEMBER,
     READ_ORGANIZATION_BY_NAME,
     READS_ALL,
@@ -41,6 +42,7 @@ _NO_RIGHT = "-"
 _SEARCH_COLUMNS = f"""{CALLER_COLUMNS},
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN {READS_ALL} THEN 1 ELSE 0 END AS reads_all,
+    CASE WHEN {CHANGES_SETS} THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids"""
@@ -195,7 +197,7 @@ async def _search(
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
     its = access.identify(caller, found)
-    id_, name, reads_all, is_member, *key, team_ids, workspace_ids, by_project = its
+    id_, name, reads_all, changes_sets, is_member, *key, team_ids, workspace_ids, by_project = its
     if id_ is None:
         raise not_found()
     caller.place = Place(id_, name)
@@ -207,6 +209,7 @@ async def _search(
         organization_id=id_,
         organization_name=name,
         reads_all=bool(reads_all),
+        changes_sets=bool(changes_sets),
         is_member=bool(is_member),
         team_ids=tuple(json.loads(team_ids or "[]")),
         workspace_ids=tuple(sorted({*listed} - {_NO_RIGHT})) if is_listed else None,

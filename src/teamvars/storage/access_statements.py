@@ -290,6 +290,13 @@ IS_OWNER = """(
             WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
     )"""
 
+# Rights of several teams count together.
+CHANGES_SETS = f"""(
+        {IS_OWNER}
+        OR (SELECT max(acting.manage_workspaces) + max(acting.manage_projects) FROM acting
+            WHERE acting.organization_id = organizations.id) = 2
+    )"""
+
 # Through a team, which is faster to find, or with an accepted invitation alone.
 IS_MEMBER = """(
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)

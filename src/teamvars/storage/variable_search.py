@@ -1,8 +1,9 @@
 """The pages of a search of an organization's variables. Whoever asks, few rows are looked at.
 
-There are two ways. Of a few workspaces each has its own index, in the order of keys. Of all others
-the organization's index has the whole order, and a right is looked up for each row. Both look at a
-bounded number of rows, up to the *frontier*: where the page ends if it is not full by then.
+There are two ways. Of a few workspaces each has its own index, in the order of keys, and so has
+each set. Of all other workspaces the organization's index has the whole order, and a right is
+looked up for each row. Both look at a bounded number of rows, up to the *frontier*: where the page
+ends if it is not full by then.
 
 Whoever may not read everything could learn of other keys from where a page ends: with a variable of
 their own that they rename until it is right behind. For them the frontier is a place that no
@@ -13,18 +14,24 @@ import json
 import secrets
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from teamvars.domain.access import Level
+from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     MAX_PAGE_VALUE_BYTES,
+    SET_MARK,
     FoundVariable,
     Place,
     SearchAccess,
     VariableSearch,
 )
+from teamvars.domain.variable_sets import PREFIX, VariableSet
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
+from teamvars.storage import variable_sets
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.projects import PROJECT_OF
 
@@ -35,40 +42,51 @@ _MAX_ROWS = 500
 _MAX_RIGHTS = 8000
 """Grants that a page may look up: one for each row and team of the caller."""
 _OF_ONE_KEY = 2
-"""Variables of one key that a workspace may have, one a category."""
+"""Variables of one key that a workspace or a set may have, one a category."""
 
-_COLUMNS = """variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
-    version_id, variables.created_at, value_bytes"""
 
-# $1: workspaces, $2 to $4: the place after which the page begins, $5: the end of the keys,
-# $6: how many rows of each workspace come before its own frontier, $7 and $8: what is wanted, $9:
-# how many. CROSS JOIN fixes the order of the joins on SQLite.
-_PAGE_OF_FEW = f"""
+def _columns(variables: str, owners: str) -> str:
+    return f"""{variables}.key, {owners}.name_folded, {variables}.category, {variables}.id,
+    {owners}.id AS owner_id, {owners}.name AS owner_name, description, hcl, sensitive,
+    version_id, {variables}.created_at, value_bytes"""
+
+
+def _page_of_few(variables: str, owner: str, owners: str, name: str = "name_folded") -> str:
+    """$1: owners, $2 to $4: the place after which the page begins, $5: the end of the keys,
+    $6: how many rows of each owner come before its own frontier, $7 and $8: what is wanted, $9:
+    how many. CROSS JOIN fixes the order of the joins on SQLite.
+    """
+    return f"""
 WITH few AS (
-    SELECT id, name, name_folded FROM workspaces WHERE id IN {{each $1}}
+    SELECT id, name, {name} AS name_folded FROM {owners} WHERE id IN {{each $1}}
 ), frontier AS (
     SELECT min((
-        SELECT key FROM variables
-        WHERE workspace_id = few.id AND key >= $2 AND key < $5
+        SELECT key FROM {variables}
+        WHERE {owner} = few.id AND key >= $2 AND key < $5
         ORDER BY key, category LIMIT 1 OFFSET $6
     )) AS key FROM few
 )
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
-    SELECT {_COLUMNS}
-    FROM few AS workspaces CROSS JOIN variables
-    WHERE variables.workspace_id = workspaces.id
-        AND variables.key >= $2 AND variables.key < $5
-        AND variables.key <= coalesce((SELECT key FROM frontier), $5)
-        AND (variables.key, workspaces.name_folded, variables.category) > ($2, $3, $4)
-        AND (CAST($7 AS TEXT) IS NULL OR variables.category = $7)
-        AND (CAST($8 AS BIGINT) IS NULL OR variables.sensitive = $8)
-    ORDER BY variables.key, workspaces.name_folded, variables.category
+    SELECT {_columns(variables, owners)}
+    FROM few AS {owners} CROSS JOIN {variables}
+    WHERE {variables}.{owner} = {owners}.id
+        AND {variables}.key >= $2 AND {variables}.key < $5
+        AND {variables}.key <= coalesce((SELECT key FROM frontier), $5)
+        AND ({variables}.key, {owners}.name_folded, {variables}.category) > ($2, $3, $4)
+        AND (CAST($7 AS TEXT) IS NULL OR {variables}.category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR {variables}.sensitive = $8)
+    ORDER BY {variables}.key, {owners}.name_folded, {variables}.category
     LIMIT $9
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category
 """
+
+
+_PAGE_OF_FEW = _page_of_few("variables", "workspace_id", "workspaces")
+_PAGE_OF_SETS = _page_of_few(
+    "set_variables", "set_id", "variable_sets", f"'{SET_MARK}' || name_folded"
+)
 
 # As the other, but $1: the organization, $6: how many entries of its index are looked at. What is
 # found among them is joined with its rows when no more is left of it than a page: with the choice,
@@ -100,7 +118,7 @@ FROM frontier LEFT JOIN (
         AND variables.category = found.category AND workspaces.id = found.workspace_id
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category
-""".replace("{columns}", _COLUMNS)
+""".replace("{columns}", _columns("variables", "workspaces"))
 
 # $10: the caller's teams. Not EXISTS, of which PostgreSQL would make a join with all their grants.
 # `middle` is in the middle of what is looked at, and found in the index: nothing is sorted for it.
@@ -135,7 +153,10 @@ _PAGE_OF_GRANTED = (
     .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
 )
 
-_SEALED = "SELECT id, sealed_value FROM variables WHERE id IN {each $1}"
+_SEALED = """
+SELECT id, sealed_value FROM variables WHERE id IN {each $1}
+UNION ALL SELECT id, sealed_value FROM set_variables WHERE id IN {each $1}
+"""
 
 
 async def find_page(
@@ -144,14 +165,16 @@ async def find_page(
     """The page of what is wanted and may be read. No value is among it, but with their values the
     variables are no more than those of `MAX_PAGE_VALUE_BYTES`, or one.
     """
-    if granted.workspace_ids is None:
-        frontier, rows = await _of_many(tx, granted, wanted)
-    elif granted.workspace_ids:
-        frontier, rows = await _of_few(tx, granted.workspace_ids, wanted)
-    else:
-        return CursorPaged((), None)
+    last, own = await _of_workspaces(tx, granted, wanted)
+    # Of sets nothing is wanted that would be behind the page.
+    up_to = wanted if last is None else replace(wanted, keys=wanted.keys.up_to(last.key))
+    frontier, shared = await _of_sets(tx, granted, up_to)
+    end = min((place for place in (last, frontier) if place is not None), default=None)
+    rows = sorted((*own, *shared), key=_place)
+    if end is not None:
+        rows = [row for row in rows if _place(row) <= end]
     most = _most(rows, wanted)
-    following = Place(*rows[most - 1][:3]) if len(rows) > most else frontier
+    following = _place(rows[most - 1]) if len(rows) > most else end
     return CursorPaged([_found(row, granted) for row in rows[:most]], following)
 
 
@@ -160,18 +183,40 @@ async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[st
     return dict(await tx.fetch(_SEALED, json.dumps(variable_ids)))  # type: ignore[arg-type]
 
 
-async def _of_few(
-    tx: Transaction, workspace_ids: Sequence[str], wanted: VariableSearch
+async def _of_workspaces(
+    tx: Transaction, granted: SearchAccess, wanted: VariableSearch
 ) -> tuple[Place | None, list[Row]]:
-    """Up to its frontier each workspace has a share of the rows that may be looked at. What comes
+    if granted.workspace_ids is None:
+        return await _of_many(tx, granted, wanted)
+    return await _of_few(tx, _PAGE_OF_FEW, granted.workspace_ids, wanted)
+
+
+async def _of_sets(
+    tx: Transaction, granted: SearchAccess, wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    """As of a few workspaces: an organization has no more sets than its operator lets it have."""
+    if wanted.workspace is not None:
+        return None, []
+    everywhere = Level.READ if granted.reads_all else Level.NONE
+    seen = None if granted.changes_sets else (everywhere, granted.team_ids, False)
+    set_ids = await variable_sets.ids_visible(tx, granted.organization_id, seen)
+    return await _of_few(tx, _PAGE_OF_SETS, set_ids, wanted)
+
+
+async def _of_few(
+    tx: Transaction, sql: str, owner_ids: Sequence[str], wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    """Up to its frontier each owner has a share of the rows that may be looked at. What comes
     before the first of the frontiers is complete.
     """
+    if not owner_ids:
+        return None, []
     # At least one key more than that of `start`, of which all may be before it: pages go on.
-    each = max(_look_at(wanted) // len(workspace_ids), _OF_ONE_KEY + 1)
+    each = max(_look_at(wanted) // len(owner_ids), _OF_ONE_KEY + 1)
     if wanted.wants_all:
         each = min(each, wanted.size + _OF_ONE_KEY + 1)
-    ids = json.dumps(workspace_ids)
-    rows = await tx.fetch(_PAGE_OF_FEW, ids, *_asked(wanted, each - 1))
+    ids = json.dumps(owner_ids)
+    rows = await tx.fetch(sql, ids, *_asked(wanted, each - 1))
     frontier = rows[0][0]
     return None if frontier is None else Place.behind(frontier), _without(1, rows)
 
@@ -191,7 +236,7 @@ async def _of_many(
     if looked_at < most:
         return None, found
     frontier = Place.between(Place(*rows[0][4:7]), Place(*last))
-    return frontier, [row for row in found if Place(*row[:3]) <= frontier]
+    return frontier, found
 
 
 async def _of_all(
@@ -248,11 +293,12 @@ def _most(rows: Sequence[Row], wanted: VariableSearch) -> int:
 
 def _found(row: Row, granted: SearchAccess) -> FoundVariable:
     *most, sensitive, version_id, at, value_bytes = row
-    key, _, category, id_, workspace_id, name, description, hcl = most
-    workspace = Workspace(workspace_id, name, granted.organization_id, granted.organization_name)
+    key, _, category, id_, owner_id, name, description, hcl = most
+    kind = VariableSet if prefix_of(owner_id) == PREFIX else Workspace
+    owner = kind(owner_id, name, granted.organization_id, granted.organization_name)
     variable = Variable(
         id=id_,
-        owner_id=workspace_id,
+        owner_id=owner_id,
         key=key,
         value=None,
         description=description,
@@ -262,4 +308,8 @@ def _found(row: Row, granted: SearchAccess) -> FoundVariable:
         version_id=version_id,
         created_at=at,
     )
-    return FoundVariable(variable, workspace, 0 if sensitive else value_bytes)
+    return FoundVariable(variable, owner, 0 if sensitive else value_bytes)
+
+
+def _place(row: Row) -> Place:
+    return Place(*row[:3])

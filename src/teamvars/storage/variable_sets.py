@@ -17,12 +17,16 @@ from teamvars.storage.pages import Reading, containing, where
 from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED, reached
 
 _NAME = "variable_sets.name_folded"
-_READ_BY_TEAMS = f"""EXISTS (
-        SELECT 1 FROM set_targets
-        JOIN workspaces ON workspaces.id = set_targets.workspace_id
-            OR workspaces.organization_id = set_targets.target_id
-            OR {PROJECT_OF} = set_targets.target_id
-        WHERE set_targets.set_id = variable_sets.id AND workspaces.id IN ({REACHED}))"""
+# What teams read says which sets they see: asked of each set, it would be found for all of them.
+_READ_BY_TEAMS = f"""variable_sets.id IN (
+        WITH its AS MATERIALIZED (
+            SELECT workspaces.id, workspaces.organization_id, {PROJECT_OF} AS project_id
+            FROM workspaces WHERE workspaces.id IN ({REACHED})
+        )
+        SELECT set_targets.set_id FROM (
+            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
+            UNION ALL SELECT DISTINCT organization_id FROM its
+        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id)"""
 # $n: a workspace. Sets of other projects than its own never reach it.
 _REACHES_NOT = f"""EXISTS (
         SELECT 1 FROM workspaces
@@ -65,6 +69,13 @@ async def find_visible(
         *_visible(owner[0], seen, wanted.part), (_OF_PROJECT, wanted.project_id)
     )
     return await _sets_of(*owner).paged(tx, f"WHERE {conditions}", _NAME, args, page)
+
+
+async def ids_visible(tx: Transaction, organization_id: str, seen: Seen) -> list[str]:
+    """The ids of all sets of an organization that somebody sees."""
+    conditions, args = where(*_visible(organization_id, seen))
+    rows = await tx.fetch(f"SELECT variable_sets.id FROM variable_sets WHERE {conditions}", *args)
+    return [row[0] for row in rows]
 
 
 async def find_applicable(
@@ -411,11 +422,11 @@ def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:
     )
 
 
-def _visible(organization_id: str, seen: Seen, part: str) -> list[tuple[str, object]]:
+def _visible(organization_id: str, seen: Seen, part: str | None = None) -> list[tuple[str, object]]:
     """The conditions of the sets of an organization that somebody sees."""
     reaching = REACHES_SOME if seen is not None and seen[0] >= Level.READ else _READ_BY_TEAMS
     return [
         ("variable_sets.organization_id = $n", organization_id),
-        (f"{_NAME} LIKE $n ESCAPE '!'", containing(part)),
+        (f"{_NAME} LIKE $n ESCAPE '!'", None if part is None else containing(part)),
         (f"({reaching} OR {_of_projects(Level.READ)})", None if seen is None else each(seen[1])),
     ]

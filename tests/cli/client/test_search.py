@@ -1,4 +1,4 @@
-"""`vars search`: what is where, in every workspace one may read."""
+"""`vars search`: what is where, in every workspace and set one may read."""
 
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
@@ -37,3 +37,17 @@ def test_a_search_goes_on_from_page_to_page_as_far_as_it_is_wanted(desk: Desk) -
     some = desk.succeed("vars", "search", "--limit", "7")
     assert len(some.out.splitlines()) == 7
     assert "more than 7" in some.err
+
+
+def test_what_a_set_has_is_found_with_its_name(desk: Desk, service: Service, office: str) -> None:
+    desk.succeed("set", "create", "Cloud keys")
+    desk.succeed("vars", "set", "CLOUD_ID=a", "--set", "Cloud keys", "--yes")
+    desk.succeed("vars", "set", "CLOUD_ID=b", "-w", "network")
+    found = [line.split() for line in desk.succeed("vars", "search", "CLOUD_*").out.splitlines()]
+    assert found == [["CLOUD_ID", "set", "Cloud", "keys", "env"], ["CLOUD_ID", "network", "env"]]
+    (first, second) = desk.succeed("vars", "search", "CLOUD_*", "--json").json
+    assert (first["varset-name"], second["varset-name"]) == ("Cloud keys", None)
+    alone = desk.succeed("vars", "search", "CLOUD_*", "-w", "network").out.split()
+    assert alone == ["CLOUD_ID", "network", "env"]
+    erin = desk.having(address=service.url, token=service.tokens["erin"], organization=office)
+    assert "Nothing like that" in erin.succeed("vars", "search", "CLOUD_*").err

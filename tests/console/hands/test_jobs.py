@@ -61,7 +61,7 @@ async def test_who_changed_a_variable_and_who_sees_it_is_found(person: Person) -
     await person.site.make(person.tenant, "DB_URL", "x", sensitive=True)
     person.enter("owner", f"/{person.tenant.organization}/workspaces")
     with person.counting(4):
-        person.fill("Find a key in all of them", "DB_U")
+        person.fill("Find a key anywhere", "DB_U")
         person.wait_for(lambda: "DB_URL" in person.text("main"))
         person.press(Keys.ARROW_DOWN, Keys.ENTER)
         person.clicks.append("Enter")
@@ -80,7 +80,7 @@ async def test_who_was_handed_a_secret_is_found(person: Person) -> None:
     await hand_out(person.site, tenant, runner, 2, {id_: "v"})
     person.enter("owner", f"/{tenant.organization}/workspaces")
     with person.counting(3):
-        person.fill("Find a key in all of them", "PSK")
+        person.fill("Find a key anywhere", "PSK")
         person.wait_for(lambda: "write-only" in person.text("main"))
         person.press(Keys.ARROW_DOWN, Keys.ENTER)
         person.clicks.append("Enter")

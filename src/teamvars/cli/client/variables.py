@@ -241,7 +241,7 @@ def search(
     values: bool,
     limit: int,
 ) -> None:
-    """Find variables in all workspaces you may read. It never searches values.
+    """Find variables in all workspaces and variable sets you may read, never by value.
 
     Example: teamvars vars search 'LOG_*'
     """
@@ -251,10 +251,10 @@ def search(
     workspace = api.target.workspace
     if workspace is not None and workspace.origin == WORKSPACE_FLAG:
         filters["filter[workspace]"] = workspace.value
-    fields = f"key,category,hcl,sensitive,workspace-name{',value' if values else ''}"
+    fields = f"key,category,hcl,sensitive,workspace-name,varset-name{',value' if values else ''}"
     query = {name: text for name, text in filters.items() if text is not None}
     found = list(islice(_found(api, {**query, "fields[vars]": fields}), limit + 1))
-    said = None if found else "Nothing like that is in a workspace you may read."
+    said = None if found else "Nothing like that is in a workspace or variable set you may read."
     show(found[:limit], map(_found_row, found[:limit]), said=said)
     if len(found) > limit:
         note(f"There are more than {limit} (--limit).")
@@ -284,7 +284,8 @@ def _found(api: Api, query: dict[str, str]) -> Iterator[Resource]:
 def _found_row(one: Resource) -> Row:
     kinds = " ".join(name for name in ("hcl", "sensitive") if one[name])
     value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
-    return escaped(one["key"]), one["workspace-name"], one["category"], kinds, value
+    name = one["workspace-name"] or escaped(f"set {one['varset-name']}")
+    return escaped(one["key"]), name, one["category"], kinds, value
 
 
 @command

@@ -1,10 +1,10 @@
-/** Where a key stands, in all workspaces of an organization that one may read. */
+/** Where a key stands, in all workspaces and variable sets of an organization that one may read. */
 
 import { read } from "./api.js";
 import { button, h, icon, name } from "./dom.js";
 
 const PAGE_SIZE = 50;
-const FIELDS = "key,description,category,sensitive,hcl,workspace-name";
+const FIELDS = "key,description,category,sensitive,hcl,workspace-name,varset-name,varset";
 /** A page may be short and not be the last: so many are asked for before one asks whether to go on. */
 const PAGES_AT_ONCE = 5;
 
@@ -40,19 +40,20 @@ export class KeySearch {
       next = document.links.next;
     }
     if (isFirst) this.rows.replaceChildren();
-    this.rows.append(...found.map((one) => this.#row(one.attributes)));
+    this.rows.append(...found.map((one) => this.#row(one)));
     if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see begins with this."));
     this.more.replaceChildren(...(next ? [button("Search on", () => this.#draw(next, false))] : []));
   }
 
-  #row({ key, description, category, sensitive, "workspace-name": workspace }) {
-    const href = `/app/${this.organization}/workspaces/${workspace}?key=${encodeURIComponent(key)}`;
+  #row({ attributes: { key, description, category, sensitive, "workspace-name": workspace, "varset-name": set }, relationships }) {
+    const place = relationships ? `varsets/${relationships.varset.data.id}` : `workspaces/${workspace}`;
+    const href = `/app/${this.organization}/${place}?key=${encodeURIComponent(key)}`;
     return h("li", {},
       h("a", { class: "row", href },
         h("span", { class: "name" }, h("span", { class: "code" }, name(key)),
           description && h("span", { class: "description" }, name(description))),
         sensitive && h("span", { class: "write-only" }, icon("lock"), "write-only"),
         h("span", { class: "aside" }, category),
-        h("span", { class: "aside" }, "in ", name(workspace))));
+        h("span", { class: "aside" }, relationships ? "in the set " : "in ", name(workspace ?? set))));
   }
 }

@@ -27,7 +27,7 @@ export async function workspacesPage({ organization, go, signal }) {
   const total = await list.draw();
   const keys = new KeySearch(organization, signal);
   const byName = searchField("Filter by name", (words) => list.draw(words));
-  const byKey = searchField("Find a key in all of them", (text) => {
+  const byKey = searchField("Find a key anywhere", (text) => {
     list.element.hidden = text !== "";
     return keys.find(text);
   });

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import fields
 
 from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.services.variable_search import FoundVariables, Searches
@@ -31,8 +32,8 @@ from teamvars.web.variables import documents
 from teamvars.web.variables.documents import (
     VariableAttributes,
     VariableRelationships,
+    place_of,
     rendered,
-    workspace_place,
 )
 
 _PATH = "/api/v2/organizations/{organization}/vars"
@@ -41,21 +42,26 @@ _KEY = Parameter(
     "A key, or the beginning of keys with a `*` behind it.",
     {"type": "string", "maxLength": MAX_CHARACTERS, "examples": ["region", "AWS_*"]},
 )
-_WORKSPACE = Parameter("filter[workspace]", "The name of one workspace.")
+_WORKSPACE = Parameter("filter[workspace]", "Only variables in the workspace of that name.")
 _SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only others.", FLAG)
-_VALUE, _CONFIGURABLE, _CREATED_AT = "value", "configurable", "created-at"
+_VALUE, _CREATED_AT = "value", "created-at"
+_RELATIONSHIPS = frozenset(field.name for field in fields(VariableRelationships))
 
 
-_SHOWN = {field.name: field.type for field in fields(VariableAttributes)} | {"workspace_name": str}
+_SHOWN = {field.name: field.type for field in fields(VariableAttributes)} | {
+    "workspace_name": str | None,
+    "varset_name": str | None,
+}
 FoundAttributes: Any = msgspec.defstruct(
     "FoundAttributes",
     [(name, type_ | UnsetType, UNSET) for name, type_ in _SHOWN.items()],
     rename="kebab",
     namespace={
         "__doc__": (
-            "A variable's attributes and the name of its workspace, or those of them that were "
-            "asked for.\n\n`value` is there if it was asked for, and null when the variable is "
-            "sensitive."
+            "A variable's attributes and the name of the workspace or of the variable set that "
+            "has it, or those of them that were asked for.\n\n`value` is there if it was asked "
+            "for, and null when the variable is sensitive. Of `workspace-name` and `varset-name` "
+            "one is null."
         )
     },
 )
@@ -82,7 +88,7 @@ _ATTRIBUTES = {name.replace("_", "-"): name for name in _SHOWN}
 
 
 class VariableSearchRoutes:
-    """All variables of an organization that the caller may read."""
+    """All variables of an organization that the caller may read, of sets as well."""
 
     def __init__(self, searches: Searches, dialect: Dialect) -> None:
         self._searches = searches
@@ -92,7 +98,7 @@ class VariableSearchRoutes:
         self._category = Parameter("filter[category]", "Only variables of a category.", words)
         # `created-at` is the `terraform` dialect's own, as in every list of variables.
         own = _ATTRIBUTES if dialect.has_created_at else _ATTRIBUTES.keys() - {_CREATED_AT}
-        self._known = frozenset({*own, _CONFIGURABLE})
+        self._known = _RELATIONSHIPS | {*own}
         self._fields = Parameter(
             "fields[vars]",
             "The only attributes and relationships to show; without it all but `value`.",
@@ -158,18 +164,19 @@ class VariableSearchRoutes:
         return None if word is None else self._dialect.words[word]
 
     def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
-        (whole,) = documents.variables(
-            [one.variable], workspace_place(one.workspace), self._dialect
-        )
+        (whole,) = documents.variables([one.variable], place_of(one.owner), self._dialect)
+        of_set = isinstance(one.owner, VariableSet)
+        names = {"varset_name" if of_set else "workspace_name": one.owner.name}
         attributes: dict[str, Any] = {
-            name: getattr(whole.attributes, name, one.workspace.name)
+            name: getattr(whole.attributes, name, names.get(name))
             for wire, name in _ATTRIBUTES.items()
             if wire in shown
         }
+        related = "varset" if of_set else "configurable"
         return FoundResource(
             whole.id,
             whole.type,
             FoundAttributes(**attributes),
             whole.links,
-            whole.relationships if _CONFIGURABLE in shown else UNSET,
+            whole.relationships if related in shown else UNSET,
         )
