@@ -12,10 +12,11 @@ from teamvars.decisions.approvals import (
     Recorded,
     approve,
     approve_as_owner,
+    proposals,
     revoke,
 )
 from teamvars.decisions.needs import MembersOf, TeamsOf
-from teamvars.decisions.runners import RunnerView, seen
+from teamvars.decisions.runners import AllRunners, OrganizationOf, RunnerView, seen
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, AuditEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
@@ -91,6 +92,15 @@ def test_what_breaks_a_rule_is_not_approved_although_it_stands_in_the_store(
     view = seen(approving(runner), runner, "acme", TRUST)
     told = refused(approve, approving(runner), "run-1", view.digest, "root", TRUST)
     assert "invalid_value" in told
+
+
+def test_an_operator_is_told_what_an_approval_that_holds_does_not_have() -> None:
+    wider = spec_of(FEDERATED, workspace_ids=("ws-1", "ws-2"))
+    for runner, joins in ((FEDERATED, []), (PROPOSED, []), (wider, ["payments"])):
+        all_there_are = {AllRunners(): [runner], OrganizationOf("org-1"): "acme"}
+        (proposal,) = proposals(found(*knowing(runner), all_there_are, actor=OPERATOR), TRUST)
+        assert proposal.joins == joins
+        assert proposal.reach == ["network", *joins]
 
 
 def test_an_approval_is_decided_under_the_lock_of_its_organization() -> None:

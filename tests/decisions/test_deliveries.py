@@ -31,6 +31,7 @@ from teamvars.decisions.deliveries import (
     names,
     receipts,
     receipts_of_workspace,
+    told,
 )
 from teamvars.domain import effective
 from teamvars.domain.access import Level, WrappedKey
@@ -228,6 +229,23 @@ def test_what_the_workspace_had_before_is_not_handed_out_once_it_has_changed() -
     decided = deliver(asking(handed()), "ws-1", FORMER, DRAFT, TRUST)
     assert decided.answer.head == b"head"
     assert keys(decided) == {"password", "region"}
+
+
+def test_what_the_workspace_has_is_not_looked_up_again_where_nothing_has_changed() -> None:
+    known = asking(handed())
+    del known.answers[ValuesForJob("ws-1")]
+    assert keys(deliver(known, "ws-1", HAS, DRAFT, TRUST)) == {"password", "region"}
+
+
+def test_what_has_values_too_large_to_come_along_is_not_whole() -> None:
+    assert HAS.is_whole
+    assert not replace(HAS, variables=(replace(STORED[0], sealed=None), STORED[1])).is_whole
+
+
+def test_a_receipt_names_the_set_that_a_variable_is_of() -> None:
+    own = {"key": "region", "category": "env", "version-id": "v-region"}
+    assert told(STORED[1].variable, "ws-1") == own
+    assert told(STORED[1].variable, "ws-2") == {**own, "varset": "ws-1"}
 
 
 NOT_HANDED: dict[str, Handed | Refusal] = {

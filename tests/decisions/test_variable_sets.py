@@ -7,11 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Needs
-from teamvars.decisions.needs import WorkspacesWithIds
+from teamvars.decisions.needs import ProjectsSeen, WorkspacesOf, WorkspacesWithIds
+from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import HasSensitive, InWhich, PlacesOf
 from teamvars.decisions.variable_sets import (
     AttachedTo,
+    Contested,
     DetailsOfSets,
     GlobalSets,
     LevelOfSets,
@@ -28,13 +30,16 @@ from teamvars.decisions.variable_sets import (
     page,
     page_of_applicable,
     page_of_workspace,
+    preview,
     read,
     update,
 )
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import Level, SetAccess, WrappedKey
 from teamvars.domain.audit import Stream
+from teamvars.domain.errors import Refusal
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.set_effects import Contest, PreviewDraft
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
     Attached,
@@ -44,11 +49,14 @@ from teamvars.domain.variable_sets import (
     SetLimits,
     SetSearch,
     Target,
+    TargetKind,
     TargetsDraft,
     VariableSet,
 )
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
+from teamvars.kernel.variables import Category
 from tests.decisions.directory import (
+    DEFAULT,
     NETWORK,
     NOW,
     SHOP,
@@ -61,9 +69,11 @@ from tests.decisions.directory import (
     to_project,
 )
 from tests.decisions.test_deliveries import TRUST
+from tests.decisions.test_runners import NO_RUNNERS
 
 SHARED = VariableSet("varset-1", "shared", "org-1", "acme", description="what")
 GLOBAL = replace(SHARED, is_global=True)
+OF_SHOP = replace(SHARED, project_id=SHOP.id)
 PAYMENTS = Workspace("ws-2", "payments", "org-1", "acme")
 RULES = Rules(SetLimits.of(sets=2, of_target=2), TRUST)
 BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
@@ -272,8 +282,11 @@ def test_a_set_becomes_global_unless_another_global_one_has_one_of_its_keys() ->
     known = found(to_set(), rivals, {GlobalSets("org-1"): 0}, locked=LOCKED)
     draft = SetDraft(is_global=True)
     assert refused(update, known, "varset-1", draft, RULES) == ["key_taken"]
-    known = found(to_set(), rivals, {GlobalSets("org-1"): 100}, locked=LOCKED)
+    full = {GlobalSets("org-1"): 2, SetsOf("org-1"): []}
+    known = found(to_set(), rivals, full, locked=LOCKED)
     assert refused(update, known, "varset-1", draft, RULES) == ["too_many_items", "key_taken"]
+    new = replace(draft, name="all")
+    assert refused(create, known, "acme", new, "varset-1", RULES) == ["too_many_items"]
 
 
 def test_workspaces_are_attached_and_detached_and_each_way_is_recorded_once() -> None:
@@ -313,14 +326,18 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
 ) -> None:
     sets: Answers = {SetsOf("org-1"): []}
     known = found(to_set(), has(PAYMENTS), at(**counts), sets, locked=LOCKED)
+    related = "/data/relationships/workspaces/data"
     asked: list[tuple[Any, ...]] = [
-        (create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
-        (update, "varset-1", naming("ws-2"), RULES),
-        (attach, "varset-1", TargetsDraft(("ws-2",)), Attaching.ADD, RULES),
+        (related, create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
+        (related, update, "varset-1", naming("ws-2"), RULES),
+        ("/data", attach, "varset-1", TargetsDraft(("ws-2",)), Attaching.ADD, RULES),
     ]
-    for decide, *said in asked:
+    for place, decide, *said in asked:
         if is_full:
-            assert refused(decide, known, *said) == ["too_many_items"]
+            with pytest.raises(Refusal) as refusal:
+                decide(known, *said)
+            (fault,) = refusal.value.faults
+            assert (fault.code.word, fault.pointer) == ("too_many_items", place)
         else:
             decide(known, *said)
 
@@ -381,3 +398,100 @@ def test_who_makes_a_set_of_a_project_brings_it_where_they_write_variables(
         assert refused(create, known, "acme", draft, "varset-1", RULES) == codes
     else:
         create(known, "acme", draft, "varset-1", RULES)
+
+
+def test_a_set_of_a_project_begins_in_it_and_says_whose_it_is() -> None:
+    asked = {SetsOf("org-1"): [], ProjectsSeen("org-1", (SHOP.id,)): [SHOP], SetsAt((SHOP.id,)): {}}
+    draft = SetDraft(
+        name="shared", project_id=SHOP.id, projects=TargetsDraft((SHOP.id,), kind="projects")
+    )
+    known = found(to_project(SHOP), asked, locked=LOCKED)
+    decision = create(known, "acme", draft, "varset-1", RULES)
+    made = VariableSet("varset-1", "shared", "org-1", "acme", created_at=NOW, project_id=SHOP.id)
+    target = Target.of_project("varset-1", SHOP.id)
+    kept = KeepDefault("org-1")
+    assert decision.writes == (kept, Insert(made), kept, Insert(target))
+    assert decision.notes[0].event.details["project"] == SHOP.id
+    assert decision.answer.details.projects == {SHOP.id: "shop"}
+    of_all = create(known, "acme", SetDraft(name="all"), "varset-1", RULES)
+    assert "project" not in of_all.notes[0].event.details
+
+
+def test_a_project_that_the_caller_does_not_see_has_no_set() -> None:
+    known = found(to_project(SHOP, seen=False), {SetsOf("org-1"): []}, locked=LOCKED)
+    draft = SetDraft(name="shared", project_id=SHOP.id)
+    assert refused(create, known, "acme", draft, "varset-1", RULES) == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "id_", "there", "codes"),
+    [
+        ("workspaces", "ws-1", [WorkspaceRecord(NETWORK, project_id=SHOP.id)], []),
+        ("workspaces", "ws-1", [WorkspaceRecord(NETWORK)], ["invalid_value"]),
+        ("projects", SHOP.id, [SHOP], []),
+        ("projects", DEFAULT.id, [DEFAULT], ["invalid_value"]),
+        ("projects", "prj-9", [], ["not_found"]),
+    ],
+)
+def test_a_set_of_a_project_is_attached_to_that_and_to_workspaces_in_it(
+    kind: TargetKind, id_: str, there: list[Any], codes: list[str]
+) -> None:
+    ask = WorkspacesWithIds if kind == "workspaces" else ProjectsSeen
+    answers = {ask("org-1", (id_,)): there, SetsAt((id_,)): {}}
+    known = found(to_set(OF_SHOP), answers, locked=LOCKED)
+    draft = TargetsDraft((id_,), kind=kind)
+    both = replace(SetDraft(), **{kind: draft})
+    if codes:
+        assert refused(attach, known, "varset-1", draft, Attaching.ADD, RULES) == codes
+        assert refused(update, known, "varset-1", both, RULES) == codes
+    else:
+        (target,) = Attached(**{kind: frozenset({id_})}).targets("varset-1").values()
+        written = attach(known, "varset-1", draft, Attaching.ADD, RULES).writes
+        assert written[-1] == Insert(target)
+        assert (KeepDefault("org-1") in written) == (kind == "projects")
+        assert update(known, "varset-1", both, RULES).writes == written
+    if there:  # wherever it is, the set is detached from it
+        assert attach(known, "varset-1", draft, Attaching.REMOVE, RULES).writes == ()
+
+
+def test_what_a_set_is_attached_to_may_be_named_again_by_whoever_does_not_see_it() -> None:
+    reached = {AttachedTo("varset-1"): Attached(frozenset({"ws-1"}))}
+    known = found(to_set(), reached, has(asked=("ws-1",)), locked=LOCKED)
+    assert update(known, "varset-1", naming("ws-1"), RULES).writes == ()
+
+
+@pytest.mark.parametrize(
+    ("may", "level", "is_writable"),
+    [
+        ({}, None, True),
+        ({"owner": False, "rights": [Right.READ_PROJECTS]}, Level.READ, False),
+        ({"owner": False, "rights": [Right.READ_PROJECTS]}, Level.WRITE, True),
+        ({"owner": False, "rights": [Right.READ_PROJECTS]}, Level.MANAGE, True),
+    ],
+)
+def test_a_set_of_a_project_is_shown_as_writable_to_whom_a_grant_on_the_project_lets_write(
+    may: dict[str, Any], level: Level | None, is_writable: bool
+) -> None:
+    sight = None if level is None else (Level.NONE, frozenset[str](), True)
+    known = found(
+        to_set(OF_SHOP, **may),
+        {DetailsOfSets(("varset-1",), sight): {"varset-1": DETAILS}},
+        {LevelOfSets(SHOP.id, frozenset()): level},
+    )
+    assert read(known, "varset-1").is_writable is is_writable
+
+
+def test_what_a_set_would_make_of_workspaces_is_foreseen_as_it_changes_or_goes() -> None:
+    known = found(
+        to_set(),
+        {AttachedTo("varset-1"): Attached(frozenset({"ws-1"}))},
+        {Contested("varset-1", "org-1"): Contest([("region", Category.TOOL)], [], [])},
+        {PlacesOf("org-1"): {"ws-1": DEFAULT.id}, WorkspacesOf("org-1"): [(NETWORK, 0)]},
+        NO_RUNNERS,
+    )
+    for draft, losing in (
+        (PreviewDraft(SetDraft(), is_deleted=True), 1),
+        (PreviewDraft(naming()), 1),
+        (PreviewDraft(SetDraft(is_priority=True)), 0),
+    ):
+        assert preview(known, "varset-1", draft, RULES).losing == losing

@@ -12,17 +12,27 @@ from teamvars.decisions.variables import (
     Delete,
     Edit,
     Insert,
+    ToSet,
     ToWorkspace,
     Update,
     ValueOf,
     VariableOf,
     create,
     delete,
+    owner_of,
     update,
 )
-from teamvars.domain.access import Caller, Level, WorkspaceAccess, WrappedKey
+from teamvars.domain.access import Caller, Level, SetAccess, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Actor, Stream
-from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.domain.errors import (
+    KEY_TAKEN,
+    KEY_TAKEN_IN_SET,
+    Code,
+    Fault,
+    Refusal,
+    not_found,
+)
+from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
     ANY_VERSION,
     StoredVariable,
@@ -226,3 +236,20 @@ def test_nothing_that_is_decided_shows_a_value() -> None:
     decisions = creating()(found(writable())), updating(VALUE)(found(writable()))
     shown = f"{[each.writes for each in decisions]!r} {Verdict('ab-secret')!r}"
     assert "ab" not in shown
+
+
+def test_a_variable_of_a_set_is_made_in_its_stream_and_its_key_is_taken_there() -> None:
+    to = ToSet("varset-1")
+    stream = Stream("varset-1", "org-1", 1, b"", b"", Usage(1, 2))
+    one = VariableSet("varset-1", "shared", "org-1", "acme")
+    access = SetAccess(one, Level.WRITE, stream, WrappedKey("org-1", 1, "k", b""))
+    asked = Creation(to, DRAFT, "var-2", "v-2")
+    for decision, id_, taken in (
+        (create(found({to: access}), asked, ROOM), owner_of(to), KEY_TAKEN_IN_SET),
+        (creating()(found(writable())), owner_of(ACCESS), KEY_TAKEN),
+    ):
+        (write,) = decision.writes
+        assert isinstance(write, Insert)
+        assert (write.variable.owner_id, decision.notes[0].stream_id) == (id_, id_)
+        assert decision.taken == taken
+    assert (owner_of(to), owner_of(ACCESS)) == ("varset-1", "ws-1")

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from teamvars.domain.applies import Name
 from teamvars.domain.set_effects import (
     MOST_NAMED,
+    Alteration,
     Comparison,
     Contest,
     Effect,
@@ -100,6 +101,46 @@ def test_what_becomes_of_a_workspace(
     comparison = Comparison(before, after, Contest([KEY], own, rivals), PLACES)
     gained, changed, lost = outcome
     assert comparison.of(HERE) == Effect(HERE, gained, changed, lost)
+
+
+A_KEY = frozenset({KEY})
+NEW, GONE, OTHERWISE = Alteration(A_KEY), Alteration(deleted=A_KEY), Alteration(updated=A_KEY)
+
+
+@pytest.mark.parametrize(
+    ("alteration", "own", "rivals", "outcome"),
+    [
+        (Alteration(), [], [], SAME),
+        (Alteration(updated=frozenset({OTHER})), [], [], SAME),
+        (NEW, [], [], GAINED),
+        (NEW, OWN, [], SAME),
+        (NEW, [], [rival("a")], SAME),
+        (NEW, [], [rival("z")], CHANGED),
+        (GONE, [], [], LOST),
+        (GONE, OWN, [], SAME),
+        (GONE, [], [rival("z")], CHANGED),
+        (OTHERWISE, [], [], CHANGED),
+        (OTHERWISE, OWN, [], SAME),
+        (OTHERWISE, [], [rival("a")], SAME),
+        (OTHERWISE, [], [rival("z")], CHANGED),
+    ],
+)
+def test_what_becomes_of_a_workspace_as_a_variable_of_its_set_is_made_changed_or_deleted(
+    alteration: Alteration,
+    own: Sequence[tuple[str, Name]],
+    rivals: Sequence[Rival],
+    outcome: Names,
+) -> None:
+    contest = Contest([KEY], own, rivals)
+    comparison = Comparison(ATTACHED, ATTACHED, contest, PLACES, alteration)
+    assert comparison.of(HERE) == Effect(HERE, *outcome)
+
+
+def test_what_another_set_has_in_one_project_is_no_matter_in_others() -> None:
+    contest = Contest([KEY], [], [rival("a", "prj-1")])
+    comparison = Comparison(NOWHERE, GLOBAL, contest, PLACES)
+    assert comparison.of(HERE) == Effect(HERE, *SAME)
+    assert comparison.of(THERE) == Effect(THERE, *GAINED)
 
 
 def test_each_key_is_thought_of_by_itself_and_each_workspace() -> None:
