@@ -18,6 +18,7 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import RunnersOf
+from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import update
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
@@ -31,6 +32,7 @@ from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.variable_sets import Attached, Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceDetails, WorkspaceDraft, WorkspaceRecord
 from tests.decisions.directory import (
+    ACME,
     CREW,
     DEFAULT,
     NETWORK,
@@ -52,6 +54,8 @@ BOTH = [Right.MANAGE_WORKSPACES, Right.MANAGE_PROJECTS]
 RECORD = WorkspaceRecord(NETWORK)
 NAMED = MoveDraft(("ws-1",))
 ACCESS: ProjectAccess = to_project(SHOP)[ToProject(SHOP.id)]
+EMPTY: dict[Any, Any] = {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0}
+SHOP_SETS = SetsAttached(("org-1", ACME.name), SHOP.id)
 
 
 def in_acme(*records: WorkspaceRecord) -> dict[Any, Any]:
@@ -102,7 +106,7 @@ def test_a_project_is_shown_changed_and_filled_by_whom_the_rule_names(
     seen: bool, rights: list[Right], codes: list[str]
 ) -> None:
     to_shop = to_project(SHOP, seen=seen, owner=False, rights=rights)
-    empty = {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0}
+    empty = {**EMPTY, SHOP_SETS: ()}
     known = found(to_shop, in_acme(RECORD), empty, to_sets(), locked=("org-1", "ws-1"))
     asked: list[tuple[Any, ...]] = [
         (projects.read, known, SHOP.id),
@@ -155,7 +159,7 @@ def test_only_the_tags_that_are_others_are_written_and_the_project_is_not() -> N
 
 
 def test_a_project_is_deleted_once_no_workspace_is_in_it_and_the_default_one_never() -> None:
-    empty = {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0}
+    empty = {**EMPTY, SHOP_SETS: ()}
     decision = projects.delete(found(to_project(SHOP), empty, locked=("org-1",)), SHOP.id)
     assert decision.writes == (Delete(Project, (SHOP.id,)),)
     assert actions(decision) == [("org-1", "project.delete")]
@@ -166,8 +170,24 @@ def test_a_project_is_deleted_once_no_workspace_is_in_it_and_the_default_one_nev
     assert refused(projects.delete, known, DEFAULT.id) == ["default_project_stays"]
 
 
+def test_sets_are_attached_no_longer_to_a_project_that_ends() -> None:
+    shared = VariableSet("varset-1", "shared", "org-1", "acme")
+    known = to_project(SHOP), EMPTY, {SHOP_SETS: (shared,)}
+    with pytest.raises(Needs) as needs:
+        projects.delete(found(*known, locked=("org-1",)), SHOP.id)
+    assert getattr(needs.value.need, "stream_ids", None) == {"varset-1"}
+    decision = projects.delete(found(*known, locked=("org-1", "varset-1")), SHOP.id)
+    assert decision.writes == (
+        Delete(Target, (f"varset-1/{SHOP.id}",)),
+        Delete(Project, (SHOP.id,)),
+    )
+    assert actions(decision) == [("varset-1", "varset.detach"), ("org-1", "project.delete")]
+    told = {"name": "shared", "workspaces": [], "projects": [SHOP.id]}
+    assert decision.notes[0].event.details == told
+
+
 def test_whether_a_workspace_is_in_a_project_is_asked_under_the_lock_of_the_organization() -> None:
-    known = found(to_project(SHOP), {WorkspacesIn(SHOP.id): 0, SetsIn(SHOP.id): 0})
+    known = found(to_project(SHOP), EMPTY)
     with pytest.raises(Needs) as needs:
         projects.delete(known, SHOP.id)
     assert getattr(needs.value.need, "stream_ids", None) == {"org-1"}

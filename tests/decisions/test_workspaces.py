@@ -6,6 +6,7 @@ import pytest
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from teamvars.decisions import Needs
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
@@ -14,6 +15,7 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.projects import PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import (
     ask_for_state,
     create,
@@ -28,6 +30,7 @@ from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
 from teamvars.domain.organization_settings import DEFAULT_MODE
 from teamvars.domain.teams import Right, Visibility
+from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspace_settings import OWN_MODE
 from teamvars.domain.workspaces import (
     ExecutionMode,
@@ -55,6 +58,8 @@ from tests.decisions.directory import (
 from tests.decisions.test_deliveries import TRUST
 
 RECORD = WorkspaceRecord(NETWORK)
+SHARED = VariableSet("varset-1", "shared", "org-1", "acme")
+AT_NETWORK = SetsAttached(("org-1", NETWORK.organization_name), NETWORK.id)
 MADE = replace(RECORD, settings=WorkspaceDraft().new_settings(ExecutionMode.REMOTE))
 
 
@@ -233,8 +238,25 @@ def test_owners_are_told_the_names_of_secret_teams() -> None:
 
 
 def test_a_workspace_ends_with_its_stream_even_while_locked_unless_that_was_asked() -> None:
-    unlocked = delete(found(seen()), "ws-1", only_unlocked=True)
-    decision = delete(found(seen(locked_by="team-1")), "ws-1", only_unlocked=False)
+    none, locks = {AT_NETWORK: ()}, ("org-1", "ws-1")
+    unlocked = delete(found(seen(), none, locked=locks), "ws-1", only_unlocked=True)
+    known = found(seen(locked_by="team-1"), none, locked=locks)
+    decision = delete(known, "ws-1", only_unlocked=False)
     assert unlocked.writes == decision.writes
     assert decision.writes == (Delete(WorkspaceRecord, ("ws-1",)),)
     assert decision.streams == {"org-1", "ws-1"}
+
+
+def test_sets_are_attached_no_longer_to_a_workspace_that_ends_and_locked_together_with_it() -> None:
+    known, locks = (seen(), {AT_NETWORK: (SHARED,)}), ("org-1", "varset-1", "ws-1")
+    for held, wanted in (((), {"org-1"}), (("org-1",), {"varset-1", "ws-1"})):
+        with pytest.raises(Needs) as needs:
+            delete(found(*known, locked=held), "ws-1", only_unlocked=False)
+        assert getattr(needs.value.need, "stream_ids", None) == wanted
+    decision = delete(found(*known, locked=locks), "ws-1", only_unlocked=False)
+    assert decision.writes == (
+        Delete(Target, ("varset-1/ws-1",)),
+        Delete(WorkspaceRecord, ("ws-1",)),
+    )
+    assert actions(decision) == [("varset-1", "varset.detach"), ("org-1", "workspace.delete")]
+    assert decision.notes[0].event.details == {"name": "shared", "workspaces": ["ws-1"]}

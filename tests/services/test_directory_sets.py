@@ -146,6 +146,29 @@ async def test_pruning_removes_other_sets_and_asks_before_it_removes_variables(
     assert await applied(own_calls) == ()
 
 
+async def test_what_is_pruned_ends_attachments_of_sets_that_stay(own_calls: Calls) -> None:
+    tenant = own_calls.tenant
+    await apply(own_calls, *PROJECTS)
+    at_both = {"workspaces": ("network",), "projects": ("shop",)}
+    await apply(own_calls, variable_sets=(SetEntry("kept", **at_both),))  # type: ignore[arg-type]
+    left = SetEntry("kept", workspaces=("payments",))
+    assert await applied(own_calls, left, workspaces=("payments",)) == (
+        "delete workspace network",
+        "delete project core",
+        "delete project shop",
+        "attach variable set kept to workspace payments",
+    )
+    told = await events(own_calls, f"/organizations/{tenant.organization}")
+    (ended,) = (details for action, details in told if action == "varset.detach")
+    assert len(ended["workspaces"]) == len(ended["projects"]) == 1
+    assert ended["workspaces"] == [tenant.workspaces["network"]]
+    gone = await applied(own_calls, SetEntry("kept"), workspaces=())
+    assert gone == ("delete workspace payments",)
+    told = await events(own_calls, f"/organizations/{tenant.organization}")
+    assert [action for action, _ in told].count("varset.detach") == 2
+    assert await tenant.deployment.audit_holds()
+
+
 async def test_a_set_is_attached_to_workspaces_that_there_are_once_the_file_is_applied(
     own_calls: Calls,
 ) -> None:

@@ -223,6 +223,27 @@ async def test_a_move_ends_attachments_of_sets_of_the_project_that_is_left(
     assert await tenant.deployment.audit_holds()
 
 
+async def test_what_is_deleted_ends_attachments_and_each_set_tells_of_it(tenant: Tenant) -> None:
+    shop = await make(tenant)
+    made = [await make_set(tenant, name, "network", "payments") for name in ("a", "b")]
+    await at_projects(tenant, made[0], shop)
+    gone = tenant.workspaces["network"]
+    assert (await tenant.call("owner", "DELETE", f"/workspaces/{gone}")).status_code == 204
+    assert (await tenant.call("owner", "DELETE", f"/projects/{shop}")).status_code == 204
+    told = []
+    for id_ in made:
+        events = await tenant.call("owner", "GET", f"/varsets/{id_}/audit-events")
+        said = [one["attributes"] for one in events.json()["data"]]
+        told += [one["details"] for one in said if one["action"] == "varset.detach"]
+        assert (await shown(tenant, id_))["attributes"]["workspace-count"] == 1
+    assert told == [
+        {"name": "a", "workspaces": [], "projects": [shop]},
+        {"name": "a", "workspaces": [gone]},
+        {"name": "b", "workspaces": [gone]},
+    ]
+    assert await tenant.deployment.audit_holds()
+
+
 async def test_a_workspace_that_is_moved_by_its_own_document_leaves_them_too(
     tenant: Tenant,
 ) -> None:

@@ -2,7 +2,13 @@
 
 from teamvars.changes.looks import LookUps, by_fields
 from teamvars.decisions.needs import SetsIn
-from teamvars.decisions.set_reach import HasSensitive, InWhich, PlacesOf, SetsOfProject
+from teamvars.decisions.set_reach import (
+    HasSensitive,
+    InWhich,
+    PlacesOf,
+    SetsAttached,
+    SetsOfProject,
+)
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,
@@ -31,6 +37,7 @@ LOOK_UPS: LookUps = {
     HasSensitive: by_fields(variable_sets.has_sensitive),
     InWhich: by_fields(variable_sets.in_which),
     PlacesOf: by_fields(projects.places),
+    SetsAttached: by_fields(variable_sets.attached_to),
     SetsOfProject: by_fields(variable_sets.of_project),
     LevelOfSets: by_fields(project_grants.level_of_sets),
     Contested: by_fields(variable_sets.contested),

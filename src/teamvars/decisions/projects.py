@@ -19,7 +19,14 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.runners import Trust
-from teamvars.decisions.set_reach import SetMove, handed, moves, require_own_moves, told_targets
+from teamvars.decisions.set_reach import (
+    SetMove,
+    SetsAttached,
+    detached,
+    handed,
+    moves,
+    require_own_moves,
+)
 from teamvars.domain.access import ProjectAccess
 from teamvars.domain.errors import (
     DEFAULT_STAYS,
@@ -44,7 +51,7 @@ from teamvars.domain.tags import (
     surplus,
 )
 from teamvars.domain.teams import Right
-from teamvars.domain.variable_sets import Attached, Target
+from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord
 
 
@@ -107,7 +114,8 @@ def delete(found: Found, project_id: str) -> Decision[None]:
     """Removes a project in which there is no workspace, and of which there is no variable set; no
     other set is attached to it any more. Refuses: forbidden, the default one.
     """
-    project = _managed(found, project_id).project
+    granted = _managed(found, project_id)
+    project, owner = granted.project, granted.owner.organization
     if project.is_default:
         raise Refusal(DEFAULT_STAYS)
     found.require_locked([project.organization_id])
@@ -115,7 +123,9 @@ def delete(found: Found, project_id: str) -> Decision[None]:
         raise Refusal(PROJECT_NOT_EMPTY.filled({"workspaces": left}))
     if own := found.of(SetsIn(project.id)):
         raise Refusal(PROJECT_HAS_SETS.filled({"varsets": own}))
-    return deleted(found, project)
+    sets = found.of(SetsAttached((owner.id, owner.name), project.id))
+    found.require_locked(one.id for one in sets)
+    return deleted(found, project, sets)
 
 
 def move(
@@ -242,10 +252,12 @@ def retagged(
     return Decision(None, (kept(now), *own, *tags), (note,), taken=_TAKEN)
 
 
-def deleted(found: Found, project: Project) -> Decision[None]:
-    """A project ends, in which there is no workspace."""
+def deleted(found: Found, project: Project, attached: Sequence[VariableSet] = ()) -> Decision[None]:
+    """A project ends, in which there is no workspace; the sets are not attached to it any more."""
     note = found.note(project.organization_id, "project.delete", project.id, {"name": project.name})
-    return Decision(None, (Delete(Project, (project.id,)),), (note,))
+    gone = Attached(projects=frozenset((project.id,)))
+    ended = Decision(None, (Delete(Project, (project.id,)),), (note,))
+    return together(None, *(detached(found, one, gone) for one in attached), ended)
 
 
 def moved(
@@ -256,7 +268,7 @@ def moved(
     """
     coming = coming_into(project, records)
     ids = tuple(one.workspace.id for one in coming)
-    writes: list[Write] = [PutInto(project, ids)] if coming else []
+    writes = (PutInto(project, ids),) if coming else ()
     notes = [
         found.note(
             one.workspace.id,
@@ -270,12 +282,12 @@ def moved(
         )
         for one in coming
     ]
-    for its in sets:
-        if its.ended:
-            one, gone = its.standing.set, Attached(frozenset(its.ended))
-            writes.append(Delete(Target, tuple(gone.targets(one.id))))
-            notes.append(found.note(one.id, "varset.detach", one.id, told_targets(one, gone)))
-    return Decision(None, tuple(writes), tuple(notes))
+    ended = [
+        detached(found, its.standing.set, Attached(frozenset(its.ended)))
+        for its in sets
+        if its.ended
+    ]
+    return together(None, Decision(None, writes, tuple(notes)), *ended)
 
 
 _TAKEN = NAME_TAKEN.filled(what="a project")

@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from teamvars.decisions import Found, Need
+from teamvars.decisions import Decision, Found, Need
 from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
+from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf, Trust
 from teamvars.domain.access import Level, OrganizationAccess
 from teamvars.domain.errors import forbidden
 from teamvars.domain.set_effects import Standing
-from teamvars.domain.variable_sets import Attached, VariableSet
+from teamvars.domain.variable_sets import Attached, Target, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 
 _ONLY_OWNERS = (
@@ -54,6 +55,15 @@ class SetsOfProject(Need[Sequence[tuple[Standing, bool]]], frozen=True):
 
     organization: tuple[str, str]
     project_id: str
+
+
+class SetsAttached(Need[Sequence[VariableSet]], frozen=True):
+    """The sets of an organization, by its id and name, that are attached to a workspace or to a
+    project, by id.
+    """
+
+    organization: tuple[str, str]
+    target_id: str
 
 
 class SetMove(msgspec.Struct, frozen=True):
@@ -140,6 +150,12 @@ def handed(
         for id_ in workspace_ids
     }
     return {id_: of_one for id_, of_one in names.items() if of_one}
+
+
+def detached(found: Found, one: VariableSet, gone: Attached) -> Decision[None]:
+    """A set is attached no longer to some of what it was."""
+    note = found.note(one.id, "varset.detach", one.id, told_targets(one, gone))
+    return Decision(None, (Delete(Target, tuple(gone.targets(one.id))),), (note,))
 
 
 def told_targets(one: VariableSet, ids: Attached) -> dict[str, object]:

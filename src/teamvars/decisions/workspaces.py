@@ -1,6 +1,6 @@
 """What becomes of a request to create, change, lock or delete a workspace, and what it records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Never
 
 import msgspec
@@ -22,7 +22,7 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import Trust
-from teamvars.decisions.set_reach import require_own_moves
+from teamvars.decisions.set_reach import SetsAttached, detached, require_own_moves
 from teamvars.domain.access import Level, Permission, ProjectAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -49,6 +49,7 @@ from teamvars.domain.tags import (
     surplus,
 )
 from teamvars.domain.teams import Right, Visibility
+from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import (
     Address,
     ExecutionMode,
@@ -172,14 +173,20 @@ def update(
 
 
 def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[None]:
-    """Removes a workspace with its variables and the grants on it.
+    """Removes a workspace with its variables and the grants on it; no set is attached to it any
+    more.
 
     Refuses: forbidden, when asked to also a workspace that somebody has locked.
     """
     seen = permitted(found, address, Permission.MANAGE_WORKSPACE)
     if only_unlocked and seen.details.locked_by is not None:
         raise _locked_already(found, seen)
-    return deleted(found, seen.workspace)
+    one = seen.workspace
+    found.require_locked([one.organization_id])
+    sets = found.of(SetsAttached((one.organization_id, one.organization_name), one.id))
+    # Together, as a move does: a copy locks some of both without the organization.
+    found.require_locked([one.id, *(each.id for each in sets)])
+    return deleted(found, one, sets)
 
 
 def lock(found: Found, workspace_id: str) -> Decision[WorkspaceView]:
@@ -252,10 +259,16 @@ def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> De
     return Decision(None, writes, tuple(notes), taken=_TAKEN)
 
 
-def deleted(found: Found, workspace: Workspace) -> Decision[None]:
-    """A workspace ends with its variables, the grants on it, and its stream."""
+def deleted(
+    found: Found, workspace: Workspace, attached: Sequence[VariableSet] = ()
+) -> Decision[None]:
+    """A workspace ends with its variables, the grants on it, and its stream; the sets are not
+    attached to it any more.
+    """
     note = _noted(found, workspace, "delete", closes(workspace.id))
-    return Decision(None, (Delete(WorkspaceRecord, (workspace.id,)),), (note,))
+    gone = Attached(frozenset((workspace.id,)))
+    ended = Decision(None, (Delete(WorkspaceRecord, (workspace.id,)),), (note,))
+    return together(None, *(detached(found, one, gone) for one in attached), ended)
 
 
 def named(found: Found, organization_id: str, draft: TagsDraft) -> TagsDraft:

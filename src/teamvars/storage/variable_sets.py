@@ -241,6 +241,19 @@ async def of_project(
     return [(Standing(one, targets.get(one.id, Attached())), one.id in sensitive) for one in sets]
 
 
+async def attached_to(
+    tx: Transaction, organization: tuple[str, str], target_id: str
+) -> list[VariableSet]:
+    """The sets of an organization, by its id and name, that are attached to a workspace or to a
+    project, by id.
+    """
+    return await _sets_of(*organization).every(
+        tx,
+        "WHERE id IN (SELECT set_id FROM set_targets WHERE target_id = $1) ORDER BY id",
+        target_id,
+    )
+
+
 async def count_of_project(tx: Transaction, project_id: str) -> int:
     """How many sets are of a project."""
     sql = "SELECT count(*) FROM variable_sets WHERE project_id = $1"

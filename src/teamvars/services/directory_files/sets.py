@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from teamvars.decisions import variable_sets
 from teamvars.domain.directory import OrganizationEntry, SetEntry
 from teamvars.domain.errors import GLOBAL_KEY_TAKEN, Code, Fault
-from teamvars.domain.ids import new_id
+from teamvars.domain.ids import new_id, prefix_of
 from teamvars.domain.names import fold
+from teamvars.domain.projects import PREFIX as PROJECT
 from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.variable_sets import (
     OF_PROJECT,
@@ -74,6 +75,9 @@ class Sets:
             self._apply(entry)
         if prune:
             self._prune(delete_variables=delete_variables)
+        unnamed = state.sets.keys() - {fold(one.name) for one in self._entry.variable_sets}
+        for name in sorted(unnamed):
+            self._detach(state.sets[name])
         self._require_projects()
         self._require_room()
 
@@ -126,9 +130,8 @@ class Sets:
     def _attach(self, entry: SetEntry, one: VariableSet) -> None:
         """Attaches a set to the workspaces, or projects, that the file names, and to no others."""
         spaces, projects = self._names["workspace"], self._names["project"]
-        ids = self._state.attached.get(one.id, frozenset())
-        before = Attached(ids & spaces.keys(), ids & projects.keys())
-        after = before
+        before = self._before(one)
+        after = self._kept(before)
         if entry.workspaces is not None:
             found = frozenset(self._found(entry, "workspace", entry.workspaces))
             after = replace(after, workspaces=found)
@@ -145,12 +148,31 @@ class Sets:
                 ("workspace", spaces, change.workspaces),
                 ("project", projects, change.projects),
             )
-            for name in sorted(names[id_] for id_ in some)
+            for name in sorted(names[id_] for id_ in some if id_ in names)
         ]
-        if told:
+        if more != Attached() or fewer != Attached():
             self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, before, after)
         self._attached.update(more.workspaces | more.projects)
         self._state.attached[one.id] = after.workspaces | after.projects
+
+    def _before(self, one: VariableSet) -> Attached:
+        """What a set is attached to before the file is applied, also what goes with that."""
+        ids = self._state.attached.get(one.id, frozenset())
+        in_projects = frozenset(id_ for id_ in ids if prefix_of(id_) == PROJECT)
+        return Attached(ids - in_projects, in_projects)
+
+    def _kept(self, before: Attached) -> Attached:
+        """What of it stays."""
+        there = self._names
+        spaces, projects = there["workspace"].keys(), there["project"].keys()
+        return Attached(before.workspaces & spaces, before.projects & projects)
+
+    def _detach(self, one: VariableSet) -> None:
+        """A set that the file does not name is attached no longer to what goes."""
+        before = self._before(one)
+        after = self._kept(before)
+        if after != before:
+            self._changeset.add(Step.ATTACH_SET, (), variable_sets.attached, one, before, after)
 
     def _require_own(self, entry: SetEntry, one: VariableSet, attached: Attached) -> None:
         """Refuses to attach a set of a project to what is not in it, once the file is applied."""
