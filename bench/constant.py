@@ -9,14 +9,13 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import serve
-from teamvars.cli.operator.server import Message, Receive, Send, Server
+from teamvars.cli.operator.server import Message, Receive, Send
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
@@ -33,7 +32,7 @@ _ANSWER = "BENCH_ANSWER"
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 
 
-def worker() -> ASGIApp:
+def worker(_: object) -> ASGIApp:
     """What each worker process runs in the place of `wiring.worker`."""
     config = settings.load()
     logs.configure(config.log_format)
@@ -56,7 +55,7 @@ def worker() -> ASGIApp:
     return with_lifespan(application, nullcontext)
 
 
-def bare() -> ASGIApp:
+def bare(_: object) -> ASGIApp:
     """The least an application can do: the same status, headers and body to whatever is asked."""
     headers = json.loads((_folder() / HEADERS).read_text())
     start = {
@@ -77,11 +76,7 @@ def bare() -> ASGIApp:
 def main(application: str, port: str, workers: str, folder: str) -> None:
     """Serves one of them until it is told to stop, as `teamvars serve` sets granian up."""
     os.environ[_ANSWER] = folder
-
-    def server(_: str, **options: Any) -> Any:
-        return Server(f"bench.constant:{application}", **options)
-
-    with mock.patch.object(serve, "Server", server):
+    with mock.patch.object(wiring, "worker", {"worker": worker, "bare": bare}[application]):
         serve.listen(settings.load(port=int(port), workers=int(workers)))
 
 

@@ -8,12 +8,12 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from tests.support.openbao import BAO
 from tests.support.postgres import PACKAGES, PROGRAMS
 
 PGBENCH = str(PACKAGES / PROGRAMS / "pgbench")
 POSTGRES = str(PACKAGES / PROGRAMS / "postgres")
 PSQL = str(PACKAGES / PROGRAMS / "psql")
-BAO = str(Path(sys.executable).with_name("bao"))
 PY_SPY = str(Path(sys.executable).with_name("py-spy"))
 OPENBAO = "OpenBao"
 _FROM_DEBIAN = ("wrk", "nginx")

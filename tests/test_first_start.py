@@ -20,7 +20,9 @@ from tests.support.server import end_group, free_port, is_ready
 from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|backup|not run: .+) -->")
+MARK = re.compile(
+    r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|backup|wrap(: [a-z0-9 ]+)?|not run: .+) -->"
+)
 SERVE = "teamvars serve\n"
 OPERATING = ROOT / "docs" / "operating.md"
 

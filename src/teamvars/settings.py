@@ -26,6 +26,7 @@ from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
+from teamvars.security.wrapping.adapters import adapter
 
 CONFIG_FILE = "teamvars.toml"
 CACHE_MIB = 32
@@ -91,6 +92,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("teamvars-data")
     database_url: SecretStr | None = None
     keyring: Path | None = None
+    keyring_wrap: str | None = None
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=1, le=65535)
     workers: int = Field(1, ge=1, le=256)
@@ -159,6 +161,13 @@ class Settings(BaseSettings):
             return value
         parts = [part.strip() for part in value.split(",") if part.strip()]
         return tuple(NamedIssuer.of(part) for part in parts)
+
+    @field_validator("keyring_wrap")
+    @classmethod
+    def _wrapping(cls, value: str | None) -> str | None:
+        if value:
+            adapter(value)  # which refuses what it does not know
+        return value or None
 
     @field_validator("database_url")
     @classmethod

@@ -26,6 +26,8 @@ from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
+from teamvars.security.wrapping import Once, Wrapping
+from teamvars.security.wrapping.adapters import adapter
 from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
@@ -350,6 +352,16 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     return with_lifespan(application, lifespan)
 
 
+def wrapping_of(config: Settings) -> Wrapping | None:
+    """What is to be asked for the keyring, if it is wrapped."""
+    return None if config.keyring_wrap is None else Once(adapter(config.keyring_wrap))
+
+
+def keys_of(config: Settings) -> Keyring:
+    """The keyring. Raises KeyringError."""
+    return keyring.load(config.keyring_path, wrapping_of(config))
+
+
 def setup_of(config: Settings) -> Setup:
     """What the settings say of it."""
     server = None
@@ -379,12 +391,15 @@ def _issuer(named: NamedIssuer) -> Issuer:
         raise SettingsError(text) from None
 
 
-def worker() -> ASGIApp:
-    """What each worker process of the server runs; it reads the settings from the environment."""
+def worker(by: Wrapping | None = None) -> ASGIApp:
+    """What each worker process of the server runs; it reads the settings from the environment.
+
+    `by`: what wraps the keyring; the server has asked it already.
+    """
     config = settings.load()
     logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
-        return asgi(config, keyring.load(config.keyring_path))
+        return asgi(config, keyring.load(config.keyring_path, by))
     except (KeyringError, SettingsError) as error:  # was there when the server started
         log.error("a worker cannot start", reason=str(error))
         raise SystemExit(1) from None

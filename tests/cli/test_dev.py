@@ -54,7 +54,8 @@ def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Ite
     temporary = folder / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    (folder / "teamvars.toml").write_text('data_dir = "real"\nworkers = 2\n')
+    real = 'data_dir = "real"\nkeyring_wrap = "command:/bin/false"\nworkers = 2\n'
+    (folder / "teamvars.toml").write_text(real)
     host = Host(folder, {"DATABASE_URL": "postgresql://127.0.0.1:1/real", "HOST": "0.0.0.0"})  # noqa: S104
     port = free_port()
     out, err = folder / "out", folder / "err"

@@ -125,6 +125,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         data_dir=folder / "d",
         database_url="postgresql://u:p%40ss@h/d",
         keyring=folder / "k",
+        keyring_wrap="command:/opt/wrap 'a b'",
         dialect="terraform",
         directory_api=False,
         console=False,

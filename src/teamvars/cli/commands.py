@@ -75,6 +75,11 @@ OPERATOR = (
     ("server-key rotate", "server_key:rotate", "Add a server key to the keyring."),
     ("exec", "executing:exec_", "Run a command with all values, after a receipt."),
     ("keys status", "keys:status", "List the keys, and what still needs each."),
+    (
+        "keys wrap",
+        "key_wrap:wrap",
+        "Write the keyring anew, wrapped as TEAMVARS_KEYRING_WRAP says.",
+    ),
     ("backup create", "backup:create", "Copy the store to a file."),
     ("backup verify", "backup:verify", "Read everything in a backup, and prove its trail."),
     ("backup restore", "backup:restore", "Put a backup where there is no store."),

@@ -118,6 +118,11 @@ class Program(Group):
     help="sqlite:///path or postgresql://…, without a password.",
 )
 @click.option("--keyring", type=Path, hidden=not _HAS_SERVER, help="The file with the master keys.")
+@click.option(
+    "--keyring-wrap",
+    hidden=not _HAS_SERVER,
+    help="What wraps that file: command:… or transit:URL.",
+)
 @click.version_option(__version__, message="%(prog)s %(version)s", help="Which release.")
 @click.pass_context
 def app(context: click.Context, /, **flags: object) -> None:

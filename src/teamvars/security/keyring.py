@@ -1,6 +1,7 @@
 """The keyring: the master keys and audit keys of one installation, in a file of mode 0600.
 
 It is never in the database and never in a backup: without it, a copy of the database is useless.
+Where something outside wraps it, the file has it sealed (`teamvars.security.wrapping`).
 Beside it is a mark, a file of one line that says which store the keyring is for. It is no secret,
 and what is wrong with it is never a fault: a keyring may be mounted read-only.
 """
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +26,7 @@ from teamvars.domain.ids import new_id
 from teamvars.kernel import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
+from teamvars.security.wrapping import NotUnwrapped, Unavailable, Wrapping, opened, sealed
 
 if sys.platform != "win32":
     import fcntl
@@ -33,13 +36,17 @@ MASTER = "master"
 AUDIT = "audit"
 SERVER = "server"
 _PREFIXES = {MASTER: "mk", AUDIT: "ak", SERVER: "sk"}
-_FORMAT = 1
+_FORMAT, _WRAPPED_FORMAT = 1, 2
 _MARK = re.compile(r"store-[0-9A-Za-z-]{1,80}")
 _MOST_MARK_BYTES = 200
 
 
 class KeyringError(Exception):
     """The keyring cannot be used; the text says why and what to do, and holds no key."""
+
+
+class KeyringUnavailable(KeyringError):
+    """What is outside, and has to unwrap it, cannot be asked now, and may be later."""
 
 
 class KeySet(Discreet, frozen=True):
@@ -117,25 +124,32 @@ def new_key(purpose: str) -> KeySet:
     return KeySet(key_id, {key_id: secrets.token_bytes(KEY_BYTES)})
 
 
-def save_new(keyring: Keyring, path: Path) -> None:
+def save_new(keyring: Keyring, path: Path, by: Wrapping | None = None) -> None:
     """Makes the file, whole or not at all, durably and readable by its owner alone. Refuses to
     overwrite one.
     """
     try:
-        whole_files.create(path, _text(keyring))
+        whole_files.create(path, _text(keyring, path, by))
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
 
 
-def change(path: Path, step: Callable[[Keyring], Keyring]) -> Keyring:
+def change(path: Path, step: Callable[[Keyring], Keyring], by: Wrapping | None = None) -> Keyring:
     """Puts what the step makes of the keyring into the file, whole and durably, of the same account
     and mode 0600. Of several at once each sees what the one before it has made.
     """
     whole = path.resolve()  # a link to it stays a link
     with _alone(whole.parent):
-        keyring = step(load(whole))
-        whole_files.replace(whole, _text(keyring))
+        keyring = step(load(whole, by))
+        whole_files.replace(whole, _text(keyring, path, by))
     return keyring
+
+
+def wrap(path: Path, former: Wrapping | None, by: Wrapping | None) -> None:
+    """Puts the same keys in the file, wrapped otherwise; None is plain."""
+    whole = path.resolve()
+    with _alone(whole.parent):
+        whole_files.replace(whole, _text(load(whole, former), path, by))
 
 
 @contextmanager
@@ -150,8 +164,10 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def load(path: Path) -> Keyring:
-    """Reads the file. Refuses one that is missing, open to others, or damaged."""
+def load(path: Path, by: Wrapping | None = None) -> Keyring:
+    """Reads the file, which is wrapped if it is `by` anything. Refuses one that is missing, open to
+    others, wrapped otherwise or damaged.
+    """
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -167,9 +183,7 @@ def load(path: Path) -> Keyring:
     if exposed and sys.platform != "win32":
         raise KeyringError(exposed[0].text)
     try:
-        document = json.loads(content)
-        if document["format"] != _FORMAT:
-            raise KeyringError(f"The keyring {path} was written by a newer teamvars.")
+        document = _unwrapped(json.loads(content), path, by)
         server = document.get(SERVER)
         return Keyring(
             _from_json(document[MASTER]),
@@ -181,9 +195,46 @@ def load(path: Path) -> Keyring:
         raise KeyringError(f"The keyring {path} is damaged. Restore it from your copy.") from None
 
 
-def _text(keyring: Keyring) -> str:
+def _unwrapped(document: Mapping[str, Any], path: Path, by: Wrapping | None) -> Mapping[str, Any]:
+    """The keyring of a file, which has to be wrapped as it should be."""
+    if document["format"] not in (_FORMAT, _WRAPPED_FORMAT):
+        raise KeyringError(f"The keyring {path} was written by a newer teamvars.")
+    wrapped_by = document["by"] if document["format"] == _WRAPPED_FORMAT else None
+    if wrapped_by is None and by is not None:
+        raise KeyringError(
+            f"The keyring {path} is not wrapped, and TEAMVARS_KEYRING_WRAP says that it is. "
+            "Run: teamvars keys wrap"
+        )
+    if wrapped_by is not None and (by is None or by.id != wrapped_by):
+        raise KeyringError(
+            f"The keyring {path} is wrapped by {wrapped_by!r}: TEAMVARS_KEYRING_WRAP has to say "
+            "how that is asked."
+        )
+    if by is None:
+        return document
+    with _asking(path):
+        return _unwrapped(json.loads(opened(document, by)), path, None)
+
+
+@contextmanager
+def _asking(path: Path) -> Iterator[None]:
+    """Within it what is outside is asked."""
+    try:
+        yield
+    except NotUnwrapped as error:
+        kind = KeyringUnavailable if isinstance(error, Unavailable) else KeyringError
+        text = f"What TEAMVARS_KEYRING_WRAP names does not serve the keyring {path}: {error}"
+        raise kind(text) from None
+
+
+def _text(keyring: Keyring, path: Path, by: Wrapping | None) -> str:
     purposes = {name: _as_json(key_set) for name, key_set in keyring.key_sets.items()}
-    return json.dumps({"format": _FORMAT, **purposes}, indent=2) + "\n"
+    text = json.dumps({"format": _FORMAT, **purposes}, indent=2) + "\n"
+    if by is None:
+        return text
+    with _asking(path):
+        wrapped = sealed(text.encode(), by)
+    return json.dumps({"format": _WRAPPED_FORMAT, **wrapped}, indent=2) + "\n"
 
 
 def mark_path(keyring: Path) -> Path:

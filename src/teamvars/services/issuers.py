@@ -6,14 +6,14 @@ import ssl
 import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from http.client import HTTPException, HTTPResponse
-from io import BytesIO
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import structlog
 
 from teamvars.kernel import Discreet
+from teamvars.security.answers import answer
 from teamvars.security.assertions import (
     Claimed,
     Key,
@@ -185,11 +185,10 @@ async def _read(url: str, tls: ssl.SSLContext) -> bytes:
         received = await _at_most(reader, _MAX_BYTES)
     finally:
         writer.transport.abort()
-    answer = HTTPResponse(_Received(received))  # type: ignore[arg-type]  # a socket, to be read
-    answer.begin()
-    if answer.status != 200:  # redirects too: nobody is sent elsewhere
+    found = answer(received)
+    if found.status != 200:  # redirects too: nobody is sent elsewhere
         raise ValueError
-    return answer.read()
+    return found.content
 
 
 def _request(place: SplitResult) -> bytes:
@@ -207,14 +206,3 @@ async def _at_most(reader: asyncio.StreamReader, most: int) -> bytes:
         if len(received) > most:
             raise ValueError
     return bytes(received)
-
-
-class _Received:
-    """What a socket has received, as the parser of answers asks for it."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def makefile(self, _: str) -> BytesIO:
-        """It, to be read."""
-        return BytesIO(self._content)

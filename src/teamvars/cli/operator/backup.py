@@ -27,7 +27,6 @@ from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
 from teamvars.domain.backups import NEWER, Manifest
 from teamvars.domain.diagnosis import Finding, Severity
-from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.security.whole_files import settle
@@ -241,7 +240,7 @@ def _examined(
         return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
-        keys = keyring.load(config.keyring_path)
+        keys = wiring.keys_of(config)
         if unpacked and (found := await backups.altered(unpacked.store, unpacked.manifest)):
             return found
         database = database_for(url)

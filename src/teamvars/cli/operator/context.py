@@ -86,7 +86,7 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
 
     async def with_services() -> T:
         await warn_of_mark(config)
-        keys = keyring.load(config.keyring_path)
+        keys = wiring.keys_of(config)
         async with database_for(config.url) as database:
             setup = wiring.setup_of(config)
             all_services = wiring.services(database, keys, config.quota, setup=setup)

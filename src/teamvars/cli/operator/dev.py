@@ -30,7 +30,7 @@ from teamvars.domain.tokens import DAY, OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.kernel.variables import Category
 from teamvars.protocol import encoded
-from teamvars.security import keyring, server_keys
+from teamvars.security import server_keys
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
@@ -161,6 +161,7 @@ def dev(port: int, tls: bool) -> None:
             data_dir=Path(folder),
             database_url=f"sqlite:///{folder}/teamvars.db",
             keyring=Path(folder) / "keyring.json",
+            keyring_wrap="",
             host="127.0.0.1",
             port=port,
             workers=1,
@@ -185,7 +186,7 @@ def dev(port: int, tls: bool) -> None:
 async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
     """Brings the sample data; returns the ids and alice's, bob's and erin's tokens."""
     await initialise(config)
-    keys = keyring.load(config.keyring_path)
+    keys = wiring.keys_of(config)
     async with database_for(config.url) as database:
         services = wiring.services(database, keys, config.quota)
         (file := config.data_dir / "directory.yaml").write_text(_DIRECTORY)
@@ -310,7 +311,7 @@ def _tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | 
 
 def _job(config: Settings, applied: Applied) -> str:
     """The last lines to paste: a job that is handed a value which nobody is shown."""
-    server = keyring.load(config.keyring_path).server
+    server = wiring.keys_of(config).server
     assert server is not None  # of a new keyring
     return _JOB.format(
         program=shlex.quote(sys.argv[0]),

@@ -22,7 +22,6 @@ from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
 from teamvars.domain.runner_findings import Ways
-from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
@@ -90,11 +89,11 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
         if is_sqlite(config.url):  # a database that is a file may have no room to grow
             engine.append(disk_finding(shutil.disk_usage(database_file(config).parent).free))
         yield engine
-        keys = keyring.load(config.keyring_path)
+        keys = wiring.keys_of(config)
         await installation.require_ready(keys)
         sealer = Sealer(keys)
         yield [
-            Finding(_OK, "keyring", f"{config.keyring_path} is whole"),
+            Finding(_OK, "keyring", _wholeness(config)),
             _schema(await installation.outstanding()),
             found.finding,
         ]
@@ -112,6 +111,11 @@ async def _runners(config: Settings, diagnosis: Diagnosis, keys: Keyring) -> lis
     urls = [issuer.url for issuer in issuers]
     ways = Ways(urls, config.service is not None, keys.server is not None)
     return await diagnosis.of_runners(Trust(keys, issuers, config.runner_approval), ways)
+
+
+def _wholeness(config: Settings) -> str:
+    by = wiring.wrapping_of(config)
+    return f"{config.keyring_path} is whole" + ("" if by is None else f", and wrapped by {by.id}")
 
 
 def _schema(left: Outstanding) -> Finding:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import starmap
 from pathlib import Path
 
+from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, Failure
 from teamvars.cli.operator.context import (
     finish,
@@ -71,11 +72,11 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
                 "Restore it, or point TEAMVARS_KEYRING at it; no new one is made."
             )
         try:
-            keyring.save_new(keyring.generate(), config.keyring_path)
+            keyring.save_new(keyring.generate(), config.keyring_path, wiring.wrapping_of(config))
         except OSError as error:
             text = f"The keyring {config.keyring_path} cannot be made: {error.strerror}."
             raise KeyringError(text) from None
-    return keyring.load(config.keyring_path)
+    return wiring.keys_of(config)
 
 
 @command

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import sys
+from functools import partial
 
 import structlog
 from granian.constants import HTTPModes, Interfaces, Loops
@@ -23,6 +24,8 @@ from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
+from teamvars.security.keyring import KeyringUnavailable
+from teamvars.security.wrapping import Wrapping
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite
@@ -56,12 +59,15 @@ def serve(
     config = load_settings(host=host, port=port, workers=workers, log_format=log_format)
     _require_certificate(config)
     _require_keys_of_issuers(config)
-    finish(_require_ready(config))
-    listen(config)
+    by = wiring.wrapping_of(config)
+    finish(_require_ready(config, by))
+    listen(config, by)
 
 
-def listen(config: Settings) -> None:
-    """Runs the server until it is told to stop."""
+def listen(config: Settings, by: Wrapping | None = None) -> None:
+    """Runs the server until it is told to stop. `by` is what wraps the keyring, and has been asked:
+    no worker that takes the place of another asks it again.
+    """
     address = free_address(config)
     settings.export(config)
     log.info(
@@ -73,7 +79,6 @@ def listen(config: Settings) -> None:
     )
     Server(
         "teamvars.wiring:worker",
-        factory=True,
         address=address,
         port=config.port,
         workers=config.workers,
@@ -94,35 +99,39 @@ def listen(config: Settings) -> None:
         log_level=LogLevels.warning,
         log_dictconfig=logs.TO_ROOT,
         workers_kill_timeout=GRACE_SECONDS,
-    ).serve()
+    ).serve(target_loader=partial(wiring.worker, by), wrap_loader=False)
 
 
-async def _require_ready(config: Settings) -> None:
+async def _require_ready(config: Settings, by: Wrapping | None) -> None:
     """Asked before any worker starts, so that a refusal is said once and clearly.
 
-    Waits for a PostgreSQL that is not there yet, and says so once.
+    Waits for a PostgreSQL that is not there yet, and for what has to unwrap the keyring; says once
+    for each that it does.
     """
-    is_said = False
+    said: set[str] = set()
     while True:
         try:
-            return await _look(config)
+            return await _look(config, by)
         except Refusal as refusal:
             cause = refusal.__cause__
             is_over_soon = refusal.kind is Kind.UNAVAILABLE and not (cause and is_lasting(cause))
             if is_sqlite(config.url) or not is_over_soon:
                 raise
-            if not is_said:
-                log.warning("waiting for PostgreSQL", reason=reason(cause or refusal))
-                is_said = True
+            waiting, why = "waiting for PostgreSQL", reason(cause or refusal)
+        except KeyringUnavailable as unavailable:
+            waiting, why = "waiting for what unwraps the keyring", str(unavailable)
+        if waiting not in said:
+            log.warning(waiting, reason=why)
+            said.add(waiting)
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _look(config: Settings) -> None:
+async def _look(config: Settings, by: Wrapping | None) -> None:
     require_closed(config)
     warning = (await marking_of(config)).warning
     if warning is not None:
         log.warning("the keyring is marked for another store", reason=warning)
-    keys = keyring.load(config.keyring_path)
+    keys = keyring.load(config.keyring_path, by)
     async with database_for(config.url) as database:
         await Installation(database, database.now).require_ready(keys)
 

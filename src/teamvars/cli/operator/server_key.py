@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from teamvars import wiring
 from teamvars.cli.exits import Failure
 from teamvars.cli.operator.context import load_settings, run
 from teamvars.cli.options import command
@@ -15,7 +16,7 @@ from teamvars.settings import Settings
 def show() -> None:
     """Print the text for TEAMVARS_SERVER_KEY: the public part of the key in use."""
     config = load_settings()
-    keys = _of(config, lambda: keyring.load(config.keyring_path)).server
+    keys = _of(config, lambda: wiring.keys_of(config)).server
     if keys is None:
         raise Failure(
             f"{config.keyring_path} is of an older release and has no server key: no job is handed "
@@ -36,12 +37,13 @@ def rotate() -> None:
         return keys.holding(SERVER, added).using(SERVER, added.active)
 
     config = load_settings()
-    before = _of(config, lambda: keyring.load(config.keyring_path)).server
+    before = _of(config, lambda: wiring.keys_of(config)).server
     added = keyring.new_key(SERVER)
     # First the entry: a key that nobody knows of is worse than an entry of a key that never came.
     said = added.active, server_keys.thumbprint(added), None if before is None else before.active
     run(lambda services, caller: services.audit.note_server_key(caller, *said))
-    after = _of(config, lambda: keyring.change(config.keyring_path, step)).server
+    by = wiring.wrapping_of(config)
+    after = _of(config, lambda: keyring.change(config.keyring_path, step, by)).server
     assert after is not None  # it was just added
     say(server_keys.text(after, former=None if before is None else before.active))
     if before is not None:

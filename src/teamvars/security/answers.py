@@ -1,0 +1,32 @@
+"""Answers of HTTP servers that this service asks: received whole, within a bound, then read."""
+
+from http.client import HTTPResponse
+from io import BytesIO
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """A status, and what came with it."""
+
+    status: int
+    content: bytes
+
+
+def answer(received: bytes) -> Answer:
+    """What a server has said before it hung up. Raises HTTPException and ValueError: it is no
+    answer, or IncompleteRead: not a whole one.
+    """
+    response = HTTPResponse(_Received(received))  # type: ignore[arg-type]  # a socket, to be read
+    response.begin()
+    return Answer(response.status, response.read())
+
+
+class _Received:
+    """What a socket has received, as the parser of answers asks for it."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, _: str) -> BytesIO:
+        """It, to be read."""
+        return BytesIO(self._content)
