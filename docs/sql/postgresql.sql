@@ -117,7 +117,8 @@ WHERE caller.hash = $1
 -- GET /workspaces/{id}/vars, several callers at the same time
 SELECT variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END
+    CASE WHEN sensitive = 0 THEN sealed_value END,
+    CASE WHEN sensitive = 0 THEN key_version END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND CAST(streams.head AS BYTEA) = $2
@@ -201,19 +202,20 @@ WHERE caller.hash = lookup.hash
 -- POST /workspaces/{id}/vars, sent again with it
 WITH part_0 AS (
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
+SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
     organization_id)
-VALUES ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
+VALUES ($13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
 )
 UPDATE streams
-SET sequence = $30, link = $31, head = $32, variables = $33, value_bytes = $34
-WHERE id = $29;
+SET sequence = $31, link = $32, head = $33, variables = $34, value_bytes = $35
+WHERE id = $30;
 
 
 -- #5
@@ -322,7 +324,7 @@ RETURNING name;
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT id, workspace_id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value
+    value_bytes, sealed_value, key_version
 FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
@@ -334,7 +336,7 @@ WHERE id = $1 AND workspace_id = $2;
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, variables.id, variables.workspace_id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value
+    value_bytes, sealed_value, key_version
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, workspace_id, number)
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
@@ -346,17 +348,17 @@ JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.w
 WITH part_0 AS (
 UPDATE variables
 SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
-    sealed_value = $7
+    sealed_value = $7, key_version = $8
 WHERE id = $1
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
     organization_id)
-VALUES ($8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
+VALUES ($9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
 )
 UPDATE streams
-SET sequence = $26, link = $27, head = $28, variables = $29, value_bytes = $30
-WHERE id = $25;
+SET sequence = $27, link = $28, head = $29, variables = $30, value_bytes = $31
+WHERE id = $26;
 
 
 -- #12
@@ -537,8 +539,8 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
 
 -- #18: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
-SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
-UNION ALL SELECT id, sealed_value FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
+SELECT id, sealed_value, key_version FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
+UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
 
 
 -- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
@@ -1008,7 +1010,7 @@ SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, CAST(NULL AS T
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE $1 = workspaces.id
         )
-    ) <= CAST($4 AS BIGINT) THEN variables.sealed_value END
+    ) <= CAST($4 AS BIGINT) THEN variables.sealed_value END, variables.key_version
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND $1 = (
@@ -1029,7 +1031,7 @@ SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, variable_sets.
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE $1 = workspaces.id
         )
-    ) <= CAST($4 AS BIGINT) THEN set_variables.sealed_value END
+    ) <= CAST($4 AS BIGINT) THEN set_variables.sealed_value END, set_variables.key_version
 FROM workspaces
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
@@ -1172,7 +1174,8 @@ WHERE caller.hash = lookup.hash
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END
+    CASE WHEN sensitive = 0 THEN sealed_value END,
+    CASE WHEN sensitive = 0 THEN key_version END
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
@@ -1182,17 +1185,18 @@ ORDER BY number, key, category;
 
 -- #34
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
-WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
-SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]))
+WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12) AS (
+SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS BIGINT[]))
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
-SELECT * FROM unnest(CAST($12 AS TEXT[]), CAST($13 AS BIGINT[]), CAST($14 AS BIGINT[]), CAST($15 AS TEXT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS BYTEA[]), CAST($25 AS BIGINT[]), CAST($26 AS TEXT[]), CAST($27 AS BYTEA[]), CAST($28 AS TEXT[]))
+SELECT * FROM unnest(CAST($13 AS TEXT[]), CAST($14 AS BIGINT[]), CAST($15 AS BIGINT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS TEXT[]), CAST($25 AS BYTEA[]), CAST($26 AS BIGINT[]), CAST($27 AS TEXT[]), CAST($28 AS BYTEA[]), CAST($29 AS TEXT[]))
 ), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
-SELECT * FROM unnest(CAST($29 AS TEXT[]), CAST($30 AS BIGINT[]), CAST($31 AS BYTEA[]), CAST($32 AS BYTEA[]), CAST($33 AS BIGINT[]), CAST($34 AS BIGINT[]))
+SELECT * FROM unnest(CAST($30 AS TEXT[]), CAST($31 AS BIGINT[]), CAST($32 AS BYTEA[]), CAST($33 AS BYTEA[]), CAST($34 AS BIGINT[]), CAST($35 AS BIGINT[]))
 ), part_0 AS (
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
 SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
-SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11
+SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11, calls_0.of_12
 FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 ) AS found

@@ -110,7 +110,8 @@ WHERE caller.hash = ?1
 -- GET /workspaces/{id}/vars
 SELECT variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END
+    CASE WHEN sensitive = 0 THEN sealed_value END,
+    CASE WHEN sensitive = 0 THEN key_version END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = ?1 AND CAST(streams.head AS BLOB) = ?2
@@ -139,8 +140,9 @@ SELECT 1 FROM schema_migrations WHERE admits > N;
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT ?1, its.workspace_id, organization_id, name_folded, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
+SELECT ?1, its.workspace_id, organization_id, name_folded, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
 FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
@@ -214,7 +216,7 @@ RETURNING name;
 -- DELETE /workspaces/{id}/vars/{id}
 SELECT id, workspace_id,
     key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value
+    value_bytes, sealed_value, key_version
 FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
@@ -223,7 +225,7 @@ WHERE id = ?1 AND workspace_id = ?2;
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
-    sealed_value = ?7
+    sealed_value = ?7, key_version = ?8
 WHERE id = ?1;
 
 
@@ -395,8 +397,8 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
 
 -- #17: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
-SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1))
-UNION ALL SELECT id, sealed_value FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
+SELECT id, sealed_value, key_version FROM variables WHERE id IN (SELECT value FROM json_each(?1))
+UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
 -- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
@@ -692,7 +694,7 @@ SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, CAST(NULL AS TE
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE ?1 = workspaces.id
         )
-    ) <= CAST(?4 AS BIGINT) THEN variables.sealed_value END
+    ) <= CAST(?4 AS BIGINT) THEN variables.sealed_value END, variables.key_version
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = ?1 AND ?1 = (
@@ -713,7 +715,7 @@ SELECT CAST(streams.head AS BLOB), streams.sequence, streams.id, variable_sets.n
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE ?1 = workspaces.id
         )
-    ) <= CAST(?4 AS BIGINT) THEN set_variables.sealed_value END
+    ) <= CAST(?4 AS BIGINT) THEN set_variables.sealed_value END, set_variables.key_version
 FROM workspaces
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))

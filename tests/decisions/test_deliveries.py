@@ -49,6 +49,7 @@ from teamvars.domain.deliveries import (
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, invalid
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Usage
 from teamvars.kernel.variables import Category
@@ -157,7 +158,7 @@ def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
         version_id=f"v-{key}",
         created_at=1,
     )
-    return StoredVariable(made, b"sealed", 1)
+    return StoredVariable(made, Sealed(b"sealed", 1), 1)
 
 
 STORED = [variable("password", sensitive=True), variable("region")]
@@ -222,7 +223,7 @@ def test_a_delivery_is_noted_before_anything_is_opened() -> None:
     assert isinstance(write, NoteDelivery)
     assert write.delivery.versions == {"var-password": "v-password", "var-region": "v-region"}
     assert write.says_all
-    assert {each.sealed for each in decided.answer.variables} == {b"sealed"}
+    assert {each.sealed for each in decided.answer.variables} == {Sealed(b"sealed", 1)}
 
 
 def test_what_the_workspace_had_before_is_not_handed_out_once_it_has_changed() -> None:

@@ -32,6 +32,7 @@ from teamvars.domain.errors import (
     Refusal,
     not_found,
 )
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
     ANY_VERSION,
@@ -68,7 +69,7 @@ def found(answers: dict[Need[Any], Any]) -> Found:
 
 def writable(value: str | None = "ab", **row: Any) -> dict[Need[Any], Any]:
     """The answers for a writer about a variable with that value; None: it is damaged."""
-    stored = StoredVariable(replace(ROW, **row), b"sealed", 2)
+    stored = StoredVariable(replace(ROW, **row), Sealed(b"sealed", 1), 2)
     return {ACCESS: granted(Level.WRITE), THERE: stored, ValueOf(THERE): value}
 
 

@@ -16,6 +16,7 @@ from teamvars.domain.effective import (
     Source,
     effective,
 )
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import Parent
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
@@ -28,7 +29,7 @@ def candidate(source: Source, key: str, value: str, category: Category) -> Candi
     id_ = f"var-{source.id}-{key}-{category.value}"
     flags = False, False
     variable = Variable(id_, source.id, key, None, value, category, *flags, "v-1", 1)
-    return Candidate(StoredVariable(variable, b"", 0), source)
+    return Candidate(StoredVariable(variable, Sealed(b"", 1), 0), source)
 
 
 def a_set(

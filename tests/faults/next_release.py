@@ -52,7 +52,7 @@ def become() -> None:
     known = (*migrations.known(), *later(EXPAND, CONTRACT))
     migrations.__dict__["known"] = lambda: known
     before = variable_statements.OF_WORKSPACES
-    counting = replaced(before.insert, "sealed_value)\n", "sealed_value, key_length)\n")
+    counting = replaced(before.insert, "key_version)\n", "key_version, key_length)\n")
     counting = replaced(counting, "\nFROM (", ", length(CAST($3 AS TEXT))\nFROM (")
     variable_statements.__dict__["OF_WORKSPACES"] = replace(before, insert=counting)
 

@@ -15,6 +15,7 @@ from rich.pretty import pretty_repr
 
 from teamvars.domain.invitations import Invited, Letter
 from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
@@ -122,7 +123,7 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     shown: list[object] = [
         draft,
         variable,
-        StoredVariable(variable, b"sealed", 1),
+        StoredVariable(variable, Sealed(b"sealed", 1), 1),
         ValueDraft(secret),
         SourceCode(secret, "/data"),
         FileDraft(Format.JSON, secret),

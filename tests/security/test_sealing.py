@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.sealed import Sealed
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey, SealBroken, Sealer
@@ -20,6 +21,7 @@ SEALER = Sealer(KEYS)
 WRAPPED = SEALER.new_data_key("org-1", 1)
 KEY = SEALER.data_key(WRAPPED)
 SEALED = KEY.seal(CANARY, VARIABLE)
+ONE = {1: b"k" * 32}
 
 
 def forms(secret: bytes) -> list[str]:
@@ -58,12 +60,11 @@ def test_a_value_opens_after_what_is_not_its_place_has_changed() -> None:
 
 
 def test_a_value_does_not_open_as_that_of_another_organization_or_key_version() -> None:
-    master = b"k" * 32
-    sealed = DataKey(master, "org-1", 1).seal(CANARY, VARIABLE)
-    assert DataKey(master, "org-1", 1).open(sealed, VARIABLE) == CANARY
+    sealed = DataKey(ONE, "org-1", 1).seal(CANARY, VARIABLE)
+    assert DataKey(ONE, "org-1", 1).open(sealed, VARIABLE) == CANARY
     for organization, version in (("org-2", 1), ("org-1", 2)):
         with pytest.raises(SealBroken):
-            DataKey(master, organization, version).open(sealed, VARIABLE)
+            DataKey({version: ONE[1]}, organization, version).open(sealed, VARIABLE)
 
 
 def test_a_value_does_not_open_under_another_key() -> None:
@@ -72,23 +73,23 @@ def test_a_value_does_not_open_under_another_key() -> None:
         other.open(SEALED, VARIABLE)
 
 
-@pytest.mark.parametrize("position", range(len(SEALED)))
+@pytest.mark.parametrize("position", range(len(SEALED.content)))
 def test_a_value_does_not_open_once_any_byte_was_flipped(position: int) -> None:
-    altered = bytearray(SEALED)
+    altered = bytearray(SEALED.content)
     altered[position] ^= 1
     with pytest.raises(SealBroken):
-        KEY.open(bytes(altered), VARIABLE)
+        KEY.open(Sealed(bytes(altered), 1), VARIABLE)
 
 
-@pytest.mark.parametrize("length", range(len(SEALED)))
+@pytest.mark.parametrize("length", range(len(SEALED.content)))
 def test_a_value_does_not_open_once_it_was_cut_off(length: int) -> None:
     with pytest.raises(SealBroken):
-        KEY.open(SEALED[:length], VARIABLE)
+        KEY.open(Sealed(SEALED.content[:length], 1), VARIABLE)
 
 
 def test_a_value_does_not_open_once_it_was_continued() -> None:
     with pytest.raises(SealBroken):
-        KEY.open(SEALED + b"\0", VARIABLE)
+        KEY.open(Sealed(SEALED.content + b"\0", 1), VARIABLE)
 
 
 LINK = "ou-1", b"hash of the link"
@@ -107,12 +108,11 @@ def test_the_secret_of_an_invitation_does_not_open_anywhere_else(place: tuple[st
 
 
 def test_the_secret_of_an_invitation_is_its_organizations_and_its_key_versions() -> None:
-    master = b"k" * 32
-    sealed = DataKey(master, "org-1", 1).seal_secret(CANARY, *LINK)
-    assert DataKey(master, "org-1", 1).open_secret(sealed, *LINK) == CANARY
+    sealed = DataKey(ONE, "org-1", 1).seal_secret(CANARY, *LINK)
+    assert DataKey(ONE, "org-1", 1).open_secret(sealed, *LINK) == CANARY
     for organization, version in (("org-2", 1), ("org-1", 2)):
         with pytest.raises(SealBroken):
-            DataKey(master, organization, version).open_secret(sealed, *LINK)
+            DataKey({version: ONE[1]}, organization, version).open_secret(sealed, *LINK)
 
 
 def test_neither_a_value_opens_as_a_secret_nor_a_secret_as_a_value() -> None:
@@ -166,12 +166,64 @@ def test_a_data_key_opens_again_with_the_same_keyring() -> None:
     assert Sealer(KEYS).data_key(WRAPPED).open(SEALED, VARIABLE) == CANARY
 
 
+def test_a_value_opens_under_a_newer_data_key_until_that_of_its_generation_is_gone() -> None:
+    added = SEALER.with_generation(WRAPPED, 2)
+    assert SEALER.data_key(added).seal(CANARY, VARIABLE).version == 1
+    newer = SEALER.in_use(added, 2)
+    later = SEALER.data_key(newer).seal(CANARY, VARIABLE)
+    assert later.version == 2
+    for stored in (added, newer):
+        assert SEALER.generations(stored) == {1, 2}
+        assert [SEALER.data_key(stored).open(one, VARIABLE) for one in (SEALED, later)] == [
+            CANARY,
+            CANARY,
+        ]
+    alone = SEALER.data_key(SEALER.without_generation(newer, 1))
+    assert alone.open(later, VARIABLE) == CANARY
+    with pytest.raises(SealBroken):
+        alone.open(SEALED, VARIABLE)
+    with pytest.raises(SealBroken):
+        KEY.open(later, VARIABLE)
+
+
+def test_a_value_does_not_open_as_of_another_generation() -> None:
+    both = SEALER.data_key(SEALER.with_generation(WRAPPED, 2))
+    with pytest.raises(SealBroken):
+        both.open(Sealed(SEALED.content, 2), VARIABLE)
+
+
+def test_the_secret_of_an_invitation_opens_under_the_key_of_its_generation() -> None:
+    newer = SEALER.data_key(SEALER.in_use(SEALER.with_generation(WRAPPED, 2), 2))
+    assert newer.open_secret(SEALED_SECRET, *LINK) == CANARY
+    assert newer.seal_secret(CANARY, *LINK).version == 2
+
+
+def test_a_generation_that_is_there_is_not_made_again() -> None:
+    again = SEALER.data_key(SEALER.with_generation(WRAPPED, 1))
+    assert again.open(SEALED, VARIABLE) == CANARY
+
+
+def test_a_generation_that_is_not_there_is_not_taken_into_use() -> None:
+    with pytest.raises(SealBroken):
+        SEALER.in_use(WRAPPED, 2)
+
+
+def test_data_keys_are_wrapped_again_under_the_master_key_in_use_and_open_with_that_alone() -> None:
+    other = keyring.generate()
+    both = replace(other.master, keys={**KEYS.master.keys, **other.master.keys})
+    wrapped = Sealer(Keyring(both, KEYS.audit)).in_use(SEALER.with_generation(WRAPPED, 2), 1)
+    assert wrapped.master_key_id == other.master.active
+    assert Sealer(other).data_key(wrapped).open(SEALED, VARIABLE) == CANARY
+    with pytest.raises(SealBroken):
+        SEALER.data_key(wrapped)
+
+
 def test_no_text_of_ours_shows_a_value_or_a_key() -> None:
     variable = replace(VARIABLE, value=CANARY)
     texts = [repr(thing) for thing in (KEYS, KEYS.master, SEALER, KEY, variable)]
-    for sealed in (SEALED + b"x", b""):
+    for content in (SEALED.content + b"x", b""):
         with pytest.raises(SealBroken) as raised:
-            KEY.open(sealed, variable)
+            KEY.open(Sealed(content, 1), variable)
         texts.append("".join(traceback.format_exception(raised.value)))
     keys = [*KEYS.master.keys.values(), *KEYS.audit.keys.values()]
     spelled = [form for secret in (CANARY.encode(), *keys) for form in forms(secret)]

@@ -15,6 +15,7 @@ from teamvars.decisions.variables import ToWorkspace, ValueOf, VariableOf
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable
 from teamvars.storage import streams
 from tests.security.samples import VARIABLE
@@ -52,7 +53,9 @@ def test_who_passed_a_check_is_known_there_until_many_others_were_seen_since() -
 async def test_a_sensitive_value_is_opened_for_no_decision() -> None:
     variable, look_up = VariableOf(ToWorkspace("ws-1"), "var-1"), LOOK_UPS[ValueOf]
     found = Found(operator(), 0)
-    found.answers[variable] = StoredVariable(replace(VARIABLE, sensitive=True), b"sealed", 6)
+    found.answers[variable] = StoredVariable(
+        replace(VARIABLE, sensitive=True), Sealed(b"sealed", 1), 6
+    )
     assert not isinstance(look_up, Look)
     nothing: Any = None  # neither a store nor a key is asked
     assert await look_up(nothing, nothing, found, ValueOf(variable)) is None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import Organization
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.teams import Right, Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import StoredVariable, Variable
@@ -96,7 +97,7 @@ def stored(key: str, **changes: Any) -> StoredVariable:
         "version_id": "1",
         "created_at": 1,
     }
-    return StoredVariable(Variable(**{**fields, **changes}), b"sealed", 6)
+    return StoredVariable(Variable(**{**fields, **changes}), Sealed(b"sealed", 1), 6)
 
 
 async def insert(database: Database, *rows: StoredVariable) -> None:
@@ -108,11 +109,12 @@ async def insert(database: Database, *rows: StoredVariable) -> None:
 
 
 async def list_(database: Database) -> list[Variable]:
-    """The list, alone; its values are opened to the sealed text and the id that they are of."""
+    """The list, alone; its values are opened to the sealed text, the generation of its key and the
+    id that they are of."""
 
     async def body(tx: Transaction) -> list[Variable]:
-        def opened(sealed: bytes, id_: str) -> str:
-            return f"{sealed.decode()} {id_}"
+        def opened(sealed: bytes, version: int, id_: str) -> str:
+            return f"{sealed.decode()} {version} {id_}"
 
         found = await variables.find_all(tx, "ws-1", HEAD, opened, few=False)
         assert found is not None
@@ -216,7 +218,7 @@ async def test_a_variable_comes_back_as_it_was_stored(schema: Database) -> None:
         )
     ):
         await insert(schema, row)
-        shown = row.variable.with_value(f"sealed {row.variable.id}")
+        shown = row.variable.with_value(f"sealed 1 {row.variable.id}")
         assert (await list_(schema))[number] == shown
 
 
@@ -227,8 +229,8 @@ async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
         return await variables.get(tx, "ws-1", "var-a")
 
     await insert(schema, stored("a", sensitive=True), stored("b"))
-    assert [one.value for one in await list_(schema)] == [None, "sealed var-b"]
-    assert (await schema.read(one)).sealed == b"sealed"
+    assert [one.value for one in await list_(schema)] == [None, "sealed 1 var-b"]
+    assert (await schema.read(one)).sealed == Sealed(b"sealed", 1)
 
 
 async def test_a_taken_key_is_taken_on_insert_and_on_update(schema: Database) -> None:

@@ -24,7 +24,7 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import HeldStream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.organizations import Organization
+from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import Project, default_project, default_project_of
 from teamvars.domain.team_access import AccessType, Grant, GrantLevel
@@ -205,7 +205,7 @@ async def fill(tx: Transaction) -> None:
 
 def records() -> Iterator[tables.Record]:
     for id_ in ORGANIZATIONS:
-        yield Organization(id_, id_, None, NOW)
+        yield Founded(Organization(id_, id_, None, NOW), 1)
         yield WrappedKey(id_, 1, "master", b"wrapped")
         yield token(f"token of {id_}", "organization", id_)
         yield default_project(id_, NOW)

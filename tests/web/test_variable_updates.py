@@ -46,7 +46,7 @@ async def sealed(tenant: Tenant, made: dict[str, Any]) -> bytes:
         lambda tx: stored_variables.get(tx, workspace_id, made["id"])
     )
     assert stored.sealed is not None
-    return stored.sealed
+    return stored.sealed.content
 
 
 CHANGES = {

@@ -174,8 +174,7 @@ def _inviting(tools: Tools, found: Found, write: Invite) -> Statement:
     link, hash_ = None, hash_token(write.secret)
     if invitation.delivery is Delivery.WAITING:
         key = tools.sealer.data_key(found.of(needs.DataKeyOf(membership.organization_id)))
-        sealed = key.seal_secret(write.secret, membership.id, hash_)
-        link = Link(hash_, sealed, key.version)
+        link = Link(hash_, key.seal_secret(write.secret, membership.id, hash_))
     elif invitation.delivery is not Delivery.NONE:
         link = Link(hash_)
     return invitations.putting(membership.id, write.inviter, invitation, link, found.now)

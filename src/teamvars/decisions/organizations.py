@@ -14,7 +14,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organization_settings import SETTINGS
-from teamvars.domain.organizations import Organization, OrganizationDraft
+from teamvars.domain.organizations import Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
 from teamvars.domain.token_limits import counts
 from teamvars.domain.users import User
@@ -117,7 +117,7 @@ def created(found: Found, organization: Organization, key: WrappedKey) -> Decisi
     id_ = organization.id
     details = {"name": organization.name, **opens(id_)}
     note = found.note(SYSTEM_STREAM, "organization.create", id_, details)
-    writes = Insert(organization), Insert(key), KeepDefault(id_)
+    writes = Insert(Founded(organization, key.version)), Insert(key), KeepDefault(id_)
     return Decision(None, writes, (note,), {id_: id_}, taken=_TAKEN)
 
 

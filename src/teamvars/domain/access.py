@@ -102,7 +102,11 @@ class Caller(msgspec.Struct):
 
 
 class WrappedKey(msgspec.Struct, frozen=True):
-    """An organization's data key as it is stored: sealed by a master key of the keyring."""
+    """An organization's data keys as they are stored: sealed by a master key of the keyring.
+
+    `version` is the generation of the one that seals; the others are there to open what they have
+    sealed.
+    """
 
     organization_id: str
     version: int

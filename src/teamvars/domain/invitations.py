@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from teamvars.domain.names import fold
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
@@ -55,8 +56,7 @@ class Link(Discreet, frozen=True):
     """The secret of a link as it is stored: its hash, and sealed as long as a message waits."""
 
     hash: bytes
-    sealed: bytes | None = None
-    key_version: int | None = None
+    sealed: Sealed | None = None
 
 
 class Invited(msgspec.Struct, frozen=True):

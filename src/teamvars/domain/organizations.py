@@ -22,6 +22,13 @@ class Organization(msgspec.Struct, frozen=True):
     settings: Values = {}
 
 
+class Founded(msgspec.Struct, frozen=True):
+    """A new organization, and the generation of the data key that it begins with."""
+
+    organization: Organization
+    generation: int
+
+
 class OrganizationSearch(msgspec.Struct, frozen=True):
     """Which organizations are wanted: by a part of the name or of the e-mail address, by one of the
     name, and by one of the address. Capitals do not count.

@@ -19,6 +19,7 @@ from teamvars.domain.errors import (
     Refusal,
 )
 from teamvars.domain.names import fold
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel import Discreet
@@ -77,7 +78,7 @@ class StoredVariable(msgspec.Struct, frozen=True, gc=False):
     """
 
     variable: Variable
-    sealed: bytes | None
+    sealed: Sealed | None
     value_bytes: int
 
 

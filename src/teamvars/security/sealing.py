@@ -2,26 +2,31 @@
 
 A sealed value is a 96-bit random nonce, the ciphertext and the 128-bit tag. One data key may seal
 2**32 values before the chance of a repeated nonce reaches 2**-32 (NIST SP 800-38D, 8.3).
+
+An organization has a data key of each generation that it still needs. They are wrapped together:
+the one in use, then each of the others behind its number. One alone is wrapped as it ever was.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import Variable
 from teamvars.security.encoding import length_prefixed, text_field
 from teamvars.security.keyring import KEY_BYTES, Keyring
 
 _NONCE_BYTES = 12
+_NUMBER_BYTES = 8
 _OPENED_KEYS = 4096
 _REMEMBERED_PLACES = 64
 
-Opener = Callable[[bytes, str], str]
-"""Takes a sealed value and the id of its variable, and gives the value."""
+Opener = Callable[[bytes, int, str], str]
+"""Takes a sealed value, the generation of its key and the id of its variable; gives the value."""
 
 
 class SealBroken(Exception):
@@ -33,25 +38,30 @@ def _refuse(id_: str) -> str:
 
 
 class DataKey:
-    """An opened data key. It seals and opens the values of one organization."""
+    """The opened data keys of one organization: seals with the one in use, and opens what that or
+    another of them has sealed.
+    """
 
-    __slots__ = ("_cipher", "_organization_id", "_places", "version")
+    __slots__ = ("_ciphers", "_organization_id", "_places", "_seal", "version")
 
-    def __init__(self, key: bytes, organization_id: str, version: int) -> None:
-        self._cipher = AESGCM(key)
+    def __init__(self, keys: Mapping[int, bytes], organization_id: str, version: int) -> None:
+        """`keys` by their generations; `version` is that of the one in use."""
+        self._ciphers = {number: AESGCM(key) for number, key in keys.items()}
+        self._seal = self._ciphers[version].encrypt
         self._organization_id = organization_id
         self._places = lru_cache(_REMEMBERED_PLACES)(self._owner_place)
         self.version = version
 
-    def seal(self, value: str, variable: Variable) -> bytes:
+    def seal(self, value: str, variable: Variable) -> Sealed:
         """The value, sealed to the variable's row and to its sensitive flag."""
         nonce = os.urandom(_NONCE_BYTES)
-        place = self._places(variable.owner_id, variable.sensitive) + text_field(variable.id)
-        return nonce + self._cipher.encrypt(nonce, value.encode(), place)
+        owner = self._places(self.version, variable.owner_id, variable.sensitive)
+        place = owner + text_field(variable.id)
+        return Sealed(nonce + self._seal(nonce, value.encode(), place), self.version)
 
-    def open(self, sealed: bytes, variable: Variable) -> str:
+    def open(self, sealed: Sealed, variable: Variable) -> str:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
-        return self.opener(variable.owner_id, variable.sensitive)(sealed, variable.id)
+        return self.opener(variable.owner_id, variable.sensitive)(*sealed, variable.id)
 
     def opener(
         self, owner_id: str, sensitive: bool, damaged: Callable[[str], str] = _refuse
@@ -60,70 +70,114 @@ class DataKey:
 
         `damaged` says what to take for the value of the variable of that id, which does not open.
         """
-        decrypt = self._cipher.decrypt
-        owner = self._places(owner_id, sensitive)
+        ways = {
+            version: (cipher.decrypt, self._places(version, owner_id, sensitive))
+            for version, cipher in self._ciphers.items()
+        }
 
-        def opened(sealed: bytes, id_: str) -> str:
-            nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        def opened(sealed: bytes, version: int, id_: str) -> str:
             try:
+                decrypt, owner = ways[version]
+                nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
                 return decrypt(nonce, ciphertext, owner + text_field(id_)).decode()
-            except (InvalidTag, ValueError, TypeError):
+            except (KeyError, InvalidTag, ValueError, TypeError):
                 return damaged(id_)
 
         return opened
 
-    def seal_secret(self, secret: str, membership_id: str, link_hash: bytes) -> bytes:
+    def seal_secret(self, secret: str, membership_id: str, link_hash: bytes) -> Sealed:
         """The secret of an invitation's link, sealed to its membership and its hash."""
         nonce = os.urandom(_NONCE_BYTES)
-        place = self._link_place(membership_id, link_hash)
-        return nonce + self._cipher.encrypt(nonce, secret.encode(), place)
+        place = self._link_place(self.version, membership_id, link_hash)
+        return Sealed(nonce + self._seal(nonce, secret.encode(), place), self.version)
 
-    def open_secret(self, sealed: bytes, membership_id: str, link_hash: bytes) -> str:
+    def open_secret(self, sealed: Sealed, membership_id: str, link_hash: bytes) -> str:
         """The secret. Raises SealBroken unless it was sealed to exactly this link."""
-        nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        place = self._link_place(membership_id, link_hash)
+        nonce, ciphertext = sealed.content[:_NONCE_BYTES], sealed.content[_NONCE_BYTES:]
+        place = self._link_place(sealed.version, membership_id, link_hash)
         try:
-            return self._cipher.decrypt(nonce, ciphertext, place).decode()
-        except (InvalidTag, ValueError):
+            return self._ciphers[sealed.version].decrypt(nonce, ciphertext, place).decode()
+        except (KeyError, InvalidTag, ValueError):
             raise SealBroken(f"The link of {membership_id} does not open.") from None
 
-    def _link_place(self, membership_id: str, link_hash: bytes) -> bytes:
+    def _link_place(self, version: int, membership_id: str, link_hash: bytes) -> bytes:
         purpose = "invitation link"
-        return length_prefixed(
-            purpose, self._organization_id, self.version, membership_id, link_hash
-        )
+        return length_prefixed(purpose, self._organization_id, version, membership_id, link_hash)
 
-    def _owner_place(self, owner_id: str, sensitive: bool) -> bytes:
+    def _owner_place(self, version: int, owner_id: str, sensitive: bool) -> bytes:
         """All but the variable's id, which is the same for most of a list."""
         purpose = "variable value"
-        return length_prefixed(purpose, self._organization_id, owner_id, self.version, sensitive)
+        return length_prefixed(purpose, self._organization_id, owner_id, version, sensitive)
 
 
 class Sealer:
     """Makes and opens data keys with the master keys of a keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
-        self._active = keyring.master.active
+        self.active = keyring.master.active
+        """The id of the master key that wraps what is wrapped from now on."""
         self._masters = {key_id: AESGCM(key) for key_id, key in keyring.master.keys.items()}
         # Keyed by everything that is stored, so a changed row is never answered from memory.
         self.data_key = lru_cache(_OPENED_KEYS)(self._open)
 
     def new_data_key(self, organization_id: str, version: int) -> WrappedKey:
         """A fresh random data key, wrapped by the active master key."""
-        nonce = os.urandom(_NONCE_BYTES)
-        place = _wrapping_place(organization_id, version, self._active)
-        sealed = self._masters[self._active].encrypt(nonce, os.urandom(KEY_BYTES), place)
-        return WrappedKey(organization_id, version, self._active, nonce + sealed)
+        return self._wrapped(organization_id, version, {version: os.urandom(KEY_BYTES)})
+
+    def with_generation(self, stored: WrappedKey, version: int) -> WrappedKey:
+        """With a fresh data key of that generation, which is not in use yet; one that is there
+        stays. Raises SealBroken.
+        """
+        keys = {version: os.urandom(KEY_BYTES), **self._unwrapped(stored)}
+        return self._wrapped(stored.organization_id, stored.version, keys)
+
+    def without_generation(self, stored: WrappedKey, version: int) -> WrappedKey:
+        """Without the data key of that generation, which is not in use. Raises SealBroken."""
+        keys = self._unwrapped(stored)
+        keys.pop(version, None)
+        return self._wrapped(stored.organization_id, stored.version, keys)
+
+    def in_use(self, stored: WrappedKey, version: int) -> WrappedKey:
+        """The same data keys wrapped by the active master key, with that of this generation in use.
+        Raises SealBroken, of one that is not there too.
+        """
+        keys = self._unwrapped(stored)
+        if version not in keys:
+            raise _no_key(stored)
+        return self._wrapped(stored.organization_id, version, keys)
+
+    def generations(self, stored: WrappedKey) -> frozenset[int]:
+        """The generations of which there are data keys. Raises SealBroken."""
+        return frozenset(self._unwrapped(stored))
 
     def _open(self, stored: WrappedKey) -> DataKey:
-        """The opened data key. Raises SealBroken when it does not open for its organization."""
+        """The opened data keys. Raises SealBroken when they do not open for their organization."""
+        return DataKey(self._unwrapped(stored), stored.organization_id, stored.version)
+
+    def _wrapped(self, organization_id: str, version: int, keys: Mapping[int, bytes]) -> WrappedKey:
+        others = sorted((number, key) for number, key in keys.items() if number != version)
+        behind = b"".join(number.to_bytes(_NUMBER_BYTES) + key for number, key in others)
+        nonce = os.urandom(_NONCE_BYTES)
+        place = _wrapping_place(organization_id, version, self.active)
+        sealed = self._masters[self.active].encrypt(nonce, keys[version] + behind, place)
+        return WrappedKey(organization_id, version, self.active, nonce + sealed)
+
+    def _unwrapped(self, stored: WrappedKey) -> dict[int, bytes]:
         nonce, sealed = stored.wrapped[:_NONCE_BYTES], stored.wrapped[_NONCE_BYTES:]
         place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
         try:
-            key = self._masters[stored.master_key_id].decrypt(nonce, sealed, place)
+            plain = self._masters[stored.master_key_id].decrypt(nonce, sealed, place)
         except (KeyError, InvalidTag, ValueError):
-            raise SealBroken(f"The data key of {stored.organization_id} does not open.") from None
-        return DataKey(key, stored.organization_id, stored.version)
+            raise _no_key(stored) from None
+        keys, behind = {stored.version: plain[:KEY_BYTES]}, plain[KEY_BYTES:]
+        while behind:
+            number, behind = int.from_bytes(behind[:_NUMBER_BYTES]), behind[_NUMBER_BYTES:]
+            keys[number], behind = behind[:KEY_BYTES], behind[KEY_BYTES:]
+        return keys
+
+
+def _no_key(stored: WrappedKey) -> SealBroken:
+    return SealBroken(f"The data key of {stored.organization_id} does not open.")
 
 
 def _wrapping_place(organization_id: str, version: int, master_key_id: str) -> bytes:

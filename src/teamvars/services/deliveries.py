@@ -24,6 +24,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.sealed import NOTHING
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
@@ -395,7 +396,7 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
     for stored in bundle.variables:
         variable = stored.variable
         opened = opener_of(variable.owner_id, variable.sensitive)
-        found.append(_delivered(variable, opened(stored.sealed or b"", variable.id)))
+        found.append(_delivered(variable, opened(*(stored.sealed or NOTHING), variable.id)))
     variables = [each.variable for each in bundle.variables]
     refuse_all(damaged_value(one) for one in variables if one.id in damaged)
     return found + [_delivered(variable, None) for variable in bundle.withheld]

@@ -159,7 +159,7 @@ class _Tried:
             with suppress(SealBroken):
                 key = self._sealer.data_key(value.key)
                 try:
-                    key.opener(value.owner_id, value.sensitive)(value.sealed, value.variable_id)
+                    key.opener(value.owner_id, value.sensitive)(*value.sealed, value.variable_id)
                 except SealBroken:
                     self._damaged.append(value.title)
                 else:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.effective import Candidate, Chosen, Rule, Source, effective, head_of
 from teamvars.domain.errors import refuse_all
+from teamvars.domain.sealed import NOTHING
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.domain.workspaces import Workspace
 from teamvars.pace import in_batches
@@ -133,7 +134,7 @@ class _Opening:
         if variable.sensitive:
             return variable
         try:
-            return variable.with_value(self._key.open(sealed or b"", variable))
+            return variable.with_value(self._key.open(sealed or NOTHING, variable))
         except SealBroken:
             self._damaged.append(variable)
             return variable

@@ -177,7 +177,7 @@ class Outbox(UseCases):
         if waiting is None:
             return None, None
         invited, link = waiting.invited, waiting.link
-        wrapped = await organizations.data_key(tx, invited.organization_id, link.key_version)
+        wrapped = await organizations.data_key(tx, invited.organization_id)
         assert link.sealed is not None
         try:
             if wrapped is None:

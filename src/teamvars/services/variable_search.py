@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import refuse_all
 from teamvars.domain.pages import CursorPaged
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_search import (
     FoundVariable,
     Place,
@@ -91,7 +92,7 @@ def _list_of(granted: SearchAccess) -> str:
 
 
 def _opened(
-    found: Sequence[FoundVariable], sealed: Mapping[str, bytes], key: DataKey
+    found: Sequence[FoundVariable], sealed: Mapping[str, Sealed], key: DataKey
 ) -> Iterator[FoundVariable]:
     """Opens each value when it is asked for. Refuses behind the last: damaged values."""
     damaged: list[Variable] = []

@@ -15,29 +15,29 @@ JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})"""
 
 
-def _of(table: str, owner: str, value: str) -> str:
-    """What is selected of a table of variables."""
+def _of(table: str, owner: str, sealed: str) -> str:
+    """What is selected of a table of variables; `sealed`: a value, the generation of its key."""
     columns = ", ".join(f"{table}.{column}" for column in COLUMNS.split(", "))
     return f"""{table}.id, {table}.{owner},
     {columns},
-    {table}.value_bytes, {value.format(table)}"""
+    {table}.value_bytes, {sealed.format(table)}"""
 
 
-def _every(value: str) -> str:
+def _every(sealed: str) -> str:
     """All variables that reach a workspace, and what has none by a row without one. One statement,
     so that the streams are where they were then.
     """
     return f"""
 SELECT CAST(streams.head AS {{bytes}}), streams.sequence, streams.id, CAST(NULL AS TEXT),
     0, CAST(NULL AS TEXT), streams.id,
-    {_of("variables", "workspace_id", value)}
+    {_of("variables", "workspace_id", sealed)}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1
 UNION ALL
 SELECT CAST(streams.head AS {{bytes}}), streams.sequence, streams.id, variable_sets.name,
     variable_sets.priority, variable_sets.project_id, set_targets.target_id,
-    {_of("set_variables", "set_id", value)}
+    {_of("set_variables", "set_id", sealed)}
 {_REACHING}
 JOIN variable_sets ON variable_sets.id = set_targets.set_id
 JOIN streams ON streams.id = variable_sets.id
@@ -46,8 +46,11 @@ WHERE workspaces.id = $1
 """
 
 
-_READABLE = _every("CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END")
-_SEALED = _every("{}.sealed_value")
+_READABLE = _every(
+    """CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END,
+    CASE WHEN {0}.sensitive = 0 THEN {0}.key_version END"""
+)
+_SEALED = _every("{0}.sealed_value, {0}.key_version")
 _VALUE_BYTES = f"""(
         SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
         FROM streams AS of_reaching
@@ -59,7 +62,7 @@ _VALUE_BYTES = f"""(
 # The same for whoever has the token of a job, $2 its hash, at the time $3; without values where
 # these have more bytes than $4.
 _SEALED_FOR_JOB = _every(
-    f"CASE WHEN {_VALUE_BYTES} <= CAST($4 AS BIGINT) THEN {{0}}.sealed_value END"
+    f"CASE WHEN {_VALUE_BYTES} <= CAST($4 AS BIGINT) THEN {{0}}.sealed_value END, {{0}}.key_version"
 ).replace(
     "= $1",
     """= $1 AND $1 = (

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.sealed import Sealed
 from teamvars.kernel import Discreet
 from teamvars.storage.database import MissingTable, Row, Transaction
 
@@ -30,7 +31,7 @@ _PAGE_ROWS = 50
 def _sealed_values(table: str, owner: str, owners: str) -> str:
     """The sealed values of a table, whose rows have an owner in a table of their own."""
     return f"""
-SELECT {table}.id, {table}.{owner}, {table}.sensitive, {table}.sealed_value,
+SELECT {table}.id, {table}.{owner}, {table}.sensitive, {table}.sealed_value, {table}.key_version,
     organizations.name, {owners}.name, {table}.key, {table}.category,
     data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped
 FROM organizations
@@ -114,12 +115,12 @@ def _key(row: Row) -> WrappedKey:
 
 
 class SealedValue(Discreet, frozen=True):
-    """A value as it is stored, its variable in words, and the data key it should open with."""
+    """A value as it is stored, its variable in words, and the data keys it should open with."""
 
     variable_id: str
     owner_id: str
     sensitive: bool
-    sealed: bytes
+    sealed: Sealed
     title: str
     key: WrappedKey
 
@@ -136,13 +137,13 @@ async def sealed_page(tx: Transaction, after: str) -> list[SealedValue]:
 
 
 def _sealed(row: Row) -> SealedValue:
-    id_, owner_id, sensitive, sealed, organization, owner, key, category, *data_key = row
+    id_, owner_id, sensitive, content, by, organization, owner, key, category, *data_key = row
     organization_id, version, master_key_id, wrapped = data_key
     return SealedValue(
         id_,
         owner_id,
         bool(sensitive),
-        sealed,
+        Sealed(content, by),
         f"{key} ({category}) of {organization}/{owner}, {id_}",
         WrappedKey(organization_id, version, master_key_id, bytes(wrapped)),
     )

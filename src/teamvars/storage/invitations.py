@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from teamvars.domain.invitations import DAY, Delivery, Invitation, Invited, Link
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
 from teamvars.storage.users import NEVER_KNOWN
@@ -71,12 +72,11 @@ def putting(
 
     A link that is sealed is due to be sent at once.
     """
-    hash_, sealed, key_version = (
-        (None, None, None) if link is None else (link.hash, link.sealed, link.key_version)
-    )
-    due_at = None if sealed is None else now
+    hash_ = None if link is None else link.hash
+    content, version = (link and link.sealed) or (None, None)
+    due_at = None if content is None else now
     place = membership_id, hash_, made.expires_at, inviter, made.delivery
-    return Statement(_PUT, (*place, sealed, key_version, due_at))
+    return Statement(_PUT, (*place, content, version, due_at))
 
 
 async def find_by_link(tx: Transaction, link_hash: bytes, now: int) -> Invited | None:
@@ -100,7 +100,7 @@ async def claim(tx: Transaction, now: int, until: int) -> Waiting | None:
     row = await tx.fetch_one(f"{_OPEN} WHERE memberships.id = $1", membership_id)
     if row is None:
         return None
-    return Waiting(_invited(row), Link(bytes(hash_), bytes(sealed), version), attempts)
+    return Waiting(_invited(row), Link(bytes(hash_), Sealed(bytes(sealed), version)), attempts)
 
 
 def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:

@@ -69,17 +69,14 @@ async def find_visible(
     return await seen.paged(tx, _WANTED, "name_folded", (actor.id, *patterns), page)
 
 
-async def data_key(
-    tx: Transaction, organization_id: str, version: int | None = None
-) -> WrappedKey | None:
-    """A data key of an organization: of that version, or the one in use. None: there is none."""
+async def data_key(tx: Transaction, organization_id: str) -> WrappedKey | None:
+    """The data keys of an organization. None: there are none."""
     row = await tx.fetch_one(
         "SELECT data_keys.organization_id, data_keys.version, data_keys.master_key_id, "
         "data_keys.wrapped FROM organizations JOIN data_keys "
         "ON data_keys.organization_id = organizations.id "
-        "AND data_keys.version = coalesce(CAST($2 AS BIGINT), organizations.data_key_version) "
+        "AND data_keys.version = organizations.data_key_version "
         "WHERE organizations.id = $1",
         organization_id,
-        version,
     )
     return None if row is None else WrappedKey(row[0], row[1], row[2], bytes(row[3]))

@@ -12,7 +12,7 @@ from teamvars.domain.access import WrappedKey
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
-from teamvars.domain.organizations import Organization
+from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
 from teamvars.domain.runners import Approval, Runner
@@ -97,13 +97,20 @@ def _approved(column: str, runner: Runner) -> object:
 TABLES: Mapping[type[Record], Table] = {
     Organization: Table(
         "organizations",
-        # That of the first data key; whatever gives it another writes no organization by this.
         _columns(
             "id name name_folded email email_folded created_at",
-            data_key_version=lambda _: 1,
             settings=lambda organization: to_column(organization.settings),
         ),
         is_long=True,
+    ),
+    Founded: Table(
+        "organizations",
+        _columns(
+            "organization.id organization.name organization.name_folded organization.email "
+            "organization.email_folded organization.created_at",
+            data_key_version=attrgetter("generation"),
+            settings=lambda founded: to_column(founded.organization.settings),
+        ),
     ),
     WrappedKey: Table(
         "data_keys", _columns("organization_id version master_key_id wrapped"), is_dated=True

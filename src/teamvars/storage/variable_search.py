@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Level
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import CursorPaged
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_search import (
     MAX_PAGE_VALUE_BYTES,
     SET_MARK,
@@ -154,8 +155,8 @@ _PAGE_OF_GRANTED = (
 )
 
 _SEALED = """
-SELECT id, sealed_value FROM variables WHERE id IN {each $1}
-UNION ALL SELECT id, sealed_value FROM set_variables WHERE id IN {each $1}
+SELECT id, sealed_value, key_version FROM variables WHERE id IN {each $1}
+UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN {each $1}
 """
 
 
@@ -178,9 +179,10 @@ async def find_page(
     return CursorPaged([_found(row, granted) for row in rows[:most]], following)
 
 
-async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, bytes]:
+async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, Sealed]:
     """The sealed values of variables by id, as this transaction has found them."""
-    return dict(await tx.fetch(_SEALED, json.dumps(variable_ids)))  # type: ignore[arg-type]
+    rows = await tx.fetch(_SEALED, json.dumps(variable_ids))
+    return {id_: Sealed(sealed, version) for id_, sealed, version in rows}
 
 
 async def _of_workspaces(

@@ -50,14 +50,14 @@ def _statements(table: str, owner: str, insert: str) -> Statements:
             single=f"""
 SELECT id, {owner},
     {COLUMNS},
-    value_bytes, sealed_value
+    value_bytes, sealed_value, key_version
 FROM {table}
 WHERE id = $1 AND {owner} = $2
 """,
             batched=f"""
 SELECT lookup.number, {table}.id, {table}.{owner},
     {COLUMNS},
-    value_bytes, sealed_value
+    value_bytes, sealed_value, key_version
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, {owner}, number)
 JOIN {table} ON {table}.id = lookup.id AND {table}.{owner} = lookup.{owner}
@@ -67,7 +67,8 @@ JOIN {table} ON {table}.id = lookup.id AND {table}.{owner} = lookup.{owner}
             single=f"""
 SELECT {table}.id,
     {COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END
+    CASE WHEN sensitive = 0 THEN sealed_value END,
+    CASE WHEN sensitive = 0 THEN key_version END
 FROM streams
 LEFT JOIN {table} ON {table}.{owner} = streams.id
 WHERE streams.id = $1 AND CAST(streams.head AS {{bytes}}) = $2
@@ -76,7 +77,8 @@ ORDER BY key, category
             batched=f"""
 SELECT lookup.number, {table}.id,
     {COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END
+    CASE WHEN sensitive = 0 THEN sealed_value END,
+    CASE WHEN sensitive = 0 THEN key_version END
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {{bytes}}[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
@@ -93,27 +95,28 @@ WHERE {owner} = $1
         update=f"""
 UPDATE {table}
 SET {_CHANGED},
-    sealed_value = $7
+    sealed_value = $7, key_version = $8
 WHERE id = $1
 """,
         # SQLite rewrites an index whenever a column of it is set, be it to the same value.
         update_with_key=f"""
 UPDATE {table}
 SET {_CHANGED},
-    sealed_value = $7, key = $8, category = $9
+    sealed_value = $7, key_version = $8, key = $9, category = $10
 WHERE id = $1
 """,
         update_unless_kept=f"""
 UPDATE {table}
 SET {_CHANGED},
-    sealed_value = COALESCE(CAST($7 AS {{bytes}}), sealed_value)
+    sealed_value = COALESCE(CAST($7 AS {{bytes}}), sealed_value),
+    key_version = COALESCE(CAST($8 AS BIGINT), key_version)
 WHERE id = $1
 """,
         delete=f"DELETE FROM {table} WHERE id = $1",
         page=f"""
 SELECT id, {owner},
     {COLUMNS},
-    value_bytes, NULL
+    value_bytes, NULL, NULL
 FROM {table}
 WHERE {owner} = $1 AND (key, category) > ($3, $4)
     AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {{bytes}}) = $2)
@@ -121,7 +124,7 @@ ORDER BY key, category
 LIMIT {_PAGE_ROWS}
 """,
         sealed=f"""
-SELECT id, sealed_value
+SELECT id, sealed_value, key_version
 FROM {table}
 WHERE {owner} = $1 AND id IN {{each $3}}
     AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {{bytes}}) = $2)
@@ -135,8 +138,9 @@ OF_WORKSPACES = _statements(
     "workspace_id",
     """
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
+SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 """,
@@ -146,8 +150,9 @@ OF_SETS = _statements(
     "set_id",
     """
 INSERT INTO set_variables (id, set_id, scope, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT $1, its.set_id, scope, $3, $4, $5, $6, $7, $8, $9, $10, $11
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
+SELECT $1, its.set_id, scope, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 FROM (SELECT CAST($2 AS TEXT) AS set_id) AS its
 LEFT JOIN variable_sets ON variable_sets.id = its.set_id
 """,

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from teamvars.domain.errors import not_found
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
@@ -20,10 +21,13 @@ WHERE id IN (SELECT id FROM variables WHERE organization_id IS NULL AND key >= '
 RETURNING id
 """
 
+_KEPT = None, None
+"""In the place of a sealed value where the one that is there stays."""
+
 _CATEGORIES = {category.value: category for category in Category}
 
-OpenValue = Callable[[bytes, str], str]
-"""Takes a sealed value and the id of its variable, and gives the value."""
+OpenValue = Callable[[bytes, int, str], str]
+"""Takes a sealed value, the generation of its key and the id of its variable; gives the value."""
 
 
 async def find_all(
@@ -86,7 +90,7 @@ def inserting(stored: StoredVariable) -> Statement:
         variable.version_id,
         variable.created_at,
         stored.value_bytes,
-        stored.sealed,
+        *(stored.sealed or _KEPT),
     )
     return Statement(of_owner(variable.owner_id).insert, args)
 
@@ -122,13 +126,13 @@ async def pages(
 
 async def sealed_values(
     tx: Transaction, owner_id: str, head: bytes, variable_ids: Sequence[str]
-) -> dict[str, bytes]:
+) -> dict[str, Sealed]:
     """The sealed values of some variables of an owner by id, as they are at that head.
 
     None of them once it is another.
     """
     rows = await tx.fetch(of_owner(owner_id).sealed, owner_id, head, json.dumps(variable_ids))
-    return dict(rows)  # type: ignore[arg-type]  # of two columns
+    return {id_: Sealed(sealed, version) for id_, sealed, version in rows}
 
 
 def putting(verb: str, stored: StoredVariable) -> Statement:
@@ -158,19 +162,20 @@ def _updated(stored: StoredVariable) -> tuple[object, ...]:
         int(variable.sensitive),
         variable.version_id,
         stored.value_bytes,
-        stored.sealed,
+        *(stored.sealed or _KEPT),
     )
 
 
 def _listed(rows: Sequence[Row], owner_id: str, open_value: OpenValue) -> Iterator[Variable]:
     """In one pass, by position and without a `StoredVariable`: lists are rendered all day."""
-    for id_, key, description, category, hcl, sensitive, version_id, created_at, sealed in rows:
+    for row in rows:
+        id_, key, description, category, hcl, sensitive, version_id, created_at, sealed, by = row
         if id_ is not None:
             yield Variable(
                 id_,
                 owner_id,
                 key,
-                None if sensitive else open_value(sealed, id_),
+                None if sensitive else open_value(sealed, by, id_),
                 description,
                 _CATEGORIES[category],
                 hcl == 1,
@@ -181,7 +186,9 @@ def _listed(rows: Sequence[Row], owner_id: str, open_value: OpenValue) -> Iterat
 
 
 def to_stored(row: Row) -> StoredVariable:
-    """The variable of a row: ids of its own and of its owner, `COLUMNS`, size and sealed value."""
+    """The variable of a row: ids of its own and of its owner, `COLUMNS`, size, sealed value and the
+    generation of its key.
+    """
     (
         id_,
         owner_id,
@@ -193,7 +200,8 @@ def to_stored(row: Row) -> StoredVariable:
         version_id,
         created_at,
         value_bytes,
-        sealed,
+        content,
+        key_version,
     ) = row
     variable = Variable(
         id=id_,
@@ -207,4 +215,5 @@ def to_stored(row: Row) -> StoredVariable:
         version_id=version_id,
         created_at=created_at,
     )
+    sealed = None if content is None else Sealed(content, key_version)
     return StoredVariable(variable, sealed, value_bytes)

@@ -35,7 +35,7 @@ from teamvars.services.directory_files.effects import layout_of
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import House, UseCases
-from teamvars.storage import former_names, streams, users, workspaces
+from teamvars.storage import data_keys, former_names, streams, users, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 
 
@@ -126,8 +126,9 @@ class DirectoryFiles(UseCases):
         rename_organizations(directory.organizations, existing, former, changeset)
         contents = {}
         standing = []
+        generation = await data_keys.active_generation(tx)
         for entry in directory.organizations:
-            state = existing.get(fold(entry.name)) or self._created(entry, changeset)
+            state = existing.get(fold(entry.name)) or self._created(entry, generation, changeset)
             standing.append((layout_of(state), state))
             content = Contents(entry, state, people, changeset)
             content.apply()
@@ -154,10 +155,12 @@ class DirectoryFiles(UseCases):
     def _hands_out(self, runner: Runner, workspace_id: str) -> bool:
         return self._trust.holds(runner) and runner.may_admit(workspace_id, self._clock())
 
-    def _created(self, entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
+    def _created(
+        self, entry: OrganizationEntry, generation: int, changeset: Changeset
+    ) -> OrganizationState:
         organization = Organization(new_id("org"), entry.name, None, changeset.now)
         owners = owners_of(organization.id, new_id("team"))
-        key = self._tools.sealer.new_data_key(organization.id, 1)
+        key = self._tools.sealer.new_data_key(organization.id, generation)
         told, made = [f"create organization {entry.name}"], (organization, key)
         changeset.add(Step.CREATE_ORGANIZATION, told, organizations.created, *made)
         changeset.add(Step.CREATE_TEAM, (), teams.created, owners)
