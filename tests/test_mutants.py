@@ -66,6 +66,11 @@ def test_a_mutant_differs_in_its_place_alone(tmp_path: Path) -> None:
         assert changed == [mutant.line]
 
 
+def test_what_is_so_in_any_case_is_no_mutant(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text("def f():\n    while True:\n        g()\n")
+    assert [mutant.change for mutant in of_file(tmp_path, "loop.py")] == ["True → False"]
+
+
 def test_what_stands_twice_in_a_function_is_told_apart(tmp_path: Path) -> None:
     (tmp_path / "twice.py").write_text("def f(a):\n    g(a > 1)\n    g(a > 1)\n")
     changes = [mutant.change for mutant in of_file(tmp_path, "twice.py")]

@@ -128,6 +128,8 @@ def test_only_what_is_another_is_written_and_a_new_name_recorded_with_the_former
     assert decision.writes == (KeepDefault("org-1"), Update(SHOP, after))
     (note,) = decision.notes
     assert note.event.details == {"name": "store", "changed": ["name"], "from": "shop"}
+    told = projects.update(known, SHOP.id, ProjectDraft(settings={"description": "what"}))
+    assert told.answer.project == replace(SHOP, settings={"description": "what"})
     same = projects.update(known, SHOP.id, ProjectDraft(name="shop"))
     assert (same.writes, same.notes) == ((), ())
     faulty = ProjectDraft(id="prj-3", name="", settings={"default-execution-mode": "agent"})

@@ -11,6 +11,7 @@ from teamvars.domain.project_settings import OWN_MODE
 from teamvars.domain.tags import Tags
 
 REFUSED = Setting("runs", False, "What.", not_offered="There are none.")
+ALWAYS = Setting("tokens", True, "What.", not_offered="They stay.")
 OBJECT = Setting("repo", "", "What.", not_offered="There are none.", is_object=True)
 WORD = Setting("mode", "read", "What.", words={"read": "", "update": "No."})
 LINE, LINES = Setting("line", "", "What."), Setting("lines", "", "What.", has_lines=True)
@@ -23,6 +24,8 @@ LIST = Setting("list", (), "What.")
     [
         (REFUSED, False, []),
         (REFUSED, True, ["not_offered"]),
+        (ALWAYS, True, []),
+        (ALWAYS, False, ["not_offered"]),
         (OBJECT, "", []),
         (OBJECT, {}, []),
         (OBJECT, {"a": "b"}, ["not_offered"]),

@@ -1,5 +1,6 @@
 """Tags: what becomes of them where others are added, removed or put in their place."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +78,29 @@ def test_whoever_has_too_many_already_may_still_have_less() -> None:
     assert surplus(more, many) == surplus(many, many) == []
     (fault,) = surplus(many, more)
     assert fault.code.word == "too_many_items"
+
+
+def test_an_id_that_is_known_stands_for_a_name_and_another_is_pointed_at() -> None:
+    said = (SaidName("tag-1", "/0", is_id=True), SaidName("tag-2", "/1", is_id=True))
+    asked = TagsDraft((*said, SaidName("live", "/2"))).named({"tag-1": "blue"})
+    assert asked.names == (SaidName("blue", "/0"), said[1], SaidName("live", "/2"))
+    assert [fault.pointer for fault in asked.faults] == ["/1"]
+    assert TagsDraft().named({}).names is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "at"),
+    [
+        (TagsDraft((SaidName("a b", "/0"), SaidName("a b", "/1", is_id=True))), ["/0"]),
+        (TagsDraft(bindings=(SaidBinding("a", "1", "/0"), SaidBinding("a", "1", "/1"))), []),
+        (
+            TagsDraft(bindings=(SaidBinding("a", "1", "/0"), SaidBinding("a", "2", "/1"))),
+            ["/1/key"],
+        ),
+        (TagsDraft(bindings=(SaidBinding("=", "\n", "/0"),)), ["/0/key", "/0/value"]),
+    ],
+)
+def test_names_and_bindings_that_break_a_rule_are_pointed_at(
+    asked: TagsDraft, at: list[str]
+) -> None:
+    assert [fault.pointer for fault in asked.all_faults()] == at

@@ -12,6 +12,7 @@ from teamvars.domain.team_access import (
     LEVEL_OF,
     LOCKING,
     PERMISSIONS,
+    PERMISSIONS_OF,
     AccessType,
     Grant,
     GrantDraft,
@@ -62,6 +63,12 @@ def test_a_level_is_said_apart_only_where_the_access_is_custom(
         assert [one.code for one in contradictory] == [Code.NOT_OFFERED] * is_other
         assert is_other or shown == draft.settings
     assert draft.applied_to(after) == after
+
+
+@pytest.mark.parametrize("access", [one for one in AccessType if one is not AccessType.CUSTOM])
+def test_what_an_access_type_lets_a_team_do_is_what_it_permits(access: AccessType) -> None:
+    grant = Grant("tws-1", "org-1", "team-1", "ws-1", access, LEVEL_OF[access])
+    assert grant.permissions == PERMISSIONS_OF[access]
 
 
 def test_nobody_is_made_an_owner_by_a_grant() -> None:

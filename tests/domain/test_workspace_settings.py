@@ -15,7 +15,9 @@ from teamvars.domain.workspace_settings import (
     PATTERNS,
     PREFIXES,
     SETTINGS,
+    TRIGGERS,
     changed,
+    contradictions,
     faults,
 )
 from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft, WorkspaceSettings
@@ -56,6 +58,25 @@ def test_a_workspace_never_has_prefixes_and_patterns(before: Values, after: Valu
         assert () in (stored.get(PREFIXES, ()), stored.get(PATTERNS, ()))
     both = faults({**before, PREFIXES: ("a",), PATTERNS: ("b",)})
     assert [one.pointer for one in both] == [f"/data/attributes/{PATTERNS}"]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "at"),
+    [
+        ({}, {PATTERNS: ("a",)}, []),
+        ({}, {TRIGGERS: False}, []),
+        ({}, {TRIGGERS: False, PATTERNS: ("a",)}, [PATTERNS]),
+        ({TRIGGERS: False}, {PATTERNS: ("a",)}, [PATTERNS]),
+        ({PATTERNS: ("a",)}, {TRIGGERS: False}, [TRIGGERS]),
+        ({TRIGGERS: False, PATTERNS: ("a",)}, {"auto-apply": True}, []),
+        ({TRIGGERS: False}, {TRIGGERS: True, PATTERNS: ("a",)}, []),
+    ],
+)
+def test_patterns_are_refused_where_no_file_triggers_a_run(
+    before: Values, said: Values, at: list[str]
+) -> None:
+    found = contradictions(before, said)
+    assert [one.pointer for one in found] == [f"/data/attributes/{name}" for name in at]
 
 
 BOUNDS: list[tuple[str, Value, Callable[[int], Value]]] = [

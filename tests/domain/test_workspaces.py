@@ -1,11 +1,24 @@
-"""What a workspace may hold: contract §4."""
+"""What a workspace may hold (contract §4), and what it has of its project and organization."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from teamvars.domain import project_settings
 from teamvars.domain.errors import Code
-from teamvars.domain.workspaces import Quota, Usage, WorkspaceDraft
+from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.projects import Project, default_project
+from teamvars.domain.workspaces import (
+    ExecutionMode,
+    Quota,
+    Usage,
+    Workspace,
+    WorkspaceDraft,
+    WorkspaceRecord,
+    default_mode,
+)
 
 numbers = st.integers(0, 5)
 usages = st.builds(Usage, numbers, numbers)
@@ -60,3 +73,38 @@ def test_a_terraform_version_is_one_or_says_which_will_do(version: str, is_one: 
     assert [fault.pointer for fault in faults] == (
         [] if is_one else ["/data/attributes/terraform-version"]
     )
+
+
+LOCAL = {DEFAULT_MODE: "local"}
+OWN = {project_settings.OWN_MODE: True}
+
+
+@pytest.mark.parametrize(
+    ("of_organization", "of_project", "mode"),
+    [
+        ({}, {}, "remote"),
+        (LOCAL, {}, "local"),
+        (LOCAL, OWN, "remote"),
+        ({}, {**OWN, **LOCAL}, "local"),
+        (LOCAL, LOCAL, "local"),
+    ],
+)
+def test_the_default_mode_is_the_projects_where_it_has_one_of_its_own(
+    of_organization: Any, of_project: Any, mode: str
+) -> None:
+    assert default_mode(of_organization, of_project) is ExecutionMode(mode)
+
+
+def test_a_workspace_names_the_project_that_it_is_in_unless_that_is_the_default_one() -> None:
+    record = WorkspaceRecord(Workspace("ws-1", "network", "org-1", "acme"))
+    default = default_project("org-1", 1)
+    inside = record.put_into(Project("prj-2", "org-1", "shop", 2))
+    assert (inside.project_id, inside.in_project) == ("prj-2", "prj-2")
+    back = inside.put_into(default)
+    assert (back.project_id, back.in_project) == (None, default.id)
+
+
+@pytest.mark.parametrize(("id_", "faults"), [(None, 0), ("ws-1", 0), ("ws-2", 1)])
+def test_a_document_is_about_the_workspace_of_the_path(id_: str | None, faults: int) -> None:
+    workspace = Workspace("ws-1", "network", "org-1", "acme")
+    assert len(WorkspaceDraft(id=id_).conflicts(workspace)) == faults

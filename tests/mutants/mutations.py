@@ -125,8 +125,7 @@ def _conditions(node: ast.AST) -> Iterable[ast.expr]:
 
 def _instead(condition: ast.expr) -> Iterator[str]:
     """What may stand in place of a condition: both outcomes, and a bound beside the true one."""
-    yield "False"
-    yield "True"
+    yield from sorted({"False", "True"} - {ast.unparse(condition)})
     if isinstance(condition, ast.Compare) and len(condition.ops) == 1:
         shifted = _SHIFTED.get(type(condition.ops[0]))
         if shifted is not None:

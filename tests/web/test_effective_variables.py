@@ -134,6 +134,15 @@ async def test_strangers_see_no_list(tenant: Tenant) -> None:
         assert (await tenant.call(None, "GET", path)).status_code == 401
 
 
+async def test_who_sees_a_set_reads_it_at_none_but_their_own_workspaces(tenant: Tenant) -> None:
+    made = await make_set(tenant, "shared", "network", "payments")
+    variable = await put(tenant, made, "k", "1")
+    for name, status in (("network", 200), ("payments", 404)):
+        path = f"/workspaces/{tenant.workspaces[name]}/varsets/{made}/relationships/vars"
+        for one in (path, f"{path}/{variable['id']}"):
+            assert (await tenant.call("reader", "GET", one)).status_code == status
+
+
 MOVES = {
     "from another set": (
         "sealed_value = (SELECT sealed_value FROM set_variables WHERE set_id = '{second}')"
