@@ -14,6 +14,7 @@ from tests.support.server import Server
 
 BROWSER = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 FIRST_PAGE_BYTES = 90 * 1024
+STATIC = Path(__file__).parents[2] / "src" / "teamvars" / "console" / "static"
 PATHS = [
     "/app",
     "/app/",
@@ -87,6 +88,20 @@ def test_the_first_page_is_small(client: httpx.Client) -> None:
             sizes[path] = len(b"".join(answer.iter_raw())) + len(str(answer.headers))
     print(f"the first page: {sum(sizes.values()) / 1024:.1f} KiB in {len(sizes)} answers")
     assert sum(sizes.values()) < FIRST_PAGE_BYTES
+
+
+def test_what_only_readers_need_is_not_sent_and_lines_keep_their_numbers(
+    client: httpx.Client,
+) -> None:
+    modules = [one for one in assets(client) if one.endswith(".js")]
+    for path in modules:
+        sent = client.get(path).text.split("\n")
+        written = (STATIC / path.rpartition("/")[2]).read_text().split("\n")
+        assert len(sent) == len(written)
+        left_out = [theirs for ours, theirs in zip(sent, written, strict=True) if ours != theirs]
+        assert left_out
+        assert all(one.lstrip().startswith(("/**", "*")) for one in left_out)
+        assert not any(one.lstrip().startswith("*") for one in sent)
 
 
 @pytest.mark.parametrize("coding", ["", "identity", "br", "gzip;q=0", "*"])

@@ -1,17 +1,22 @@
 """The console's modules as others read them: a compiler that checks types, and a linter.
 
-They are run as they are written: nothing is built of them. Both programs run on node, which the
-service does not need. Their versions are in tests/console/workshop/package-lock.json.
+Nothing is built of them. What the API answers has the types that `/openapi.json` says. Both
+programs run on node, which the service does not need. Their versions are in
+tests/console/workshop/package-lock.json.
 """
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from teamvars.web.dialects import STANDARD
+from tests.console import api_types
 from tests.console.accessibility import WORKSHOP
 from tests.support import node_tools
+from tests.web.test_openapi import document_in
 
 ROOT = Path(__file__).parents[2]
 MODULES = ROOT / "src" / "teamvars" / "console" / "static"
@@ -19,10 +24,14 @@ COMMANDS = {
     "tsc": ["tsc", "--project", "."],
     "eslint": ["eslint", "static"],
 }
-BROKEN = {
-    "tsc": "export function f() { return (/** @type {string} */ ('x')).missing; }",
-    "eslint": "export function f(element) { element.innerHTML = ''; }",
-}
+BROKEN = [
+    ("tsc", "export function f() { return (/** @type {string} */ ('x')).missing; }"),
+    ("tsc", "export function f(untyped) { return untyped; }"),
+    ("tsc", "/** @param {Api.TeamResource} a */ export function f(a) { return a.attribute; }"),
+    ("eslint", "export function f(element) { element.innerHTML = ''; }"),
+]
+SAYS_NOTHING = re.compile(r"[{(<|:,] *(?:any\b|Function\b|\*[}>|])")
+"""A type that anything is."""
 
 
 @pytest.fixture
@@ -32,6 +41,7 @@ def bench(tmp_path: Path) -> Path:
     shutil.copytree(MODULES, tmp_path / "static", ignore=shutil.ignore_patterns("*.html", "*.svg"))
     for name in ("tsconfig.json", "eslint.config.mjs"):
         shutil.copy(WORKSHOP / name, tmp_path)
+    (tmp_path / "api.d.ts").write_text(api_types.declared(document_in(STANDARD)))
     (tmp_path / "node_modules").symlink_to(programs)
     return tmp_path
 
@@ -54,10 +64,16 @@ def test_the_modules_have_no_fault(name: str, bench: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_fault_that_is_there_is_found(name: str, bench: Path) -> None:
+def test_no_type_says_nothing() -> None:
+    """Where `any` stands, the compiler looks at nothing."""
+    modules = sorted(MODULES.glob("*.js"))
+    assert [one.name for one in modules if SAYS_NOTHING.search(one.read_text())] == []
+
+
+@pytest.mark.parametrize(("name", "broken"), BROKEN)
+def test_a_fault_that_is_there_is_found(name: str, broken: str, bench: Path) -> None:
     """The control."""
-    (bench / "static" / "broken.js").write_text(BROKEN[name] + "\n")
+    (bench / "static" / "broken.js").write_text(broken + "\n")
     done = run(name, bench)
     assert done.returncode != 0
     assert "broken.js" in done.stdout

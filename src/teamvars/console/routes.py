@@ -27,6 +27,8 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
 _FIRST = ("main.js", "organizations.js", "workspaces.js", "variables.js")
 """What whoever signs in comes by; modules of other pages are asked for when somebody looks."""
+_NOTE = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
+"""A comment that has its lines to itself: what is said to readers, and the types for a compiler."""
 _IMPORT = re.compile(r'^import [^;]*?from "\./([\w.]+)";$', re.MULTILINE)
 _EVERY_FILE = {
     **FILE_HEADERS,
@@ -82,8 +84,16 @@ def load(path: str) -> Files:
         for name in sorted(_with_imports(_FIRST, sources))
     )
     shell = template.substitute(base=base, modules=modules).encode()
-    assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in sources.items()}
+    assets = {
+        name: _file(_TYPES[Path(name).suffix], _without_notes(text))
+        for name, text in sources.items()
+    }
     return Files(edition, _file("text/html", shell), assets)
+
+
+def _without_notes(source: bytes) -> bytes:
+    """What a browser needs of a file; each line keeps its number."""
+    return _NOTE.sub(lambda note: b"\n" * note[0].count(b"\n"), source)
 
 
 def _with_imports(names: Iterable[str], sources: Mapping[str, bytes]) -> set[str]:

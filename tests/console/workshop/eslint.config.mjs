@@ -2,7 +2,8 @@ import js from "@eslint/js";
 
 /** What the modules find in a browser. */
 const BROWSER = ["AbortController", "addEventListener", "clearInterval", "clearTimeout", "crypto", "CSS", "document",
-  "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator", "performance", "sessionStorage",
+  "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator", "Node", "performance",
+  "sessionStorage",
   "setInterval", "setTimeout", "URL", "URLSearchParams", "window"];
 
 export default [

@@ -1,6 +1,6 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, readAll, readPage, remove, send } from "./api.js";
+import { Change, oneOf, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
@@ -11,12 +11,24 @@ import { PagedList, searchField } from "./paged_list.js";
 import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
 
+/** @import { Answer, Page } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Context } from "./pages.js" */
+
+/** @typedef {"team" | "workspace"} Side */
+/** @typedef {Api.IncludedTeam | Api.IncludedWorkspace} Included */
+
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
+/** @type {{value: "read" | "write", label: string}[]} */
 const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
+/** @type {Partial<Record<Api.WorkspaceAccessAttributes["kind"], string>>} */
 const KINDS = { "team-token": "token of the team", "organization-token": "token of the organization" };
 const MOST_NAMES = 5;
 
-/** What a grant is seen from, and what it leads to. */
+/**
+ * What a grant is seen from, and what it leads to.
+ * @type {Record<Side, {other: Side, path: (id: string) => string, href: (id: string, called: string) => string, nothing: string[]}>}
+ */
 const SIDES = {
   workspace: {
     other: "team",
@@ -32,14 +44,18 @@ const SIDES = {
   },
 };
 
-/** The teams with a grant on a workspace, the runners that reach it; for owners also everybody whom that lets in. */
+/**
+ * The teams with a grant on a workspace, the runners that reach it; for owners also everybody whom that lets in.
+ * @param {Context} context
+ */
 export async function workspaceAccessPage(context) {
   const { organization, signal } = context;
   const { found, owns } = await readWorkspace(context);
   const holders = owns && new Holders(organization, found.id, signal);
   const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
-    changed: () => holders.draw() });
+    changed: async () => holders && holders.draw() });
   const { runnerText } = await import("./runners.js");
+  /** @type {PagedList<Api.RunnerResource>} */
   const runners = new PagedList({
     path: () => `/workspaces/${found.id}/runners`, row: (one) => h("li", { class: "row" }, runnerText(one)),
     noun: "runner", nothing: () => h("p", { class: "hint" }, "No job is handed its values."), signal,
@@ -53,9 +69,14 @@ export async function workspaceAccessPage(context) {
 
 /** Everybody and everything with access, by name: whoever looks for one person does not know their id. */
 class Holders {
-  /** @type {any[]} */
+  /** @type {Api.WorkspaceAccessResource[]} */
   all = [];
 
+  /**
+   * @param {string} organization
+   * @param {string} workspaceId
+   * @param {AbortSignal} signal
+   */
   constructor(organization, workspaceId, signal) {
     this.organization = organization;
     this.path = `/workspaces/${workspaceId}/access`;
@@ -72,6 +93,7 @@ class Holders {
 
   /** Shows those who have it now. */
   async draw() {
+    /** @type {Api.WorkspaceAccessResource[]} */
     const found = await readAll(this.path, { signal: this.signal });
     const order = new Intl.Collator("en").compare;
     this.all = found.sort((a, b) => order(a.attributes.name, b.attributes.name));
@@ -85,18 +107,25 @@ class Holders {
   }
 }
 
+/**
+ * @param {string} organization
+ * @param {Api.WorkspaceAccessResource} one
+ */
 function holder(organization, { attributes: { kind, name: called, access, through }, relationships }) {
   const ids = relationships.teams.data.map((one) => one.id);
   const ways = through.map(({ team, access: level }, at) => [
     h("a", { href: `/app/${organization}/teams/${ids[at]}` }, name(team)), level !== access && ` (${LEVELS[level]})`]);
   return h("li", { class: "row" },
     h("span", { class: "name" }, name(called)),
-    kind in KINDS && h("span", { class: "badge" }, KINDS[kind]),
+    KINDS[kind] && h("span", { class: "badge" }, KINDS[kind]),
     kind === "user" && h("span", { class: "aside" }, "through ", listed(ways)),
     h("span", { class: "aside may" }, LEVELS[access]));
 }
 
-/** The workspaces that a team has a grant on, as far as one may read them. */
+/**
+ * The workspaces that a team has a grant on, as far as one may read them.
+ * @param {Context} context
+ */
 export async function teamWorkspacesPage(context) {
   const team = await readTeam(context);
   const head = teamHead(context, team, "workspaces");
@@ -113,8 +142,8 @@ export async function teamWorkspacesPage(context) {
 /** The list, and above it a form for whoever `may` give access. */
 class Grants {
   /**
-   * @param {{organization: string, side: "workspace" | "team", id: string, may: boolean, signal: AbortSignal,
-   *   changed?: () => Promise<void>}} said `id` is that of the side; `changed` is called after each change
+   * @param {{organization: string, side: Side, id: string, may: boolean, signal: AbortSignal,
+   *   changed?: () => Promise<unknown>}} said `id` is that of the side; `changed` is called after each change
    */
   constructor(said) {
     const { organization, side, id, may, signal, changed = async () => {} } = said;
@@ -126,6 +155,7 @@ class Grants {
     this.signal = signal;
     this.changed = changed;
     const { other, path, nothing } = this.from;
+    /** @type {PagedList<Api.TeamWorkspaceResource, Included>} */
     this.list = new PagedList({
       path: () => path(this.id), row: (one, included) => this.#row(one, included), noun: other, signal: this.signal,
       nothing: () => h("div", { class: "empty" }, h("h2", {}, nothing[0]), h("p", {}, nothing[1])),
@@ -133,9 +163,13 @@ class Grants {
     this.element = h("div", {}, this.may && this.#form(), this.list.element);
   }
 
+  /**
+   * @param {Api.TeamWorkspaceResource} grant
+   * @param {Included[]} included
+   */
   #row({ id, attributes: { access, variables }, relationships }, included) {
     const other = relationships[this.from.other].data.id;
-    const called = included.find((one) => one.id === other).attributes.name;
+    const called = oneOf(included, `${this.from.other}s`, other)?.attributes.name ?? other;
     const href = `/app/${this.organization}${this.from.href(other, called)}`;
     const row = h("li", { class: "row" },
       h("span", { class: "name" }, h("a", { href }, name(called))),
@@ -146,6 +180,7 @@ class Grants {
     const acts = OPTIONS.filter((one) => one.value !== variables).map(({ value, label }) =>
       button(`Change to ${label}`, async () => {
         const data = { type: "team-workspaces", id, attributes: { access: value } };
+        /** @type {Answer<Api.TeamWorkspaceDocument>} */
         const { document } = await this.list.answer(send("PATCH", `/team-workspaces/${id}`, { data }, { change }));
         const fresh = this.#row(document.data, included);
         row.replaceWith(fresh);
@@ -158,6 +193,11 @@ class Grants {
     return row;
   }
 
+  /**
+   * @param {string} id
+   * @param {Api.TeamWorkspaceRelationships} relationships
+   * @param {string} called
+   */
   async #remove(id, { team, workspace }, called) {
     const isStill = stay();
     const text = await losses(workspace.data.id, team.data.id, this.signal);
@@ -198,15 +238,22 @@ class Grants {
   }
 }
 
-/** In words: who has no access any more once a team has none. */
+/**
+ * In words: who has no access any more once a team has none.
+ * @param {string} workspaceId
+ * @param {string} teamId
+ * @param {AbortSignal} signal
+ * @returns {Promise<Child>}
+ */
 async function losses(workspaceId, teamId, signal) {
+  /** @type {Page<Api.WorkspaceAccessResource, never>} */
   const { items, next } = await readPage(`/workspaces/${workspaceId}/access`, 1, { signal });
   if (next) return "People who have access only through it lose it at once.";
-  const isAlone = ({ relationships: { teams: { data } } }) => data.length === 1 && data[0].id === teamId;
-  const losing = items.filter(isAlone).map(({ attributes: { kind, name: called } }) =>
+  const alone = items.filter(({ relationships: { teams: { data } } }) => data.length === 1 && data[0].id === teamId);
+  const losing = alone.map(({ attributes: { kind, name: called } }) =>
     [kind === "team-token" && "the token of ", name(called)]);
   if (!losing.length) return "Nobody loses all access: everybody with access through it also has another way.";
   const more = losing.length - MOST_NAMES;
   return [listed(losing.slice(0, MOST_NAMES)), more > 0 && ` and ${more} more`,
-    losing.length === 1 ? " loses" : " lose", " access at once."].flat(Infinity).filter(Boolean);
+    losing.length === 1 ? " loses" : " lose", " access at once."];
 }

@@ -4,15 +4,29 @@ import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
-import { organizationHead, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
+import { organizationHead, readOrganization, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Event, People } from "./events.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {keyof typeof FILTERS} Filter */
+/** @typedef {Api.OrganizationAuditEventAttributes} OfOrganization */
+/** @typedef {{id: string, attributes: Event}} EventResource */
+/**
+ * A page of changes: by number, or by cursor.
+ * @typedef {{data: EventResource[], meta?: Api.AuditEventMeta, links?: Api.CursorLinks}} EventsDocument
+ */
 
 const PAGE_SIZE = 50;
 /** So many workspaces of a page of changes are named at most: each is asked for. */
 const MOST_WORKSPACES = 12;
 const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key", since: "Since" };
 
-/** Of a workspace, for whoever reads its variables. */
+/**
+ * Of a workspace, for whoever reads its variables.
+ * @param {Context} context
+ */
 export async function activityPage(context) {
   const { found } = await readWorkspace(context);
   const here = `/app/${context.organization}/workspaces/${found.attributes.name}`;
@@ -24,7 +38,10 @@ export async function activityPage(context) {
     events.element);
 }
 
-/** Of a variable set, for whoever reads its variables. */
+/**
+ * Of a variable set, for whoever reads its variables.
+ * @param {Context} context
+ */
 export async function setActivityPage(context) {
   const { found } = await readSet(context);
   const here = `/app/${context.organization}/varsets/${found.id}`;
@@ -33,7 +50,10 @@ export async function setActivityPage(context) {
   return h("section", {}, setHead(context, found, "activity"), events.element);
 }
 
-/** Of a team, for whoever changes its members. */
+/**
+ * Of a team, for whoever changes its members.
+ * @param {Context} context
+ */
 export async function teamActivityPage(context) {
   const found = await readTeam(context);
   const events = new Events(context, `/teams/${found.id}/audit-events`, [],
@@ -42,31 +62,43 @@ export async function teamActivityPage(context) {
   return h("section", {}, teamHead(context, found, "activity"), events.element);
 }
 
-/** Of an organization and all of its teams and workspaces, for owners. */
+/**
+ * Of an organization and all of its teams and workspaces, for owners.
+ * @param {Context} context
+ */
 export async function organizationActivityPage(context) {
-  const { organization, signal } = context;
+  const { organization } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
-  const found = (await read(base, { signal })).document.data;
+  const found = await readOrganization(context);
   const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key", "since"], (one, people) => {
-    const { action, stream: { id, type }, "stream-name": called, subject } = one;
-    const here = called && {
+    const { action, stream: { id, type }, "stream-name": called, subject } = /** @type {OfOrganization} */ (one);
+    /** @type {Record<string, string>} */
+    const pages = {
       workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}`,
       varsets: `/app/${organization}/varsets/${id}`,
-    }[type];
+    };
+    const here = called && pages[type];
     const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
     const team = action !== "team.delete" && subject.type === "teams" && `/app/${organization}/teams/${subject.id}`;
-    return eventRow(one, people, here || team, place);
+    return eventRow(one, people, here || team || null, place);
   });
   await events.draw();
   return h("section", {}, organizationHead(found, "activity"), events.element);
 }
 
 class Events {
+  /** @type {Set<string>} */
   #known = new Set();
 
+  /**
+   * @param {Context} context
+   * @param {string} path
+   * @param {Filter[]} filters
+   * @param {(event: Event, people: People) => Element} row
+   */
   constructor({ organization, query, go, signal }, path, filters, row) {
     const given = filters.filter((one) => query.get(one));
-    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(asAsked(one, query.get(one)))}`).join("");
+    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(asAsked(one, query.get(one) ?? ""))}`).join("");
     this.path = `${path}?page[size]=${PAGE_SIZE}${said}`;
     this.signal = signal;
     this.row = row;
@@ -82,11 +114,12 @@ class Events {
    * by cursor may be empty and not be the last.
    */
   async draw(path = this.path) {
+    /** @type {Answer<EventsDocument>} */
     const { document } = await read(path, { signal: this.signal });
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
     fresh.forEach((one) => this.#known.add(one.id));
     const names = await Promise.all([this.#peopleOf(fresh), this.#workspacesOf(fresh)]);
-    const people = new Map(/** @type {[string, string][]} */ (names.flat()));
+    const people = new Map(names.flat());
     this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
     const number = document.meta?.pagination["next-page"];
     const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
@@ -95,16 +128,25 @@ class Events {
     if (!this.#known.size && !next) this.more.replaceChildren(this.#nothing());
   }
 
-  /** What those are called now, by id, whom the changes were about: the first few of each. */
+  /**
+   * What those are called now, by id, whom the changes were about: the first few of each.
+   * @param {EventResource[]} events
+   * @returns {Promise<[string, string][]>}
+   */
   async #peopleOf(events) {
     const ids = new Set(events.flatMap((one) => concerned(one.attributes).slice(0, MOST_NAMED)));
     const found = await peopleOf(this.organization, [...ids], { signal: this.signal });
     return found.flatMap(({ membershipId, userId, username }) => [[membershipId, username], [userId, username]]);
   }
 
-  /** The same of workspaces that are still there, and that one may see. */
+  /**
+   * The same of workspaces that are still there, and that one may see.
+   * @param {EventResource[]} events
+   * @returns {Promise<[string, string][]>}
+   */
   async #workspacesOf(events) {
     const ids = [...new Set(events.flatMap((one) => workspacesIn(one.attributes)))].slice(0, MOST_WORKSPACES);
+    /** @type {(Answer<Api.WorkspaceDocument> | null)[]} */
     const found = await Promise.all(ids.map((id) => read(`/workspaces/${id}`, { signal: this.signal }).catch(() => null)));
     return found.flatMap((one) => (one ? [[one.document.data.id, one.document.data.attributes.name]] : []));
   }
@@ -117,23 +159,32 @@ class Events {
   }
 }
 
-/** A day begins where one is. */
+/**
+ * A day begins where one is.
+ * @param {Filter} filter
+ * @param {string} text
+ */
 function asAsked(filter, text) {
   return filter === "since" && /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00`).toISOString() : text;
 }
 
-/** Fields for what one wants to see alone. */
+/**
+ * Fields for what one wants to see alone.
+ * @param {Filter[]} filters
+ * @param {URLSearchParams} query
+ * @param {Context["go"]} go
+ */
 function narrowing(filters, query, go) {
-  const inputs = filters.map((one) => [one, h("input", { type: one === "since" ? "date" : "search", value: query.get(one) ?? "",
-    spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" })]);
+  const inputs = filters.map((one) => ({ one, input: h("input", { type: one === "since" ? "date" : "search",
+    value: query.get(one) ?? "", spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" }) }));
   return form({
     class: "narrowing",
     isMissed: false,
     onsubmit: () => {
-      const said = inputs.filter(([, input]) => input.value.trim());
-      const words = new URLSearchParams(said.map(([one, input]) => [one, input.value.trim()])).toString();
+      const said = inputs.filter(({ input }) => input.value.trim());
+      const words = new URLSearchParams(said.map(({ one, input }) => [one, input.value.trim()])).toString();
       return go(location.pathname + (words && `?${words}`));
     },
-  }, inputs.map(([one, input]) => field({ label: FILTERS[one], control: input })),
+  }, inputs.map(({ one, input }) => field({ label: FILTERS[one], control: input })),
   h("button", { class: "button" }, "Show"));
 }

@@ -9,10 +9,24 @@ const TYPE = "organization-memberships";
 const NOBODY = "Nobody in the organization has this name or address.";
 const SEVERAL = "This is one person's name and another's address. Give the other of theirs.";
 
+/** @import { ErrorObject } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Person } from "./people.js" */
+
+/**
+ * A word that somebody has typed, where it begins, what is compared of it, and whom it names.
+ * @typedef {{text: string, from: number, called: string}} Word
+ * @typedef {Word & {those: Person[]}} Found
+ */
+
+/**
+ * @typedef {{organization: string, team: Api.TeamResource, path: string, done: (told: Child) => unknown,
+ *   cancel: () => unknown}} Said
+ */
+
 /**
  * The form.
- * @param {{organization: string, team: any, path: string, done: Function, cancel: Function}} said
- *   `path` is that of the team's members; `done(told)` once they are in it
+ * @param {Said} said `path` is that of the team's members; `done(told)` once they are in it
  */
 export function addMembersForm(said) {
   return new Adding(said).element;
@@ -21,6 +35,7 @@ export function addMembersForm(said) {
 class Adding {
   #change = new Change();
 
+  /** @param {Said} said */
   constructor({ organization, team, path, done, cancel }) {
     this.organization = organization;
     this.team = team;
@@ -38,13 +53,14 @@ class Adding {
         h("button", { class: "button primary" }, "Add to the team"), leaveButton(cancel)));
   }
 
+  /** @param {AbortSignal} signal */
   async #submit(signal) {
     this.told.replaceChildren();
     const words = wordsOf(this.input.value);
     if (!words.length) throw refused("Give a name first.");
     const people = await peopleOf(this.organization, words.map((one) => one.called), { signal });
     const found = words.map((one) => ({ ...one, those: people.filter(({ names }) => names.includes(one.called)) }));
-    const isMember = ({ those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
+    const isMember = (/** @type {Found} */ { those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
     const present = found.filter(isMember);
     const joining = found.filter((one) => !isMember(one));
     this.#require(joining.map(({ those }) => reasonOf(those)), joining, present);
@@ -54,9 +70,14 @@ class Adding {
       present.length > 0 && ["Already in the team: ", namesOf(present), "."]]);
   }
 
-  /** What the API says of one of them is told of that one. */
+  /**
+   * What the API says of one of them is told of that one.
+   * @param {Found[]} joining
+   * @param {Found[]} present
+   * @param {AbortSignal} signal
+   */
   async #add(joining, present, signal) {
-    const idOf = ({ those: [{ membershipId }] }) => membershipId;
+    const idOf = (/** @type {Found} */ { those: [{ membershipId }] }) => membershipId;
     const ids = [...new Set(joining.map(idOf))];
     try {
       await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change, signal });
@@ -68,9 +89,14 @@ class Adding {
     }
   }
 
-  /** Refuses unless there is no reason why not; each one stands beside its word. */
+  /**
+   * Refuses unless there is no reason why not; each one stands beside its word.
+   * @param {(string | undefined)[]} reasons
+   * @param {Found[]} words
+   * @param {Found[]} present
+   */
   #require(reasons, words, present) {
-    const bad = words.map((one, at) => ({ ...one, reason: reasons[at] })).filter((one) => one.reason);
+    const bad = words.map((one, at) => ({ ...one, reason: reasons[at] ?? "" })).filter((one) => one.reason);
     if (!bad.length) return;
     const isBad = new Set(bad.map((one) => one.from));
     const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
@@ -80,6 +106,7 @@ class Adding {
     throw refused(`Nobody is added yet: ${bad.length} of ${bad.length + good.length} cannot be.`);
   }
 
+  /** @param {Word & {reason: string}} word */
   #told({ text, from, reason }) {
     const owns = this.team.attributes.permissions["can-update-visibility"];
     const invite = new URLSearchParams({ invite: text, team: this.team.id });
@@ -92,6 +119,7 @@ class Adding {
         && [" ", h("a", { href: `/app/${this.organization}/members?${invite}` }, "Invite them"), "."]);
   }
 
+  /** @param {Word[]} words */
   #put(words) {
     this.input.value = words.map((one) => one.text).join("\n");
     this.told.replaceChildren();
@@ -100,8 +128,12 @@ class Adding {
   }
 }
 
-/** What somebody has typed, each once, with its place. */
+/**
+ * What somebody has typed, each once, with its place.
+ * @param {string} typed
+ */
 function wordsOf(typed) {
+  /** @type {Map<string, Word>} */
   const words = new Map();
   for (const { 0: text, index: from } of typed.matchAll(/[^\s,;]+/g)) {
     const called = folded(text);
@@ -110,22 +142,32 @@ function wordsOf(typed) {
   return [...words.values()];
 }
 
+/** @param {Person[]} those */
 function reasonOf(those) {
   if (those.length === 1) return "";
   return those.length ? SEVERAL : NOBODY;
 }
 
-/** Which item an error of the API is about. */
+/**
+ * Which item an error of the API is about.
+ * @param {ErrorObject} error
+ */
 function indexOf({ source }) {
   return /^\/data\/(\d+)/.exec(source?.pointer ?? "")?.[1];
 }
 
-/** Whom they name, each once. */
+/**
+ * Whom they name, each once.
+ * @param {Found[]} found
+ */
 function namesOf(found) {
   return listed([...new Set(found.map(({ those: [{ username }] }) => username))].map(name));
 }
 
-/** Said at the field. */
+/**
+ * Said at the field.
+ * @param {string} detail
+ */
 function refused(detail) {
   return new Refused(422, [{ detail, source: { pointer: "/data" } }]);
 }

@@ -7,23 +7,51 @@ const MEDIA_TYPE = "application/vnd.api+json";
 const PAGE_SIZE = 100;
 const ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 5000;
-/** Nothing was changed, or it may be found out by sending the same again under the same key. */
+/**
+ * Nothing was changed, or it may be found out by sending the same again under the same key.
+ * @type {Set<string | undefined>}
+ */
 const MAY_REPEAT = new Set([
   "busy", "idempotency_key_in_use", "outcome_unknown", "rate_limited", "storage_unavailable", "too_many_requests",
 ]);
+
+/**
+ * What the API has answered, with its tag.
+ * @template D
+ * @typedef {{document: D, etag: string | null}} Answer
+ */
+
+/**
+ * How something is asked for. `repeats`: it changes nothing; `keepalive`: even if the page goes meanwhile.
+ * @typedef {{change?: Change, ifMatch?: string | null, ifNoneMatch?: string | null, repeats?: boolean, signal?: AbortSignal,
+ *   token?: string, keepalive?: boolean}} Options
+ */
+
+/**
+ * An error of the API's, or one that is told like one.
+ * @typedef {Pick<Api.Error, "detail"> & {code?: Api.Error["code"], title?: string, source?: {pointer?: string | null} | null,
+ *   meta?: Api.Error["meta"]}} ErrorObject
+ */
 
 /** The API has refused; `errors` are JSON:API's, each with `code`, `detail` and `source`. */
 export class Refused extends Error {
   /** @type {number | undefined} */
   retryAfter;
 
+  /**
+   * @param {number} status
+   * @param {ErrorObject[]} errors
+   */
   constructor(status, errors) {
     super(errors.map((one) => one.detail ?? one.title).join(" ") || `The server answered ${status}.`);
     this.status = status;
     this.errors = errors;
   }
 
-  /** Whether one of the errors has that code. */
+  /**
+   * Whether one of the errors has that code.
+   * @param {Api.Error["code"]} code
+   */
   has(code) {
     return this.errors.some((one) => one.code === code);
   }
@@ -41,7 +69,10 @@ export class Change {
   #said = "";
   #key = "";
 
-  /** The key to send `body` under. */
+  /**
+   * The key to send `body` under.
+   * @param {string} body
+   */
   keyOf(body) {
     if (!this.#key || body !== this.#said) [this.#said, this.#key] = [body, newKey()];
     return this.#key;
@@ -50,25 +81,60 @@ export class Change {
 
 /**
  * The document there; null where it is still the one with the tag of `options.ifNoneMatch`.
+ * @template D
  * @param {string} path below `/api/v2`, or a whole one from a link
- * @returns {Promise<{document: any, etag: string | null}>}
+ * @param {Options} [options]
+ * @returns {Promise<Answer<D>>}
  */
 export function read(path, options = {}) {
   return request("GET", path, options);
 }
 
-/** A page of a list, what it includes, and how many there are on all of them. */
+/**
+ * A page of a list, what it includes, and how many there are on all of them.
+ * @template R, I
+ * @typedef {{items: R[], included: I[], next: number | null, total: number}} Page
+ */
+
+/**
+ * @template R
+ * @template [I=never]
+ * @param {string} path
+ * @param {number} number
+ * @param {Options} [options]
+ * @returns {Promise<Page<R, I>>}
+ */
 export async function readPage(path, number, options = {}) {
   const joint = path.includes("?") ? "&" : "?";
+  /** @type {Answer<{data: R[], included?: I[], meta: Api.PageMeta}>} */
   const { document } = await request("GET", `${path}${joint}page[number]=${number}&page[size]=${PAGE_SIZE}`, options);
   const { "next-page": next, "total-count": total } = document.meta.pagination;
   return { items: document.data, included: document.included ?? [], next, total };
 }
 
-/** Every resource of a list that is never long. */
+/**
+ * The one of that type and id among what an answer includes.
+ * @template {{type: string, id: string}} I
+ * @template {I["type"]} T
+ * @param {I[]} included
+ * @param {T} type
+ * @param {string} id
+ */
+export function oneOf(included, type, id) {
+  return /** @type {Extract<I, {type: T}> | undefined} */ (included.find((one) => one.type === type && one.id === id));
+}
+
+/**
+ * Every resource of a list that is never long.
+ * @template R
+ * @param {string} path
+ * @param {Options} [options]
+ */
 export async function readAll(path, options = {}) {
+  /** @type {R[]} */
   const found = [];
-  for (let number = 1; number; ) {
+  for (let number = /** @type {number | null} */ (1); number; ) {
+    /** @type {Page<R, never>} */
     const { items, next } = await readPage(path, number, options);
     found.push(...items);
     number = next;
@@ -76,26 +142,56 @@ export async function readAll(path, options = {}) {
   return found;
 }
 
-/** How this server calls the categories of variables, its own first. */
+/**
+ * How this server calls the categories of variables, its own first.
+ * @param {Options} [options]
+ */
 export async function categories(options = {}) {
-  const answer = await fetched("/", { headers: { Accept: "application/json" }, ...options });
-  return answered(answer).document.categories;
+  const answer = await fetched("/", { headers: { Accept: "application/json" }, signal: options.signal });
+  /** @type {Answer<Api.Index>} */
+  const { document } = answered(answer);
+  return document.categories;
+}
+
+/**
+ * Of what somebody says, what is another than it was.
+ * @template {object} S
+ * @param {S} before
+ * @param {S} now
+ * @returns {Partial<S>}
+ */
+export function changed(before, now) {
+  const is = new Map(Object.entries(before));
+  return /** @type {Partial<S>} */ (Object.fromEntries(Object.entries(now).filter(([one, said]) => said !== is.get(one))));
 }
 
 /**
  * Sends a document. With a `change` it is sent again where no answer came, and happens once; what
  * changes nothing `repeats`.
+ * @template [D=unknown]
+ * @param {"POST" | "PATCH" | "DELETE"} method
+ * @param {string} path
+ * @param {unknown} document
+ * @param {Options} [options]
+ * @returns {Promise<Answer<D>>}
  */
 export function send(method, path, document, options = {}) {
   return request(method, path, { ...options, body: JSON.stringify(document) });
 }
 
-/** Deletes; what is gone already is as good. `options.ifMatch`: only as it was then. */
+/**
+ * Deletes; what is gone already is as good. `options.ifMatch`: only as it was then.
+ * @param {string} path
+ * @param {Options} [options]
+ */
 export function remove(path, options = {}) {
   return unlessGone(request("DELETE", path, { ...options, repeats: true }));
 }
 
-/** What ends something, and is as good where that is gone already. */
+/**
+ * What ends something, and is as good where that is gone already.
+ * @param {Promise<unknown>} sent
+ */
 export async function unlessGone(sent) {
   try {
     await sent;
@@ -104,14 +200,22 @@ export async function unlessGone(sent) {
   }
 }
 
+/**
+ * @template D
+ * @param {string} method
+ * @param {string} path
+ * @param {Options & {body?: string}} [options]
+ * @returns {Promise<Answer<D>>}
+ */
 async function request(method, path, options = {}) {
   const { body, ifMatch, ifNoneMatch, change, repeats, signal, token, keepalive } = options;
   const used = token ?? session.token();
+  /** @type {Record<string, string>} */
   const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${used}` };
   if (body !== undefined) headers["Content-Type"] = MEDIA_TYPE;
   if (ifMatch) headers["If-Match"] = ifMatch;
   if (ifNoneMatch) headers["If-None-Match"] = ifNoneMatch;
-  if (change) headers["Idempotency-Key"] = change.keyOf(body);
+  if (change) headers["Idempotency-Key"] = change.keyOf(body ?? "");
   const url = path.startsWith("/api/") ? path : `/api/v2${path}`;
   let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
@@ -131,6 +235,10 @@ async function request(method, path, options = {}) {
   }
 }
 
+/**
+ * @param {string} url
+ * @param {RequestInit} options
+ */
 async function fetched(url, options) {
   try {
     const response = await fetch(url, { ...options, cache: "no-store", credentials: "omit" });
@@ -144,6 +252,11 @@ async function fetched(url, options) {
   }
 }
 
+/**
+ * @template D
+ * @param {{response: Response, text: string}} fetched
+ * @returns {Answer<D>}
+ */
 function answered({ response, text }) {
   if (response.ok || response.status === 304) {
     return { document: text ? JSON.parse(text) : null, etag: response.headers.get("ETag") };
@@ -154,7 +267,11 @@ function answered({ response, text }) {
   throw refused;
 }
 
-/** A proxy in between may answer with a page. */
+/**
+ * A proxy in between may answer with a page.
+ * @param {string} text
+ * @returns {ErrorObject[]}
+ */
 function errorsOf(text) {
   try {
     return JSON.parse(text).errors ?? [];
@@ -163,11 +280,13 @@ function errorsOf(text) {
   }
 }
 
+/** @param {unknown} error */
 function mayRepeat(error) {
   if (error instanceof Unreachable) return true;
   return error instanceof Refused && error.errors.some((one) => MAY_REPEAT.has(one.code));
 }
 
+/** @param {number} milliseconds */
 function pause(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -3,13 +3,17 @@
 import { read } from "./api.js";
 import { button, h, name, shown, time } from "./dom.js";
 
+/** @import { Answer } from "./api.js" */
+/** @import { Contents } from "./variable_form.js" */
+
+/** @type {Record<keyof Contents, string>} */
 const NAMES = { key: "Key", value: "Value", description: "Description", category: "Category",
   hcl: "HCL", sensitive: "Sensitive" };
 
 /**
- * @param {{trail: string, start: any, now: any, changes: object, isSensitive: boolean, mine: Function,
- *   theirs: Function, edit: Function}} said `trail` is the path of what was changed; `start` is what the form began
- *   with, `now` is null where it was deleted; `changes` are those of the form
+ * @param {{trail: string, start: Contents, now: Contents | null, changes: Partial<Contents>, isSensitive: boolean,
+ *   mine: () => unknown, theirs: () => unknown, edit: () => unknown}} said `trail` is the path of what was changed;
+ *   `start` is what the form began with, `now` is null where it was deleted; `changes` are those of the form
  */
 export function conflict({ trail, start, now, changes, isSensitive, mine, theirs, edit }) {
   const who = h("p", { class: "hint" });
@@ -24,10 +28,16 @@ export function conflict({ trail, start, now, changes, isSensitive, mine, theirs
       button("Back to the form", edit)));
 }
 
-/** "bob changed value just now", if the trail says so. */
+/**
+ * "bob changed value just now", if the trail says so.
+ * @param {string} trail
+ * @param {string} key
+ * @param {Element} place
+ */
 async function sayWho(trail, key, place) {
   const query = `filter[key]=${encodeURIComponent(key)}&page[size]=1`;
   try {
+    /** @type {Answer<Api.AuditEventListDocument>} */
     const { document } = await read(`${trail}?${query}`);
     const { "actor-name": actor, "created-at": at, changed } = document.data[0].attributes;
     place.append(name(actor ?? "Somebody"), ` changed ${changed.join(", ") || "it"} `, time(at), ".");
@@ -36,11 +46,17 @@ async function sayWho(trail, key, place) {
   }
 }
 
-/** What either of them has changed. */
+/**
+ * What either of them has changed.
+ * @param {Contents} start
+ * @param {Contents} now
+ * @param {Partial<Contents>} changes
+ * @param {boolean} isSensitive
+ */
 function both(start, now, changes, isSensitive) {
-  const touched = (one) => now[one] !== start[one] || one in changes || (one === "value" && isSensitive);
-  const rows = Object.keys(NAMES).filter(touched).map((one) => {
-    const [theirs, mine] = [now[one], one in changes ? changes[one] : now[one]];
+  const touched = (/** @type {keyof Contents} */ one) => now[one] !== start[one] || one in changes || (one === "value" && isSensitive);
+  const rows = /** @type {(keyof Contents)[]} */ (Object.keys(NAMES)).filter(touched).map((one) => {
+    const [theirs, mine] = [now[one], changes[one] ?? now[one]];
     return h("tr", { class: theirs !== mine && "differs" },
       h("th", { scope: "row" }, NAMES[one]),
       h("td", { "data-label": "Now" }, said(one, theirs, now.sensitive)),
@@ -51,9 +67,15 @@ function both(start, now, changes, isSensitive) {
     h("tbody", {}, rows));
 }
 
+/**
+ * @param {keyof Contents} attribute
+ * @param {string | boolean | null} value
+ * @param {boolean} isSensitive
+ * @param {boolean} [isNew]
+ */
 function said(attribute, value, isSensitive, isNew = false) {
   if (attribute === "value" && isSensitive) return h("em", {}, isNew ? "the value you typed" : "write-only");
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (value === "") return h("em", {}, "empty");
+  if (!value) return h("em", {}, "empty");
   return h("pre", { tabindex: 0 }, shown(value));
 }

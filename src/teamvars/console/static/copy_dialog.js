@@ -3,9 +3,13 @@
 import { Change, Refused, read, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
-import { choice, field, form, leaveButton } from "./fields.js";
+import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
 import { suggesting } from "./paged_list.js";
 import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @typedef {Api.VariableResult} Result */
 
 const SOURCE = "/data/relationships/source/data/id";
 
@@ -21,7 +25,16 @@ export function copyDialog(organization, place, done) {
 
 class Copy {
   #change = new Change();
+  sourceId = "";
+  /** @type {Api.VariableName[]} */
+  keys = [];
 
+  /**
+   * @param {string} organization
+   * @param {import("./variables_page.js").Place} place
+   * @param {() => void} close
+   * @param {(text: string) => unknown} done
+   */
   constructor(organization, { path, variables, owns }, close, done) {
     this.owns = owns;
     this.close = close;
@@ -43,9 +56,13 @@ class Copy {
     this.element = h("div", {}, this.choosing, this.preview);
   }
 
-  /** The id of the workspace of that name. Refuses one that there is not, at its field. */
+  /**
+   * The id of the workspace of that name. Refuses one that there is not, at its field.
+   * @param {AbortSignal} signal
+   */
   async #find(signal) {
     try {
+      /** @type {Answer<Api.WorkspaceDocument>} */
       const { document } = await read(`${this.list}/${encodeURIComponent(this.source.value.trim())}`, { signal });
       return document.data.id;
     } catch (error) {
@@ -55,15 +72,21 @@ class Copy {
     }
   }
 
+  /** @param {boolean} dryRun */
   #document(dryRun) {
     const attributes = { "on-conflict": this.conflict.chosen(), keys: this.keys };
     const source = { data: { type: "workspaces", id: this.sourceId } };
     return { data: { type: "copies", attributes, relationships: { source } }, meta: { "dry-run": dryRun } };
   }
 
+  /**
+   * @param {string} note
+   * @param {AbortSignal} signal
+   */
   async #look(note, signal) {
     this.sourceId = await this.#find(signal);
     const left = await this.#read(signal);
+    /** @type {Answer<Api.ResultsDocument>} */
     let answer;
     try {
       answer = await send("POST", this.path, this.#document(true), { repeats: true, signal });
@@ -72,7 +95,7 @@ class Copy {
       if (error.errors.some((one) => one.source?.pointer === SOURCE)) throw error;
       this.#back();
       const told = itemErrors(error, (at) => this.keys[at]);
-      return this.choosing.querySelector(".errors").replaceChildren(h("ul", {}, told));
+      return errorsOf(this.choosing).replaceChildren(h("ul", {}, told));
     }
     this.choosing.hidden = true;
     this.preview.hidden = false;
@@ -85,9 +108,14 @@ class Copy {
   /**
    * What is copied: each variable as it is here and there, and no other version of it. Owners alone copy what is
    * sensitive: others go without, and are told how much that is.
+   * @param {AbortSignal} signal
    */
   async #read(signal) {
-    const of = async (path) => (await read(path, { signal })).document.data.map((one) => one.attributes);
+    const of = async (/** @type {string} */ path) => {
+      /** @type {Answer<Api.VariableListDocument>} */
+      const { document } = await read(path, { signal });
+      return document.data.map((one) => one.attributes);
+    };
     const [originals, here] = await Promise.all([of(`/workspaces/${this.sourceId}/vars`), of(this.target)]);
     const there = new Map(here.map((one) => [nameOf(one), one["version-id"]]));
     const taken = originals.filter((one) => this.owns || !one.sensitive);
@@ -102,6 +130,10 @@ class Copy {
     this.choosing.hidden = false;
   }
 
+  /**
+   * @param {Result[]} results
+   * @param {AbortSignal} signal
+   */
   async #copy(results, signal) {
     try {
       await send("POST", this.path, this.#document(false), { change: this.#change, signal });
@@ -113,6 +145,11 @@ class Copy {
     this.done(`Copied: ${summaryOf(results)}.`);
   }
 
+  /**
+   * @param {Result[]} results
+   * @param {string[]} notes
+   * @param {Child} more
+   */
   #copyForm(results, notes, more) {
     const many = changesOf(results);
     return form({ onsubmit: (signal) => this.#copy(results, signal), busy: "Copying …" },

@@ -5,14 +5,19 @@ import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, h, name } from "./dom.js";
 import { field, form, keepTyped, leaveButton } from "./fields.js";
 
+/** @import { ErrorObject } from "./api.js" */
+
+/** @typedef {{id: string, key: string}} Damaged */
+
 /**
  * Offers a new value, or to delete, for each variable that the errors name.
  * @param {string} path of the workspace's variables, below `/api/v2`
+ * @param {ErrorObject[]} errors
  * @param {boolean} may whether one may write there
- * @param {Function} again called when one of them is whole again, or gone
+ * @param {() => unknown} again called when one of them is whole again, or gone
  */
 export function damagedValues(path, errors, may, again) {
-  const damaged = errors.filter((one) => one.code === "damaged_value").map((one) => one.meta);
+  const damaged = errors.filter((one) => one.code === "damaged_value").map((one) => /** @type {Damaged} */ (one.meta));
   return h("div", {},
     h("p", { class: "notice", role: "alert" },
       "These variables have damaged values, which nobody can read any more. The others are shown once each of these ",
@@ -20,15 +25,21 @@ export function damagedValues(path, errors, may, again) {
     h("ul", { class: "rows", role: "list" }, damaged.map((one) => row(path, one, may, again))));
 }
 
+/**
+ * @param {string} path
+ * @param {Damaged} damaged
+ * @param {boolean} may
+ * @param {() => unknown} again
+ */
 function row(path, { id, key }, may, again) {
   const place = h("div", { class: "place" });
-  const done = (text) => {
+  const done = (/** @type {string} */ text) => {
     announce(text);
     again();
   };
   const write = () => {
     place.replaceChildren(newValue(`${path}/${id}`, { id, key }, done, () => place.replaceChildren()));
-    place.querySelector("textarea").focus();
+    place.querySelector("textarea")?.focus();
   };
   const remove = () => deleteDialog({
     title: "Delete this variable?", text: "Its value is lost already: ", what: "key", word: key, path: `${path}/${id}`,
@@ -38,6 +49,12 @@ function row(path, { id, key }, may, again) {
     may && button("Delete", remove, { kind: "bare", "aria-label": `Delete ${key}` }), place);
 }
 
+/**
+ * @param {string} path
+ * @param {Damaged} damaged
+ * @param {(text: string) => unknown} done
+ * @param {() => unknown} cancel
+ */
 function newValue(path, { id, key }, done, cancel) {
   const change = new Change();
   const value = h("textarea", { wrap: "off", spellcheck: "false", autocapitalize: "none", rows: 3 });

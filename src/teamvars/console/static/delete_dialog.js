@@ -5,11 +5,13 @@ import { show } from "./dialogs.js";
 import { h, name } from "./dom.js";
 import { field, form, leaveButton } from "./fields.js";
 
+/** @import { Child } from "./dom.js" */
+
 /**
  * Asks for its name.
- * @param {{title: string, text: unknown, what: string, word: string, path: string, ifMatch?: string, more?: unknown}} said
+ * @param {{title: string, text: Child, what: string, word: string, path: string, ifMatch?: string, more?: Child}} said
  *   `word` is what is to be typed, and `what` says which; `more` is what to read before
- * @param {Function} done called once it is gone
+ * @param {() => unknown} done called once it is gone
  */
 export function deleteDialog({ title, text, what, word, path, ifMatch, more = null }, done) {
   const input = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true });
@@ -39,7 +41,10 @@ export function deleteDialog({ title, text, what, word, path, ifMatch, more = nu
       h("div", { class: "actions" }, sure, leaveButton(close))), { wide: more !== null });
 }
 
-/** As it is shown: with what nobody can type spelled out. */
+/**
+ * As it is shown: with what nobody can type spelled out.
+ * @param {string} word
+ */
 function spelled(word) {
   return name(word).textContent;
 }

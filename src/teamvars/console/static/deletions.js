@@ -6,12 +6,16 @@ import * as session from "./session.js";
 
 const WAIT_MS = 10_000;
 
+/** @typedef {{id: string, key: string, version: string}} Wanted */
+
 export class Deletions {
+  /** @type {Map<string, {timer: ReturnType<typeof setTimeout>, act: () => unknown}>} */
   #waiting = new Map();
 
   /**
    * @param {string} path of the workspace's variables, below `/api/v2`
-   * @param {{goes: Function, stays: Function, gone: Function}} told `goes(id, text, acts)` says in a variable's row that
+   * @param {{goes: (id: string, text: string, acts: import("./variable_table.js").Ways) => unknown, stays: (id: string) => unknown,
+   *   gone: (id: string) => unknown}} told `goes(id, text, acts)` says in a variable's row that
    *   it is going, `stays(id)` that it is not, and `gone(id)` that it is gone
    * @param {AbortSignal} signal ends with the page: what waits is then deleted at once
    */
@@ -22,30 +26,38 @@ export class Deletions {
     addEventListener("pagehide", () => this.#leave(), { signal });
   }
 
-  /** Deletes a variable in a while, as it is now. */
+  /**
+   * Deletes a variable in a while, as it is now.
+   * @param {Wanted} variable
+   */
   add({ id, key, version }) {
-    const act = (options) => this.#delete({ id, key, version, ...options });
-    const token = session.token(); // whoever signs out meanwhile has deleted it all the same
-    this.#waiting.set(id, { timer: setTimeout(act, WAIT_MS), act: () => act({ token }) });
+    const act = (token = /** @type {string | undefined} */ (undefined)) => this.#delete({ id, key, version }, token);
+    const token = session.token() ?? undefined; // whoever signs out meanwhile has deleted it all the same
+    this.#waiting.set(id, { timer: setTimeout(act, WAIT_MS), act: () => act(token) });
     this.told.goes(id, "Deleted in ten seconds", [["Undo", () => this.#undo(id)], ["Delete now", () => act()]]);
   }
 
+  /** @param {string} id */
   #undo(id) {
     clearTimeout(this.#waiting.get(id)?.timer);
     this.#waiting.delete(id);
     this.told.stays(id);
   }
 
-  /** The browser sends it even if the page is gone. */
-  async #delete({ id, key, version, token }) {
+  /**
+   * The browser sends it even if the page is gone.
+   * @param {Wanted} variable
+   * @param {string} [token]
+   */
+  async #delete({ id, key, version }, token) {
     clearTimeout(this.#waiting.get(id)?.timer);
     if (!this.#waiting.delete(id)) return;
     try {
       await remove(`${this.path}/${id}`, { ifMatch: `"${version}"`, keepalive: true, token });
-    } catch (/** @type {any} */ error) {
+    } catch (error) {
       this.told.stays(id);
       const isChanged = error instanceof Refused && error.status === 412;
-      const why = isChanged ? "Somebody has changed it meanwhile." : error.message;
+      const why = isChanged ? "Somebody has changed it meanwhile." : /** @type {Error} */ (error).message;
       return failed(new Error(`${key} is not deleted. ${why}`));
     }
     this.told.gone(id);

@@ -1,19 +1,25 @@
 /** Dialogs: modal, closed by Escape, and never with what was typed in them unless one says so. */
 
-import { button, h, part } from "./dom.js";
+import { button, h, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { settle } from "./hands.js";
 
+/** @import { Child } from "./dom.js" */
+
+/** @type {HTMLDialogElement[]} */
 const open = [];
 let aside = false;
-/** Of each, what had the focus in it last. */
+/**
+ * Of each, what had the focus in it last.
+ * @type {WeakMap<Element, HTMLElement>}
+ */
 const left = new WeakMap();
 
 /**
  * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
  * `onclose` is called however it ends.
- * @param {unknown} title
- * @param {(close: () => void) => unknown} content
+ * @param {Child} title
+ * @param {(close: () => void) => Child} content
  * @param {{wide?: boolean, onclose?: () => void}} how
  */
 export function show(title, content, { wide = false, onclose } = {}) {
@@ -40,27 +46,28 @@ export function show(title, content, { wide = false, onclose } = {}) {
     if (holdsTyped(dialog)) showAgain(dialog);
     leave();
   });
-  dialog.addEventListener("focusin", ({ target }) => left.set(dialog, target));
+  dialog.addEventListener("focusin", ({ target }) => left.set(dialog, /** @type {HTMLElement} */ (target)));
   dialog.append(heading, h("div", {}, content(close)));
   part("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
   settle(dialog);
-  (dialog.querySelector("[autofocus], textarea, input:not([type=radio])") ?? heading).focus();
+  const [first = heading] = within(dialog, "[autofocus], textarea, input:not([type=radio])");
+  first.focus();
 }
 
 /**
  * Asks, and says whether the answer was yes; `more` is what to read before.
- * @param {unknown} title
- * @param {unknown} text
+ * @param {Child} title
+ * @param {Child} text
  * @param {string} yes
- * @param {{kind?: string, no?: string, more?: unknown}} how
+ * @param {{kind?: string, no?: string, more?: Child}} how
  * @returns {Promise<boolean>}
  */
 export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = null } = {}) {
   return new Promise((resolve) => {
     let said = false;
-    const content = (close) => [h("p", {}, text), more, h("div", { class: "actions" },
+    const content = (/** @type {() => void} */ close) => [h("p", {}, text), more, h("div", { class: "actions" },
       button(yes, () => {
         said = true;
         close();
@@ -70,7 +77,10 @@ export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = 
   });
 }
 
-/** Whether what is typed there may be lost: nothing is, or somebody says so. */
+/**
+ * Whether what is typed there may be lost: nothing is, or somebody says so.
+ * @param {Element} element
+ */
 export async function mayLose(element) {
   if (!holdsTyped(element)) return true;
   return ask("Leave what you typed?", "It has not been saved.", "Leave it", { kind: "danger", no: "Stay" });
@@ -87,7 +97,10 @@ export function bringBack() {
   for (const dialog of open) showAgain(dialog);
 }
 
-/** With the focus where it was. */
+/**
+ * With the focus where it was.
+ * @param {HTMLDialogElement} dialog
+ */
 function showAgain(dialog) {
   const at = left.get(dialog);
   dialog.showModal();

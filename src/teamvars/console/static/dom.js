@@ -7,34 +7,77 @@ const SVG = "http://www.w3.org/2000/svg";
 const HIDDEN = /(?![\n\t]|(?<=\p{Extended_Pictographic}[\ufe0f\p{EMod}]?)\u200d(?=\p{Extended_Pictographic}))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
 
 /**
+ * What stands in an element; what is false, null, undefined or empty leaves nothing.
+ * @typedef {Node | string | false | null | undefined | readonly Child[]} Child
+ */
+
+/**
+ * The attributes of an element, and what listens to it.
+ * @typedef {{
+ *   onclick?: (event: PointerEvent & { target: HTMLElement }) => unknown,
+ *   onchange?: (event: Event & { target: HTMLInputElement }) => unknown,
+ *   oninput?: () => unknown,
+ *   onfocus?: () => unknown,
+ *   [attribute: string]: unknown,
+ * }} Attributes
+ */
+
+/** @typedef {keyof typeof ICONS} Picture */
+
+/**
  * An element. `on…` are listeners, `true` is an attribute without a value, and what is false, null
  * or undefined is left out, among the children too.
- * @param {string} tag
- * @param {Record<string, unknown>} [attributes]
- * @param {...unknown} children
- * @returns {any}
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function h(tag, attributes = {}, ...children) {
-  const element = /** @type {any} */ (document.createElement(tag));
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
-    if (typeof value === "function") element.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked") element[name] = value;
+    if (typeof value === "function") element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else if (name === "value" || name === "checked") Reflect.set(element, name, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(.../** @type {any[]} */ (children).flat(Infinity).filter((one) => one !== false && one != null));
+  element.append(...nodes(children));
   return element;
 }
 
 /**
- * A part of the page that the shell has.
- * @returns {any}
+ * What is there of these, as a list of the document's nodes and texts.
+ * @param {Child} child
+ * @returns {(Node | string)[]}
  */
-export function part(id) {
-  return document.getElementById(id);
+export function nodes(child) {
+  if (typeof child === "string" || child instanceof Node) return [child];
+  return child ? child.flatMap(nodes) : [];
 }
 
-/** Text of somebody's, in which what hides or turns other text is spelled out. */
+/**
+ * A part of the page that the shell has.
+ * @param {string} id
+ */
+export function part(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/**
+ * The elements in another one that a selector finds, in their order.
+ * @param {Element} parent
+ * @param {string} selector
+ * @returns {HTMLElement[]}
+ */
+export function within(parent, selector) {
+  return [.../** @type {NodeListOf<HTMLElement>} */ (parent.querySelectorAll(selector))];
+}
+
+/**
+ * Text of somebody's, in which what hides or turns other text is spelled out.
+ * @param {string} text
+ * @returns {Child[]}
+ */
 export function shown(text) {
   if (text.search(HIDDEN) < 0) return [text];
   const parts = [];
@@ -46,18 +89,27 @@ export function shown(text) {
   return [...parts, text.slice(from)];
 }
 
-/** A character as JSON would have it. */
+/**
+ * A character as JSON would have it.
+ * @param {string} character
+ */
 function escaped(character) {
   const units = character.split("").map((one) => one.charCodeAt(0).toString(16).padStart(4, "0"));
   return units.map((one) => `\\u${one}`).join("");
 }
 
-/** A name of somebody's, which turns nothing around it. */
+/**
+ * A name of somebody's, which turns nothing around it.
+ * @param {string} text
+ */
 export function name(text) {
   return h("bdi", {}, shown(text));
 }
 
-/** A small picture; what it stands for is said by the text beside it or the button's label. */
+/**
+ * A small picture; what it stands for is said by the text beside it or the button's label.
+ * @param {Picture} kind
+ */
 export function icon(kind) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 16 16");
@@ -71,11 +123,11 @@ export function icon(kind) {
 
 /**
  * A button with text, and a picture if it has one.
- * @param {unknown} text
- * @param {Function} onclick
- * @param {Record<string, unknown>} [attributes]
+ * @param {Child} text
+ * @param {Attributes["onclick"]} onclick
+ * @param {Attributes & { kind?: string, picture?: Picture }} [attributes]
  */
-export function button(text, onclick, { kind = "", picture = "", ...attributes } = {}) {
+export function button(text, onclick, { kind = "", picture, ...attributes } = {}) {
   return h(
     "button",
     { type: "button", class: `button ${kind}`.trim(), onclick, ...attributes },
@@ -87,7 +139,7 @@ export function button(text, onclick, { kind = "", picture = "", ...attributes }
 /**
  * The button of a page that adds or makes one: what the key `n` presses.
  * @param {string} text
- * @param {Function} onclick
+ * @param {Attributes["onclick"]} onclick
  */
 export function addButton(text, onclick) {
   return button(text, onclick, { kind: "primary", picture: "add", "data-adds": true });
@@ -95,26 +147,34 @@ export function addButton(text, onclick) {
 
 /**
  * A button that is only a picture, and is called `label`.
- * @param {string} picture
+ * @param {Picture} picture
  * @param {string} label
- * @param {Function} onclick
+ * @param {Attributes["onclick"]} onclick
+ * @param {Attributes} [attributes]
  */
 export function pictureButton(picture, label, onclick, attributes = {}) {
   const named = { type: "button", class: "button bare", "aria-label": label, title: label };
   return h("button", { ...named, onclick, ...attributes }, icon(picture));
 }
 
-/** Says something to whoever cannot see that it has happened. */
+/**
+ * Says something to whoever cannot see that it has happened.
+ * @param {Child} text
+ */
 export function announce(text) {
   const place = part("announcements");
   place.replaceChildren();
   // After a moment, so that the same words are said again.
-  setTimeout(() => place.replaceChildren(text), 50);
+  setTimeout(() => place.replaceChildren(...nodes(text)), 50);
 }
 
-/** A value in the room of a line, as the list and previews have it. */
+/**
+ * A value in the room of a line, as the list and previews have it.
+ * @param {{value: string | null, sensitive: boolean}} variable
+ * @returns {Child}
+ */
 export function little({ value, sensitive }) {
-  if (sensitive) return h("span", { class: "write-only" }, icon("lock"), "write-only");
+  if (sensitive || value === null) return h("span", { class: "write-only" }, icon("lock"), "write-only");
   if (value === "") return h("span", { class: "hint" }, "empty");
   const cut = value.slice(0, LITTLE).replace(/\s*\n\s*/g, " ");
   const lines = value.split("\n").length;
@@ -122,25 +182,39 @@ export function little({ value, sensitive }) {
     lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];
 }
 
-/** What nobody sees at the ends of a value, in words. */
+/**
+ * What nobody sees at the ends of a value, in words.
+ * @param {string} value
+ */
 export function edgesOf(value) {
-  const ends = [["starts", value.match(/^\s/)], ["ends", value.match(/\s$/)]];
-  return ends.filter(([, found]) => found)
-    .map(([word, [one]]) => `${word} with a ${/[\r\n]/.test(one) ? "line end" : "blank"}`);
+  /** @type {[string, string | undefined][]} */
+  const ends = [["starts", value.match(/^\s/)?.[0]], ["ends", value.match(/\s$/)?.[0]]];
+  return ends.flatMap(([word, one]) => (one ? [`${word} with a ${/[\r\n]/.test(one) ? "line end" : "blank"}`] : []));
 }
 
-/** "1 variable", "5,000 variables". */
+/**
+ * "1 variable", "5,000 variables".
+ * @param {number} number
+ * @param {string} noun
+ */
 export function count(number, noun) {
   const many = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return `${number.toLocaleString("en")} ${number === 1 ? noun : many}`;
 }
 
-/** "a, b, c", of parts that are text or elements. */
+/**
+ * "a, b, c", of parts that are text or elements.
+ * @param {Child[]} parts
+ * @returns {Child[]}
+ */
 export function listed(parts) {
   return parts.map((one, at) => [at > 0 && ", ", one]);
 }
 
-/** A time, as people say it; exactly, where one points at it. */
+/**
+ * A time, as people say it; exactly, where one points at it.
+ * @param {string} iso
+ */
 export function time(iso) {
   const at = new Date(iso);
   return h("time", { datetime: iso, title: at.toLocaleString("en-GB") }, ago(at));
@@ -152,6 +226,7 @@ export function time(iso) {
  */
 const UNITS = [["minute", 60, 60], ["hour", 60, 24], ["day", 24, 14], ["week", 7, 9]];
 
+/** @param {Date} at */
 function ago(at) {
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
   let span = (at.getTime() - Date.now()) / 1000;

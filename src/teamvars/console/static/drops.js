@@ -3,9 +3,14 @@
 /** More than the API takes, so that it is the API that says so. */
 const LARGEST_BYTES = 1024 * 1024;
 
+/** @typedef {{name: string, text: string}} DroppedFile */
+
 /**
  * Takes a file that is dropped on the page, or lines that are pasted there: several, and while nobody fills in a form,
  * since what is meant for a field must not open in clear elsewhere.
+ * @param {HTMLElement} element
+ * @param {AbortSignal} signal
+ * @param {(file: DroppedFile) => unknown} take
  */
 export function watchDrops(element, signal, take) {
   const options = { signal };
@@ -41,7 +46,11 @@ export function watchDrops(element, signal, take) {
   }, options);
 }
 
-/** Its name and text. Of one that is too long for any server only the beginning, which is refused. */
+/**
+ * Its name and text. Of one that is too long for any server only the beginning, which is refused.
+ * @param {File} file
+ * @returns {Promise<DroppedFile>}
+ */
 export async function contentsOf(file) {
   return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
 }

@@ -1,8 +1,10 @@
 /** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
 
 import { Refused } from "./api.js";
-import { announce, button, h, icon, shown } from "./dom.js";
+import { announce, button, h, icon, shown, within } from "./dom.js";
 import { lead, stay } from "./hands.js";
+
+/** @import { Attributes, Child } from "./dom.js" */
 
 const STILL_MS = 10_000;
 const CANCELLED = "You did not wait for the answer. It may have been done all the same: look at the page, or send the same "
@@ -12,12 +14,12 @@ const ELSEWHERE = "Nothing was sent, since you went on elsewhere before it could
 let made = 0;
 
 /**
- * @param {{label: string, control: HTMLElement, pointer?: string, hint?: unknown}} said `pointer`
+ * @param {{label: string, control: HTMLElement, pointer?: string, hint?: Child}} said `pointer`
  *   is the member of the document that the field becomes
  */
 export function field({ label, control, pointer, hint }) {
   const id = newId();
-  const input = /** @type {any} */ (control.matches("input, textarea") ? control : control.querySelector("textarea"));
+  const input = /** @type {HTMLElement} */ (control.matches("input, textarea") ? control : control.querySelector("textarea"));
   input.id = id;
   const help = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
   if (help) input.setAttribute("aria-describedby", help.id);
@@ -27,7 +29,7 @@ export function field({ label, control, pointer, hint }) {
 
 /**
  * A box to tick, with a line below that says what it means.
- * @param {{label: unknown, checked: boolean, pointer?: string, hint?: unknown, onchange?: Function, disabled?: boolean}} said
+ * @param {{label: Child, checked: boolean, pointer?: string, hint?: Child, onchange?: Attributes["onchange"], disabled?: boolean}} said
  */
 export function tick({ label, checked, pointer, hint, onchange, disabled }) {
   const id = newId();
@@ -41,8 +43,9 @@ export function tick({ label, checked, pointer, hint, onchange, disabled }) {
 
 /**
  * One of a few, all of them seen; `of(value)` is its button.
- * @param {{legend: string, options: {value: string, label: unknown}[], chosen: string, pointer?: string,
- *   onchange?: Function, quiet?: boolean}} said
+ * @template {string} V
+ * @param {{legend: string, options: {value: V, label: Child}[], chosen: V, pointer?: string, onchange?: (chosen: V) => unknown,
+ *   quiet?: boolean}} said
  */
 export function choice({ legend, options, chosen, pointer, onchange, quiet = false }) {
   const group = newId();
@@ -53,8 +56,9 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
       h("span", {}, label)));
   const element = h("fieldset", { class: "field choice", "data-pointer": pointer },
     h("legend", { class: quiet && "unseen" }, legend), h("div", { class: "segments" }, labels));
-  const of = (value) => element.querySelector(`[value="${value}"]`);
-  return { element, of, chosen: () => element.querySelector("input:checked")?.value };
+  const input = (/** @type {string} */ selector) => /** @type {HTMLInputElement} */ (element.querySelector(selector));
+  const of = (/** @type {V} */ value) => input(`[value="${value}"]`);
+  return { element, of, chosen: () => /** @type {V} */ (input("input:checked").value) };
 }
 
 /**
@@ -66,14 +70,14 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
  * @typedef {<T>(work: (signal: AbortSignal) => T | Promise<T>) => Promise<T>} Held
  * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: (held: Held) => Promise<boolean>, isMissed?: boolean, busy?: string,
  *   [attribute: string]: unknown}} said
- * @param {...unknown} children
+ * @param {...Child} children
  */
 export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...attributes }, ...children) {
   const summary = h("div", { class: "errors", role: "alert" });
   const still = h("div", { class: "still", role: "status" });
   const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, still, summary);
   if (isMissed) element.addEventListener("input", () => keepTyped(element, true));
-  element.addEventListener("input", ({ target }) => clearErrors(target.closest(".field") ?? still));
+  element.addEventListener("input", ({ target }) => clearErrors(/** @type {Element} */ (target).closest(".field") ?? still));
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
   });
@@ -103,7 +107,7 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
     try {
       if (!sure || (await sure(asked))) await held(onsubmit);
     } catch (error) {
-      showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : error);
+      showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : /** @type {Error} */ (error));
     } finally {
       isSent = false;
     }
@@ -111,21 +115,32 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
   return element;
 }
 
-/** A button that leaves a form without sending it, or without waiting for what becomes of it. */
+/**
+ * A button that leaves a form without sending it, or without waiting for what becomes of it.
+ * @param {Attributes["onclick"]} act
+ * @param {string} [text]
+ */
 export function leaveButton(act, text = "Cancel") {
   return button(text, act, { "data-leaves": true });
 }
 
-/** Lets nobody change anything in a form, until what is returned is called. */
+/**
+ * Lets nobody change anything in a form, until what is returned is called.
+ * @param {HTMLFormElement} element
+ * @param {HTMLElement} still
+ * @param {string} busy
+ * @param {AbortController} waiting
+ */
 function hold(element, still, busy, waiting) {
-  const fields = [...element.querySelectorAll("input, textarea")].filter((one) => !one.readOnly);
+  const fields = controlsOf(element).filter((one) => !one.readOnly);
   for (const one of fields) one.readOnly = true;
   const pressed = element.querySelector("button.primary, button.danger");
   const said = [...(pressed?.childNodes ?? [])];
   pressed?.replaceChildren(busy);
   // Boxes and buttons know no "read-only".
-  const refuse = (event) => {
-    if (still.contains(event.target) || event.target.closest("[data-leaves]")) return;
+  const refuse = (/** @type {Event} */ event) => {
+    const target = /** @type {Element} */ (event.target);
+    if (still.contains(target) || target.closest("[data-leaves]")) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -143,15 +158,24 @@ function hold(element, still, busy, waiting) {
   };
 }
 
-/** Says whether a form holds what somebody has typed and not sent. */
+/**
+ * Says whether a form holds what somebody has typed and not sent.
+ * @param {Element} element
+ * @param {boolean} is
+ */
 export function keepTyped(element, is) {
   element.toggleAttribute("data-typed", is);
 }
 
-/** Whether something typed would be lost with this part of the page. */
+/**
+ * Whether something typed would be lost with this part of the page.
+ * @param {Element} element
+ */
 export function holdsTyped(element) {
   return element.matches("[data-typed]") || element.querySelector("[data-typed]") !== null;
 }
+
+/** @typedef {(told?: Child) => void} End */
 
 /** Where a form opens above a list, one at a time; what ends it leads back to what opened it. */
 export class FormPlace {
@@ -165,15 +189,18 @@ export class FormPlace {
   /**
    * Opens what `make(end)` returns, unless something is typed in the one that is open. `end(told)` ends it, if it is
    * still there, and tells something in its place.
+   * @param {(end: End) => HTMLElement} make
    */
   open(make) {
     const isOpen = this.element.querySelector("form") !== null;
     if (!isOpen) this.#opener = /** @type {HTMLElement | null} */ (document.activeElement);
     if (!isOpen || !holdsTyped(this.element)) this.element.replaceChildren(this.#made(make));
-    lead(this.element.querySelector("textarea, input"));
+    lead(controlsOf(this.element)[0]);
   }
 
+  /** @param {(end: End) => HTMLElement} make */
   #made(make) {
+    /** @type {HTMLElement} */
     const element = make((told) => {
       if (!element.isConnected) return; // another one is there by now
       this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
@@ -184,11 +211,12 @@ export class FormPlace {
   }
 }
 
+/** @param {Element} element */
 export function clearErrors(element) {
   element.querySelector(".errors")?.replaceChildren();
   for (const told of element.querySelectorAll(".field > .error")) {
-    const control = element.querySelector(`[aria-describedby~="${told.id}"]`);
-    const others = control.getAttribute("aria-describedby").replace(told.id, "").trim();
+    const control = /** @type {Element} */ (element.querySelector(`[aria-describedby~="${told.id}"]`));
+    const others = control.getAttribute("aria-describedby")?.replace(told.id, "").trim();
     if (others) control.setAttribute("aria-describedby", others);
     else control.removeAttribute("aria-describedby");
     control.removeAttribute("aria-invalid");
@@ -196,7 +224,11 @@ export function clearErrors(element) {
   }
 }
 
-/** Each error at the field its pointer names, and what names no field below all of them. */
+/**
+ * Each error at the field its pointer names, and what names no field below all of them.
+ * @param {HTMLFormElement} element
+ * @param {Error} error
+ */
 function showErrors(element, error) {
   if (error instanceof Refused && error.status === 401) return; // one is asked to sign in instead
   const errors = error instanceof Refused ? error.errors : [];
@@ -206,24 +238,48 @@ function showErrors(element, error) {
     if (place) sayAt(place, one.detail);
     else say(element, { message: one.detail });
   }
-  lead(element.querySelector("[aria-invalid]"), element);
+  lead(controlsOf(element).find((one) => one.matches("[aria-invalid]")), element);
 }
 
-/** Something about the form as a whole. */
+/**
+ * Something about the form as a whole.
+ * @param {HTMLFormElement} element
+ * @param {{message: string}} error
+ */
 export function say(element, error) {
-  const summary = element.querySelector(".errors");
-  summary.append(h("p", { class: "error" }, icon("warning"), shown(error.message)));
+  errorsOf(element).append(h("p", { class: "error" }, icon("warning"), shown(error.message)));
 }
 
+/**
+ * Where a form says what is wrong with it as a whole.
+ * @param {HTMLFormElement} element
+ */
+export function errorsOf(element) {
+  return /** @type {HTMLElement} */ (element.querySelector(".errors"));
+}
+
+/** @param {Element} element */
+function controlsOf(element) {
+  return [.../** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (element.querySelectorAll("input, textarea"))];
+}
+
+/**
+ * @param {HTMLFormElement} element
+ * @param {string | null | undefined} pointer
+ */
 function fieldOf(element, pointer) {
   if (!pointer) return null;
-  const fields = [...element.querySelectorAll("[data-pointer]")];
+  const fields = within(element, "[data-pointer]");
   return fields.find((one) => one.dataset.pointer === pointer)
     ?? fields.find((one) => pointer.startsWith(`${one.dataset.pointer}/`)); // one of the parts that it has
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {string} text
+ */
 function sayAt(place, text) {
-  const control = place.querySelector("input, textarea");
+  const [control] = controlsOf(place);
   if (!control) return;
   const id = newId();
   control.setAttribute("aria-invalid", "true");

@@ -71,7 +71,10 @@ export function lead(element, from) {
   if (!fieldInUse(from)) element?.focus({ preventScroll: true });
 }
 
-/** Lets an element take no click for a moment, since another was there when the finger began to move. */
+/**
+ * Lets an element take no click for a moment, since another was there when the finger began to move.
+ * @param {Element} element
+ */
 export function settle(element) {
   element.toggleAttribute("data-settles", true);
   clearTimeout(settling.get(element));

@@ -2,31 +2,62 @@
 
 import { Change, Refused, send } from "./api.js";
 import { show } from "./dialogs.js";
-import { button, count, h, little, name } from "./dom.js";
+import { button, count, h, little, name, nodes } from "./dom.js";
 import { contentsOf } from "./drops.js";
-import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { DroppedFile } from "./drops.js" */
+/** @import { VariableList } from "./variable_list.js" */
+/** @typedef {Api.FileItem & {sensitive?: boolean}} Item */
+/** @typedef {Api.VariableResult} Result */
+/** @typedef {{result: Result, item: Item}} Pair */
+
+/** @type {{value: Api.FileAttributes["format"], label: string}[]} */
 const FORMATS = [
   { value: "tfvars", label: ".tfvars" },
   { value: "dotenv", label: ".env" },
   { value: "json", label: ".tfvars.json" },
 ];
 
-/** Into what is at that path; `done(text)` is called once it is applied. */
+/**
+ * Into what is at that path; `done(text)` is called once it is applied.
+ * @param {string} path
+ * @param {VariableList} list
+ * @param {DroppedFile | null} file
+ * @param {(text: string) => unknown} done
+ */
 export function importDialog(path, list, file, done) {
   show("Import variables", (close) => new Import(path, list, file, close, done).element, { wide: true });
 }
 
 class Import {
   #change = new Change();
-  /** What somebody has said of a key, whatever is done to the file afterwards. */
+  /**
+   * What somebody has said of a key, whatever is done to the file afterwards.
+   * @type {Map<string, boolean>}
+   */
   #secrecy = new Map();
+  /** @type {Set<string>} */
   #suggested = new Set();
+  /** @type {Set<string>} */
   #left = new Set();
+  /** @type {Item[]} */
+  items = [];
+  /** @type {string | null} */
+  etag = null;
 
+  /**
+   * @param {string} path
+   * @param {VariableList} list
+   * @param {DroppedFile | null} file
+   * @param {() => void} close
+   * @param {(text: string) => unknown} done
+   */
   constructor(path, list, file, close, done) {
     this.path = `${path}/actions`;
     this.list = list;
@@ -42,10 +73,11 @@ class Import {
     if (file) this.#take(file);
   }
 
+  /** @returns {HTMLFormElement} */
   #readingForm() {
     const chosen = h("input", { type: "file", class: "unseen", "aria-label": "Choose a file",
-      onchange: async () => {
-        const [file] = chosen.files;
+      onchange: async ({ target }) => {
+        const [file] = target.files ?? [];
         if (file) this.#take(await contentsOf(file));
       } });
     return form({ onsubmit: (signal) => this.#read(signal), busy: "Reading …" },
@@ -58,6 +90,7 @@ class Import {
         leaveButton(() => this.leave())));
   }
 
+  /** @param {DroppedFile} file */
   #take({ name: fileName, text }) {
     this.text.input.value = text;
     this.text.fit();
@@ -65,6 +98,7 @@ class Import {
     this.#guess(fileName);
   }
 
+  /** @param {string} fileName */
   #guess(fileName) {
     this.format.of(formatOf(fileName, this.text.input.value)).checked = true;
   }
@@ -74,9 +108,11 @@ class Import {
     this.close();
   }
 
+  /** @param {AbortSignal} signal */
   async #read(signal) {
     const attributes = { format: this.format.chosen(), content: this.text.input.value };
     const data = { type: "parsed-files", attributes };
+    /** @type {Answer<Api.ParsedFileDocument>} */
     const { document } = await send("POST", `${this.path}/parse`, { data }, { repeats: true, signal });
     const { items, faults } = document.data.attributes;
     if (faults.length) return this.#showFaults(faults);
@@ -85,31 +121,41 @@ class Import {
     await this.#look("", signal);
   }
 
+  /** @param {Api.FileFault[]} faults */
   #showFaults(faults) {
     const lines = faults.map((one) =>
       h("li", { class: "error" }, `Line ${one.line}, column ${one.column}: ${one.detail}`));
-    this.reading.querySelector(".errors").replaceChildren(
+    errorsOf(this.reading).replaceChildren(
       h("p", {}, `Nothing is imported: ${count(faults.length, "fault")}.`), h("ul", {}, lines));
     this.text.mark(faults[0].line);
     this.text.input.focus();
   }
 
+  /**
+   * @param {Item[]} items
+   * @param {boolean} dryRun
+   */
   #document(items, dryRun) {
-    const attributesOf = ({ sensitive, ...rest }) => ({ ...rest, ...(sensitive && { sensitive }) });
+    const attributesOf = (/** @type {Item} */ { sensitive, ...rest }) => ({ ...rest, ...(sensitive && { sensitive }) });
     const data = items.map((one) => ({ type: "vars", attributes: attributesOf({ ...one, sensitive: this.isSensitive(one) }) }));
     return { data, meta: { "dry-run": dryRun } };
   }
 
-  /** Asks what would become of it, and shows that. */
+  /**
+   * Asks what would become of it, and shows that.
+   * @param {string} note
+   * @param {AbortSignal} signal
+   */
   async #look(note, signal) {
     this.#suggested.clear(); // what was new may be there by now, and nothing that is there is changed by a suggestion
+    /** @type {Answer<Api.ResultsDocument>} */
     let answer;
     try {
       answer = await send("POST", `${this.path}/apply`, this.#document(this.items, true), { repeats: true, signal });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       this.back();
-      this.reading.querySelector(".errors").replaceChildren(h("ul", {}, itemErrors(error, (at) => this.items[at])));
+      errorsOf(this.reading).replaceChildren(h("ul", {}, itemErrors(error, (at) => this.items[at])));
       return;
     }
     this.etag = answer.etag;
@@ -124,21 +170,33 @@ class Import {
     this.preview.querySelector("button")?.focus();
   }
 
-  /** What somebody has said; else what the file says, or the key suggests. */
+  /**
+   * What somebody has said; else what the file says, or the key suggests.
+   * @param {Item} item
+   */
   isSensitive(item) {
     const called = nameOf(item);
     return this.#secrecy.get(called) ?? (item.sensitive === true || this.#suggested.has(called));
   }
 
-  /** Notes what somebody says, for as long as the dialog is open. */
+  /**
+   * Notes what somebody says, for as long as the dialog is open.
+   * @param {Item} item
+   * @param {boolean} is
+   */
   say(item, is) {
     this.#secrecy.set(nameOf(item), is);
   }
 
+  /** @param {Item} item */
   isLeft(item) {
     return this.#left.has(nameOf(item));
   }
 
+  /**
+   * @param {Item} item
+   * @param {boolean} is
+   */
   leaveOut(item, is) {
     if (is) this.#left.add(nameOf(item));
     else this.#left.delete(nameOf(item));
@@ -150,7 +208,11 @@ class Import {
     this.text.input.focus();
   }
 
-  /** Applies what is not left out, as it was seen. */
+  /**
+   * Applies what is not left out, as it was seen.
+   * @param {Result[]} results
+   * @param {AbortSignal} signal
+   */
   async apply(results, signal) {
     const taken = this.items.filter((one) => !this.isLeft(one));
     const options = { change: this.#change, ifMatch: this.etag, signal };
@@ -168,20 +230,29 @@ class Import {
 
 /** What would become of a file, with a choice for each variable: whether it is imported, and is sensitive. */
 class Preview {
+  /**
+   * @param {Import} file
+   * @param {Result[]} results
+   * @param {string} note
+   * @param {Child} more
+   */
   constructor(file, results, note, more) {
     this.file = file;
     this.results = results;
     const items = new Map(file.items.map((one) => [nameOf(one), one]));
-    this.pairs = results.map((result) => ({ result, item: items.get(nameOf(result)) }));
-    this.isNew = ({ result }) => result.outcome === "created";
+    const itemOf = (/** @type {Result} */ result) => /** @type {Item} */ (items.get(nameOf(result)));
+    /** @type {Pair[]} */
+    this.pairs = results.map((result) => ({ result, item: itemOf(result) }));
+    this.isNew = (/** @type {Pair} */ { result }) => result.outcome === "created";
     this.lead = h("p", { class: "lead" });
     this.submit = h("button", { class: "button primary" });
+    /** @type {(() => void)[]} */
     this.boxes = [];
     this.all = this.#allBox();
     this.element = form({ onsubmit: (signal) => file.apply(this.#taken(), signal), busy: "Importing …" },
       note && h("p", { class: "notice", role: "alert" }, note), this.lead,
       this.all.element, more,
-      resultTable(results, "Value", (one) => this.#value(one, items.get(nameOf(one))), (one) => this.#take(items.get(nameOf(one)))),
+      resultTable(results, "Value", (one) => this.#value(one, itemOf(one)), (one) => this.#take(itemOf(one))),
       h("div", { class: "actions" }, this.submit,
         button("Back", () => file.back()), leaveButton(() => file.leave(), changesOf(results) ? "Cancel" : "Close")));
     this.#tell();
@@ -211,27 +282,33 @@ class Preview {
     } });
   }
 
+  /** @param {Item} item */
   #take(item) {
-    const box = h("input", { type: "checkbox", checked: !this.file.isLeft(item), onchange: () => {
-      this.file.leaveOut(item, !box.checked);
+    const box = h("input", { type: "checkbox", checked: !this.file.isLeft(item), onchange: ({ target }) => {
+      this.file.leaveOut(item, !target.checked);
       this.#tell();
     } });
     return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Import ", name(item.key)));
   }
 
-  /** What it will be; what is new can still be made sensitive here. */
+  /**
+   * What it will be; what is new can still be made sensitive here.
+   * @param {Result} result
+   * @param {Item} item
+   * @returns {Child}
+   */
   #value(result, item) {
     const before = this.file.list.all.find((one) => one.id === result.id);
     if (before?.sensitive) return little(before);
     const value = h("span", {});
-    const show = () => value.replaceChildren(...[little({ ...item, sensitive: this.file.isSensitive(item) })].flat().filter(Boolean));
+    const show = () => value.replaceChildren(...nodes(little({ ...item, sensitive: this.file.isSensitive(item) })));
     show();
     if (result.outcome !== "created") {
       const isOther = before && before.value !== item.value;
       return [isOther && h("span", { class: "before" }, little(before)), value];
     }
-    const box = h("input", { type: "checkbox", onchange: () => {
-      this.file.say(item, box.checked);
+    const box = h("input", { type: "checkbox", onchange: ({ target }) => {
+      this.file.say(item, target.checked);
       show();
       this.#tell();
     }, checked: this.file.isSensitive(item) });
@@ -243,13 +320,18 @@ class Preview {
   }
 }
 
-/** By its name, else by what it looks like. */
+/**
+ * By its name, else by what it looks like.
+ * @param {string} fileName
+ * @param {string} text
+ * @returns {Api.FileAttributes["format"]}
+ */
 function formatOf(fileName, text) {
   if (/\.json$/i.test(fileName)) return "json";
   if (/\.tfvars$/i.test(fileName)) return "tfvars";
   if (/(^|[./])env\b/i.test(fileName)) return "dotenv";
   if (/^\s*\{/.test(text)) return "json";
   const lines = text.split("\n").filter((one) => one.trim() && !one.startsWith("#"));
-  const isShell = (one) => /^(export\s+)?[A-Za-z_][A-Za-z0-9_.]*=/.test(one);
+  const isShell = (/** @type {string} */ one) => /^(export\s+)?[A-Za-z_][A-Za-z0-9_.]*=/.test(one);
   return lines.length && lines.every(isShell) ? "dotenv" : "tfvars";
 }

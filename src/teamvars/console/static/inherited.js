@@ -5,7 +5,20 @@ import { h, name } from "./dom.js";
 import { notify } from "./notices.js";
 import { variableOf } from "./variable_list.js";
 
-/** The levels, each as that which has it is called. */
+/** @import { Answer, Page } from "./api.js" */
+/** @import { Resource, Told, Variable } from "./variable_list.js" */
+
+/**
+ * What a workspace gets from sets, and what does not count of its own, by id.
+ * @typedef {{rows: Variable[], beaten: Map<string, Told>}} Found
+ */
+
+/** @typedef {Omit<Api.EffectiveAttributes, "overrides">} Winner */
+
+/**
+ * The levels, each as that which has it is called.
+ * @type {Partial<Record<Winner["level"], string>>}
+ */
 const LEVELS = {
   "priority-global": "a global set with priority",
   "priority-organization-by-project": "a set with priority at the project",
@@ -24,6 +37,11 @@ export class Inherited {
   /** @type {string | null} */
   #etag = null;
 
+  /**
+   * @param {string} organization
+   * @param {string} workspaceId
+   * @param {AbortSignal} signal
+   */
   constructor(organization, workspaceId, signal) {
     this.sets = `/app/${organization}/varsets`;
     this.path = `/workspaces/${workspaceId}`;
@@ -33,6 +51,7 @@ export class Inherited {
   /**
    * The rows of sets, and what does not count of the workspace's own, by id; null where it is as before, or cannot be
    * told: the workspace's own are shown all the same.
+   * @returns {Promise<Found | null>}
    */
   async read() {
     try {
@@ -44,26 +63,35 @@ export class Inherited {
     }
   }
 
+  /** @returns {Promise<Found | null>} */
   async #read() {
     const { signal } = this;
+    /** @type {Page<Api.VariableSetResource, never>} */
     const { total } = await readPage(`${this.path}/varsets`, 1, { signal });
     if (!total) {
       const isOther = this.#etag !== null;
       this.#etag = null;
       return isOther ? { rows: [], beaten: new Map() } : null;
     }
+    /** @type {Answer<Api.EffectiveListDocument | null>} */
     const { document, etag } = await read(`${this.path}/effective-vars`, { ifNoneMatch: this.#etag, signal });
     if (!document) return null;
     this.#etag = etag;
     return this.#sorted(document.data);
   }
 
+  /**
+   * @param {Api.EffectiveResource[]} found
+   * @returns {Found}
+   */
   #sorted(found) {
+    /** @type {Variable[]} */
     const rows = [];
+    /** @type {Map<string, Told>} */
     const beaten = new Map();
     for (const { id, attributes } of found) {
       const { overrides, ...winner } = attributes;
-      if (isOfSet(winner)) rows.push(this.#row({ id, attributes: winner }, null));
+      if (isOfSet(winner)) rows.push(this.#row({ id, attributes: winner }));
       for (const loser of overrides) {
         const why = this.#why(winner, loser);
         if (isOfSet(loser)) rows.push(this.#row({ id: loser.id, attributes: { ...winner, description: "", hcl: false, ...loser } }, why));
@@ -73,6 +101,11 @@ export class Inherited {
     return { rows, beaten };
   }
 
+  /**
+   * @param {{id: string, attributes: Resource["attributes"] & {source: Api.VariableSource}}} resource
+   * @param {Told} [beaten]
+   * @returns {Variable}
+   */
   #row(resource, beaten) {
     const { source } = resource.attributes;
     const one = variableOf(resource);
@@ -80,7 +113,12 @@ export class Inherited {
     return { ...one, searched: `${one.searched}\n${source.name.toLowerCase()}`, from, beaten };
   }
 
-  /** By what a variable is overridden. */
+  /**
+   * By what a variable is overridden.
+   * @param {Winner} winner
+   * @param {Api.OverriddenVariable} loser
+   * @returns {Told}
+   */
   #why(winner, loser) {
     const { source, level } = winner;
     const rule = loser.rule === "name" ? "of two sets alike, its name comes first"
@@ -89,11 +127,13 @@ export class Inherited {
     return { text: `${source.id} ${source.name} ${rule}`, make: () => h("span", { class: "description why" }, by(), `: ${rule}`) };
   }
 
+  /** @param {Api.VariableSource} source */
   #link({ id, name: called }) {
     return h("a", { href: `${this.sets}/${id}` }, name(called));
   }
 }
 
+/** @param {{source: Api.VariableSource}} variable */
 function isOfSet({ source }) {
   return source.type === "varsets";
 }

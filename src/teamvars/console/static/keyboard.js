@@ -1,7 +1,7 @@
 /** Single keys that act, while nobody types: they never take a letter from a field, not even from one that has just gone. */
 
 import { mayLose, show } from "./dialogs.js";
-import { button, h } from "./dom.js";
+import { button, h, within } from "./dom.js";
 import { tick } from "./fields.js";
 import { isTyping } from "./hands.js";
 
@@ -12,19 +12,28 @@ const KEYS = [
 const ITEMS = ".rows > li, .variables > tbody > tr";
 let areOn = true;
 
-/** Listens for them on the page that is in `main`. */
+/**
+ * Listens for them on the page that is in `main`.
+ * @param {HTMLElement} main
+ */
 export function watchKeys(main) {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.querySelector("dialog[open]")) return;
-    const act = event.key === "Escape" ? leaves(event.target) : actOf(event, main);
+    const target = /** @type {HTMLElement} */ (event.target);
+    const act = event.key === "Escape" ? leaves(target) : actOf(event.key, target, main);
     if (!act) return;
     event.preventDefault();
     act();
   });
 }
 
-function actOf({ key, target }, main) {
+/**
+ * @param {string} key
+ * @param {HTMLElement} target
+ * @param {HTMLElement} main
+ */
+function actOf(key, target, main) {
   const isArrow = key === "ArrowDown" || key === "ArrowUp";
   const isSearch = target.matches("input[type=search]");
   if (isArrow && (isSearch || !target.closest("form, input, textarea"))) return step(main, target, key === "ArrowDown" ? 1 : -1);
@@ -35,28 +44,42 @@ function actOf({ key, target }, main) {
   return key === "?" ? explain : null;
 }
 
+/**
+ * @param {HTMLElement} main
+ * @param {string} selector
+ * @param {(found: HTMLElement) => unknown} act
+ */
 function seen(main, selector, act) {
-  const found = [...main.querySelectorAll(selector)].find((one) => one.checkVisibility());
+  const found = within(main, selector).find((one) => one.checkVisibility());
   return found ? () => act(found) : null;
 }
 
-/** To the next item of the list, or the one before; from elsewhere to the first. */
+/**
+ * To the next item of the list, or the one before; from elsewhere to the first.
+ * @param {HTMLElement} main
+ * @param {HTMLElement} target
+ * @param {1 | -1} by
+ */
 function step(main, target, by) {
   const items = [...main.querySelectorAll(ITEMS)].filter((one) => one.checkVisibility() && controlOf(one));
   const at = items.findIndex((one) => one.contains(target));
   const next = items[at < 0 ? 0 : at + by];
-  return next ? () => controlOf(next).focus() : null;
+  return next ? () => controlOf(next)?.focus() : null;
 }
 
+/** @param {Element} item */
 function controlOf(item) {
-  return item.querySelector("a[href], button");
+  return within(item, "a[href], button").at(0);
 }
 
-/** Leaves the form that one is in, as its button does, unless somebody would rather stay. */
+/**
+ * Leaves the form that one is in, as its button does, unless somebody would rather stay.
+ * @param {HTMLElement} target
+ */
 function leaves(target) {
   const form = target.closest("form");
-  const way = form?.querySelector("[data-leaves]");
-  return way ? async () => (await mayLose(form)) && way.click() : null;
+  const [way] = form ? within(form, "[data-leaves]") : [];
+  return form && way ? async () => (await mayLose(form)) && way.click() : null;
 }
 
 function explain() {

@@ -2,7 +2,7 @@
 
 import { Refused, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { button, h, icon, name, part } from "./dom.js";
+import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { fieldInUse, lead, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
@@ -14,13 +14,22 @@ import { accountOf, signInForm } from "./signin.js";
 const main = part("main");
 const page = h("div", { id: "page" });
 const LOADING_MS = 200;
+const NOWHERE = { organization: "", workspace: "", team: "", project: "", varset: "" };
 
-/** @type {{id: string, name: string, isUser: boolean} | null} */
+/** @import { Context, MakesPage } from "./pages.js" */
+
+/** @typedef {Pick<Context, "organization" | "workspace" | "team" | "project" | "varset">} Names */
+
+/** @type {import("./signin.js").Account | null} */
 let account = null;
 let shownPath = "";
 let leaving = new AbortController();
 
-/** Shows the page of a path; a former one goes, unless somebody would rather stay. */
+/**
+ * Shows the page of a path; a former one goes, unless somebody would rather stay.
+ * @param {string} path
+ * @param {{replace?: boolean}} [how]
+ */
 async function go(path, { replace = false } = {}) {
   if (!(await dialogs.mayLose(main))) return;
   history[replace ? "replaceState" : "pushState"](null, "", path);
@@ -43,6 +52,7 @@ async function render() {
     if (!signal.aborted) account = found;
     return found;
   });
+  /** @type {HTMLElement | null} */
   let content;
   try {
     [content] = await Promise.all([make({ ...names, account: asked, signal, go, query }), asked]);
@@ -52,7 +62,7 @@ async function render() {
   }
   clearTimeout(waiting);
   if (signal.aborted || session.token() === null) return;
-  page.replaceChildren(content);
+  page.replaceChildren(...nodes(content));
   head(names);
   page.hidden = false;
   document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
@@ -60,17 +70,28 @@ async function render() {
 
 /**
  * What makes the page of a path, and the names in it.
- * @returns {[(context: any) => any, Record<string, string>]}
+ * @param {string} path
+ * @returns {[MakesPage, Names]}
  */
 function pageOf(path) {
   const trimmed = path.replace(/\/$/, "") || ROOT;
   for (const [pattern, make] of PAGES) {
     const found = pattern.exec(trimmed);
-    if (found) return [make, found.groups ?? {}];
+    if (found) return [make, namesOf(found)];
   }
-  return [() => failure(new Refused(404, [])), {}];
+  return [async () => failure(new Refused(404, [])), NOWHERE];
 }
 
+/**
+ * Those that the path has.
+ * @param {RegExpExecArray} found
+ * @returns {Names}
+ */
+function namesOf({ groups }) {
+  return { ...NOWHERE, ...groups };
+}
+
+/** @param {unknown} error */
 function failure(error) {
   if (!(error instanceof Error)) throw error;
   const isMissing = error instanceof Refused && error.status === 404;
@@ -83,8 +104,12 @@ function failure(error) {
       h("a", { class: "button", href: ROOT }, "All organizations")));
 }
 
-/** The head of the page: where one is, and who one is. What has an id in its path is called as its page calls it. */
-function head({ organization, workspace, ...named } = /** @type {Record<string, string>} */ ({})) {
+/**
+ * The head of the page: where one is, and who one is. What has an id in its path is called as its page calls it.
+ * @param {Names} [names]
+ */
+function head({ organization, workspace, ...named } = NOWHERE) {
+  /** @type {[string, string][]} */
   const trail = [];
   const [noun, id] = Object.entries(named).find(([, one]) => one) ?? [];
   const list = `${ROOT}/${organization}/${noun ? `${noun}s` : "workspaces"}`;
@@ -107,7 +132,10 @@ function mark() {
   return h("img", { src: new URL("icon.svg", import.meta.url).pathname, alt: "", width: 24, height: 24 });
 }
 
-/** Whoever leaves, or stays away, leaves nothing here: not even what is not seen. */
+/**
+ * Whoever leaves, or stays away, leaves nothing here: not even what is not seen.
+ * @param {session.Reason} reason
+ */
 function leave(reason) {
   if (reason === "refused" || reason === "unseen") return askToSignIn(reason);
   leaving.abort();
@@ -117,7 +145,10 @@ function leave(reason) {
   location.replace(reason === "left" ? `${ROOT}/` : location.pathname + location.search);
 }
 
-/** Instead of the page. What somebody has typed there waits, unseen, until they have another token. */
+/**
+ * Instead of the page. What somebody has typed there waits, unseen, until they have another token.
+ * @param {session.Reason} reason
+ */
 function askToSignIn(reason) {
   const before = account;
   const kept = holdsTyped(main);
@@ -143,18 +174,23 @@ function askToSignIn(reason) {
   });
   main.append(section);
   // The letters of whoever was typing are for no other field.
-  section.querySelector(at ? "h1" : "[type=password]").focus();
+  within(section, at ? "h1" : "[type=password]")[0]?.focus();
 }
 
-/** Any key or click is an answer, and so is that of the button. */
+/**
+ * Any key or click is an answer, and so is that of the button.
+ * @param {boolean} does
+ */
 function askToStay(does) {
   if (!does) return clear("idle");
   notify("idle", "In two minutes you are signed out, since there was no key and no click.",
     { caution: true, stays: true, acts: button("Stay signed in", () => clear("idle")) });
 }
 
+/** @param {MouseEvent} event */
 function follow(event) {
-  const link = event.target.closest?.("a[href]");
+  const target = /** @type {Partial<Element> | null} */ (event.target);
+  const link = /** @type {HTMLAnchorElement | null | undefined} */ (target?.closest?.("a[href]"));
   const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
   if (!link || !isPlain || link.target || link.origin !== location.origin) return;
   if (!link.pathname.startsWith(ROOT) || link.hash) return;
@@ -170,7 +206,10 @@ async function goBack() {
   if (session.token() !== null) await go(wanted);
 }
 
-/** What went wrong and has no field or form to be told at: never in front of a form that somebody types in. */
+/**
+ * What went wrong and has no field or form to be told at: never in front of a form that somebody types in.
+ * @param {PromiseRejectionEvent} event
+ */
 function complain(event) {
   const error = event.reason;
   const isLeft = error?.name === "AbortError" || error?.status === 401; // one has gone, or signs in

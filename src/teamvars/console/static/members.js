@@ -1,25 +1,33 @@
 /** The people of an organization: who is in it, and who is invited. */
 
-import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
+import { Change, Refused, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
-import { addButton, announce, button, h, icon, listed, name, time } from "./dom.js";
+import { addButton, announce, button, h, icon, listed, name, nodes, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
 import { lead } from "./hands.js";
-import { organizationHead } from "./heads.js";
+import { organizationHead, readOrganization } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
 
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Context } from "./pages.js" */
+/** @import { Included, Person } from "./people.js" */
+/** @typedef {Api.MembershipAttributes["invitation"]} Invitation */
+
 const STATUSES = [{ value: "", label: "All" }, { value: "active", label: "Active" }, { value: "invited", label: "Invited" }];
+/** @type {Record<Api.Delivery, string>} */
 const DELIVERIES = {
   waiting: "message on its way", sent: "message sent", failed: "message refused by the mail server",
   shown: "link handed over by an operator", none: "not sent",
 };
 const MOST_TEAMS = 6;
 
+/** @param {Context} context */
 export async function membersPage(context) {
   const path = `/organizations/${encodeURIComponent(context.organization)}`;
-  const found = (await read(path, { signal: context.signal })).document.data;
+  const found = await readOrganization(context);
   const page = new MembersPage(context, path, found);
   await page.list.draw();
   page.begin(context.query);
@@ -27,6 +35,11 @@ export async function membersPage(context) {
 }
 
 class MembersPage {
+  /**
+   * @param {Context} context
+   * @param {string} path
+   * @param {Api.OrganizationResource} organization
+   */
   constructor(context, path, organization) {
     this.context = context;
     this.path = path;
@@ -36,6 +49,7 @@ class MembersPage {
     this.noMail = h("p", { class: "notice", hidden: true }, h("span", {},
       "This server sends no mail. People with a token here sign in and accept. Somebody new needs a link, which an operator prints with ",
       h("code", {}, "teamvars invite resend"), "."));
+    /** @type {PagedList<Api.MembershipResource, Included>} */
     this.list = new PagedList({
       path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: "member",
       none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
@@ -44,6 +58,7 @@ class MembersPage {
       this.#toolbar(), this.place.element, this.noMail, this.list.element);
   }
 
+  /** @param {string} words */
   #pathOf(words) {
     const query = new URLSearchParams({ include: "user,teams", sort: "username" });
     if (words) query.set("q", words);
@@ -63,6 +78,10 @@ class MembersPage {
       this.may && h("div", { class: "actions" }, addButton("Invite", () => this.#invite())));
   }
 
+  /**
+   * @param {Api.MembershipResource} one
+   * @param {Included[]} included
+   */
   #row(one, included) {
     const { attributes: { invitation } } = one;
     const person = personOf(one, included);
@@ -76,13 +95,23 @@ class MembersPage {
       this.may && (isInvited ? this.#ofInvited(person, state, invitation) : this.#ofMember(person)));
   }
 
+  /**
+   * @param {Person} person
+   * @param {Included[]} included
+   * @returns {Child}
+   */
   #teamsOf({ teamIds }, included) {
-    const teams = included.filter((one) => one.type === "teams" && teamIds.includes(one.id));
+    const teams = included.filter((one) => one.type === "teams").filter((one) => teamIds.includes(one.id));
     const links = teams.slice(0, MOST_TEAMS).map(({ id, attributes }) =>
       h("a", { href: `/app/${this.context.organization}/teams/${id}` }, name(attributes.name)));
     return [listed(links), teams.length > MOST_TEAMS && `, and ${teams.length - MOST_TEAMS} more`];
   }
 
+  /**
+   * @param {Person} person
+   * @param {Element} state
+   * @param {Invitation} invitation
+   */
   #ofInvited({ membershipId, username }, state, invitation) {
     // A server without mail sends nothing again: it is good for longer.
     const again = !invitation || invitation.delivery === "none" ? "Renew" : "Resend";
@@ -90,11 +119,12 @@ class MembersPage {
     let resending = new Change();
     const revoking = new Change();
     const resend = async () => {
+      /** @type {Answer<Api.MembershipDocument>} */
       const { document } = await this.list.answer(send("POST", `${path}/resend`, undefined, { change: resending }));
       resending = new Change();
       const { invitation } = document.data.attributes;
-      state.replaceChildren("renewed, ", ...this.#stateOf(invitation));
-      announce(invitation.delivery === "none" ? `The invitation of ${username} is valid for seven days again.`
+      state.replaceChildren("renewed, ", ...nodes(this.#stateOf(invitation)));
+      announce(invitation?.delivery === "none" ? `The invitation of ${username} is valid for seven days again.`
         : `A new link goes to ${username}. The old one is void.`);
     };
     const revoke = async () => {
@@ -107,9 +137,10 @@ class MembersPage {
       button("Revoke", revoke, { kind: "bare", "aria-label": `Revoke the invitation of ${username}` }));
   }
 
+  /** @param {Person} person */
   #ofMember({ membershipId, userId, username }) {
     const { organization, account, go } = this.context;
-    const act = async ({ target: pressed }) => {
+    const act = async (/** @type {{target: HTMLElement}} */ { target: pressed }) => {
       const isSelf = userId === (await account).id;
       const text = ["They leave all teams here at once, and their tokens stop working here. ",
         "Team tokens that they have copied still work: make new ones.", isSelf && h("strong", {}, " This is you.")];
@@ -128,22 +159,32 @@ class MembersPage {
     return button("Remove", act, { kind: "bare", "aria-label": `Remove ${username}` });
   }
 
+  /** @param {string} told */
   async #left(told) {
     announce(told);
     await this.list.draw();
     lead(this.element.querySelector("h1"));
   }
 
-  /** Where somebody comes who has found nobody of that name, the form has what they typed. */
+  /**
+   * Where somebody comes who has found nobody of that name, the form has what they typed.
+   * @param {URLSearchParams} query
+   */
   begin(query) {
-    if (this.may && query.get("invite")) this.#invite({ addresses: query.get("invite"), teamId: query.get("team") });
+    const addresses = query.get("invite");
+    if (this.may && addresses) this.#invite({ addresses, teamId: query.get("team") });
   }
 
+  /** @param {{addresses?: string, teamId?: string | null}} [given] */
   #invite(given = {}) {
     this.place.open((done) => inviteForm({ path: this.path, changed: () => this.list.draw(), done, ...given }));
   }
 
-  /** Until when an invitation can be accepted, and what became of its message. */
+  /**
+   * Until when an invitation can be accepted, and what became of its message.
+   * @param {Invitation} invitation
+   * @returns {Child[]}
+   */
   #stateOf(invitation) {
     if (!invitation) return ["no link yet"];
     const { delivery, "expires-at": ends } = invitation;

@@ -6,34 +6,43 @@ import { count, h, listed, name } from "./dom.js";
 import { form, keepTyped, leaveButton } from "./fields.js";
 import { projectField, workspacesField } from "./named.js";
 
+/** @import { Child } from "./dom.js" */
+/** @import { Answer } from "./api.js" */
+/** @import { Held } from "./fields.js" */
+/** @typedef {Api.AccessChangeAttributes["before"]} Level */
+/** @typedef {{id: string, attributes: {name: string}}} Named */
+
+/** @type {Record<Level, string>} */
 const WORDS = { none: "no access", read: "read", write: "read and write" };
 const ORDER = Object.keys(WORDS);
 
 /**
  * The form. It asks for the `project` where that is null, and else for the workspaces: `workspaces` is then left out.
  * `base` is the path of the organization; `done(told)` is called once they are moved, or are there already.
- * @param {{base: string, project?: any, workspaces?: any[], done: (told: unknown) => unknown,
- *   cancel?: Function}} said
+ * @param {{base: string, project?: Named, workspaces?: Named[], done: (told: Child) => unknown, cancel?: () => unknown}} said
  */
 export function movingForm({ base, project, workspaces, done, cancel }) {
   const change = new Change();
   const asked = project ? workspacesField(base, "/data") : projectField(base, "/data/project");
-  /** @type {{target: any, moved: any[], isThere: boolean}} */
+  /** @type {{target: Named, moved: Named[], isThere: boolean}} */
   let wanted;
-  const document = (dryRun) => ({ data: wanted.moved.map(({ id }) => ({ type: "workspaces", id })),
+  const document = (/** @type {boolean} */ dryRun) => ({ data: wanted.moved.map(({ id }) => ({ type: "workspaces", id })),
     ...(dryRun && { meta: { "dry-run": true } }) });
   const path = () => `/projects/${wanted.target.id}/relationships/workspaces`;
-  const sure = async (held) => {
+  const sure = async (/** @type {Held} */ held) => {
     const foreseen = await held(async (signal) => {
       const found = await asked.find(signal);
       wanted = { target: project ?? found[0], moved: workspaces ?? found, isThere: false };
-      return (await send("POST", path(), document(true), { repeats: true, signal })).document;
+      /** @type {Answer<Api.ForeseenDocument>} */
+      const answer = await send("POST", path(), document(true), { repeats: true, signal });
+      return answer.document;
     });
     wanted.isThere = foreseen.meta.workspaces === 0;
     const called = name(wanted.target.attributes.name);
     return wanted.isThere || ask(["Move ", count(foreseen.meta.workspaces, "workspace"), " into ", called, "?"],
       outcome(foreseen), "Move", { more: changesOf(foreseen) });
   };
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": "Move workspaces", sure, busy: "Moving …",
     onsubmit: async (signal) => {
@@ -50,6 +59,7 @@ export function movingForm({ base, project, workspaces, done, cancel }) {
   return element;
 }
 
+/** @param {Api.ForeseenDocument} foreseen */
 function outcome({ data, meta }) {
   const { "unseen-teams": unseen, "gained-varsets": gained, "lost-varsets": lost, runners } = meta;
   return [
@@ -61,7 +71,10 @@ function outcome({ data, meta }) {
   ];
 }
 
-/** Each team whose access would be another. */
+/**
+ * Each team whose access would be another.
+ * @param {Api.ForeseenDocument} foreseen
+ */
 function changesOf({ data }) {
   if (!data.length) return null;
   return h("ul", { class: "rows", role: "list" }, data.map(({ attributes: { team, before, after, workspaces } }) => {

@@ -6,13 +6,14 @@
 
 import { button, h, icon, part } from "./dom.js";
 
+/** @type {Map<string, {line: Element, stays: boolean}>} */
 const lines = new Map();
 
 /**
  * Says it, in the place of the last line of that kind.
  * @param {string} kind
- * @param {unknown} content
- * @param {{caution?: boolean, stays?: boolean, acts?: unknown}} how `caution`: something is wrong; `stays`: until it is
+ * @param {import("./dom.js").Child} content
+ * @param {{caution?: boolean, stays?: boolean, acts?: import("./dom.js").Child}} how `caution`: something is wrong; `stays`: until it is
  *   cleared, while others can be closed, and end with the page they are about
  */
 export function notify(kind, content, { caution = false, stays = false, acts = [] } = {}) {
@@ -24,7 +25,10 @@ export function notify(kind, content, { caution = false, stays = false, acts = [
   part("notices").append(line);
 }
 
-/** Takes the line of that kind away. */
+/**
+ * Takes the line of that kind away.
+ * @param {string} kind
+ */
 export function clear(kind) {
   lines.get(kind)?.line.remove();
   lines.delete(kind);
@@ -35,7 +39,10 @@ export function leavePage() {
   for (const [kind, { stays }] of lines) if (!stays) clear(kind);
 }
 
-/** Something has failed that was asked for in passing, and has no form to say it. */
+/**
+ * Something has failed that was asked for in passing, and has no form to say it.
+ * @param {Error} error
+ */
 export function failed(error) {
   notify("failed", error.message, { caution: true });
 }

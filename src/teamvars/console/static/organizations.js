@@ -3,8 +3,12 @@
 import { readAll, send } from "./api.js";
 import { button, h, name, time } from "./dom.js";
 
+/** @import { Context } from "./pages.js" */
+
+/** @param {Context} context */
 export async function organizationsPage({ account, go, signal }) {
   const who = await account;
+  /** @type {[Api.OrganizationResource[], Api.MembershipResource[]]} */
   const [found, memberships] = await Promise.all([
     readAll("/organizations", { signal }),
     who.isUser ? readAll("/organization-memberships", { signal }) : [],
@@ -24,6 +28,10 @@ export async function organizationsPage({ account, go, signal }) {
     h("ul", { class: "rows", role: "list" }, invitations.map((one) => invitationRow(one, go)), rows));
 }
 
+/**
+ * @param {Api.MembershipResource} membership
+ * @param {Context["go"]} go
+ */
 function invitationRow({ id, attributes: { invitation }, relationships }, go) {
   const organization = relationships.organization.data.id;
   const accept = async () => {
@@ -36,6 +44,7 @@ function invitationRow({ id, attributes: { invitation }, relationships }, go) {
     button("Accept", accept, { kind: "primary", "aria-label": `Accept the invitation to ${organization}` }));
 }
 
+/** @param {import("./signin.js").Account} account */
 function nothing(account) {
   return h("div", { class: "empty" },
     h("h2", {}, "You are in no organization yet"),

@@ -4,20 +4,32 @@ import { Refused, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
 import { redraw } from "./redraw.js";
 
+/** @import { Page } from "./api.js" */
+/** @import { Attributes } from "./dom.js" */
+
 const WAIT_MS = 200;
 
 let made = 0;
 
-/** A list of the API, and how many there are in it. */
+/** @typedef {Parameters<typeof redraw>[1]} Entries */
+
+/**
+ * A list of the API, and how many there are in it.
+ * @template {{id: string}} R
+ * @template {{id: string}} [I=never]
+ */
 export class PagedList {
   #asked = 0;
+  /** @type {Set<string>} */
   #known = new Set();
+  /** @type {Entries} */
   #entries = [];
   #last = 1;
-  #next = null;
+  #next = 1;
+  total = 0;
 
   /**
-   * @param {{path: (words: string) => string, row: (one: any, included: any[]) => Element, noun: string,
+   * @param {{path: (words: string) => string, row: (one: R, included: I[]) => Element, noun: string,
    *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, signal: AbortSignal}} said `path` is of
    *   those with these words; `all` comes after how many there are, `none` is said where none has the words, and
    *   `nothing` is shown where there is none at all; `state` is what rows show that they do not say themselves
@@ -49,7 +61,11 @@ export class PagedList {
     return this.total;
   }
 
-  /** The answer to a change of one of them. Where it is refused, what others have done is seen once that is told. */
+  /**
+   * The answer to a change of one of them. Where it is refused, what others have done is seen once that is told.
+   * @template T
+   * @param {Promise<T>} sent
+   */
   async answer(sent) {
     try {
       return await sent;
@@ -59,24 +75,36 @@ export class PagedList {
     }
   }
 
+  /**
+   * @param {number} first
+   * @param {number} last
+   * @param {Entries} before
+   */
   async #read(first, last, before) {
     const mine = ++this.#asked;
     const entries = [...before];
-    /** @type {any} */
-    let page = { next: first };
-    do {
-      page = await readPage(this.path(this.words), page.next, { signal: this.signal });
+    let next = /** @type {number | null} */ (first);
+    let total = 0;
+    while (next && next <= last) {
+      /** @type {Page<R, I>} */
+      const page = await readPage(this.path(this.words), next, { signal: this.signal });
       if (mine !== this.#asked) return; // something else was asked meanwhile
       const fresh = page.items.filter((one) => !this.#known.has(one.id)); // pages move while one looks
       fresh.forEach((one) => this.#known.add(one.id));
       const { included } = page;
+      [next, total] = [page.next, page.total];
       entries.push(...fresh.map((one) => ({ key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) })));
-    } while (page.next && page.next <= last);
+    }
     this.#entries = entries;
-    this.#tell(page, last);
+    this.#tell(next, total, last);
   }
 
-  #tell({ next, total }, last) {
+  /**
+   * @param {number | null} next
+   * @param {number} total
+   * @param {number} last
+   */
+  #tell(next, total, last) {
     const { noun, words } = this;
     this.#last = last;
     this.total = total;
@@ -85,21 +113,30 @@ export class PagedList {
     this.lead.hidden = this.rows.hidden = isEmpty;
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, this.none) };
     redraw(this.rows, total || isEmpty ? this.#entries : [none]);
-    this.#next = next;
+    this.#next = next ?? last;
     const more = () => button("Show more", () => this.#read(this.#next, this.#next, this.#entries));
     if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);
     else redraw(this.more, next ? [{ key: "more", seen: true, make: more }] : []);
   }
 }
 
-/** All that a row may show of one of them: what it says, and what came with it. */
+/**
+ * All that a row may show of one of them: what it says, and what came with it.
+ * @param {{id: string}} one
+ * @param {{id: string}[]} included
+ */
 function all(one, included) {
   const said = JSON.stringify(one);
   return said + JSON.stringify(included.filter(({ id }) => said.includes(id)));
 }
 
-/** A field that says what is in it, shortly after the last key. */
+/**
+ * A field that says what is in it, shortly after the last key.
+ * @param {string} label
+ * @param {(words: string) => unknown} say
+ */
 export function searchField(label, say) {
+  /** @type {HTMLInputElement} */
   const input = h("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
     autocapitalize: "none", oninput: afterLastKey(() => say(input.value.trim())) });
   return h("div", { class: "search" }, icon("search"), input);
@@ -108,22 +145,29 @@ export function searchField(label, say) {
 /**
  * A field for a name, and the list of names it suggests: those of `pathOf(words)`, or of all where there are no words.
  * Where none come, the name is typed without.
+ * @param {(words: string) => string} pathOf
+ * @param {Attributes} [attributes]
  */
 export function suggesting(pathOf, attributes = {}) {
   const names = h("datalist", { id: `names-${++made}` });
   const suggest = async () => {
     const words = input.value.trim();
-    const { items } = await readPage(pathOf(words), 1).catch(() => ({ items: [] }));
+    /** @type {Page<{attributes: {name: string}}, never> | null} */
+    const found = await readPage(pathOf(words), 1).catch(() => null);
     if (words !== input.value.trim()) return;
-    names.replaceChildren(...items.map((one) => h("option", { value: one.attributes.name })));
+    names.replaceChildren(...(found?.items ?? []).map((one) => h("option", { value: one.attributes.name })));
   };
+  /** @type {HTMLInputElement} */
   const input = h("input", { list: names.id, spellcheck: "false", autocapitalize: "none", maxlength: 90,
     oninput: afterLastKey(suggest), ...attributes });
   suggest();
   return { input, names };
 }
 
-/** What acts shortly after the last key. */
+/**
+ * What acts shortly after the last key.
+ * @param {() => unknown} act
+ */
 export function afterLastKey(act) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;

@@ -2,6 +2,15 @@
 
 export const ROOT = "/app";
 
+/**
+ * What a page is told: the names in its path, of which it has some; who looks at it; and when it is left.
+ * @typedef {{organization: string, workspace: string, team: string, project: string, varset: string,
+ *   account: Promise<import("./signin.js").Account>, signal: AbortSignal, query: URLSearchParams,
+ *   go: (path: string, how?: {replace?: boolean}) => Promise<void>}} Context
+ */
+
+/** @typedef {(context: Context) => Promise<HTMLElement | null>} MakesPage */
+
 const access = () => import("./access.js");
 const activity = () => import("./activity.js");
 const project = () => import("./project.js");
@@ -9,7 +18,7 @@ const variableSet = () => import("./variable_set.js");
 
 /**
  * In order: the first that fits. The named groups are what a page is told.
- * @type {[RegExp, (context: any) => Promise<unknown>][]}
+ * @type {[RegExp, MakesPage][]}
  */
 export const PAGES = [
   [/^\/app$/, async (context) => (await import("./organizations.js")).organizationsPage(context)],

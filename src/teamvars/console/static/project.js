@@ -11,12 +11,19 @@ import { PagedList, searchField } from "./paged_list.js";
 import { projectForm } from "./projects.js";
 import { workspaceRow } from "./workspaces.js";
 
-/** The workspaces that are in it, as far as one may see them. */
+/** @import { Context } from "./pages.js" */
+/** @import { WorkspaceIncluded } from "./workspaces.js" */
+
+/**
+ * The workspaces that are in it, as far as one may see them.
+ * @param {Context} context
+ */
 export async function projectPage(context) {
   const { organization, signal } = context;
   const project = await readProject(context);
   const may = project.attributes.permissions["can-move-workspace"];
   const base = `/organizations/${encodeURIComponent(organization)}`;
+  /** @type {PagedList<Api.WorkspaceResource, WorkspaceIncluded>} */
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings&filter[project][id]=${project.id}`
       + `&search[name]=${encodeURIComponent(words)}`,
@@ -36,13 +43,17 @@ export async function projectPage(context) {
     place.element, list.element);
 }
 
+/** @param {boolean} may */
 function nothing(may) {
   return h("div", { class: "empty" }, h("h2", {}, "No workspace in it"),
     h("p", {}, may ? "Move the first ones here: each workspace is in one project."
       : "You see no workspace in it. Whoever manages workspaces and projects can move some here."));
 }
 
-/** What it is called, and how it goes, for whoever manages projects. */
+/**
+ * What it is called, and how it goes, for whoever manages projects.
+ * @param {Context} context
+ */
 export async function projectSettingsPage(context) {
   const { organization, go } = context;
   const project = await readProject(context);
@@ -55,6 +66,11 @@ export async function projectSettingsPage(context) {
     h("div", { class: "narrow" }, settings, h("h2", { class: "part" }, "Delete the project"), deletion(organization, project, go)));
 }
 
+/**
+ * @param {string} organization
+ * @param {Api.ProjectResource} project
+ * @param {Context["go"]} go
+ */
 function deletion(organization, { id, attributes }, go) {
   const { "workspace-count": many, permissions, name: called } = attributes;
   if (!permissions["can-destroy"]) {

@@ -1,6 +1,6 @@
 /** Which teams have access to a project, and so to the variables of every workspace in it. */
 
-import { Change, remove, send } from "./api.js";
+import { Change, oneOf, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton } from "./fields.js";
@@ -9,17 +9,32 @@ import { projectHead, readProject } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList } from "./paged_list.js";
 
+/** @import { Child } from "./dom.js" */
+/** @import { End } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {Api.ProjectAccessType} Access */
+/** @typedef {"none" | "read" | "write"} Level */
+/** @typedef {Api.TeamProjectResource & {called: string}} Grant */
+
 const AT = "/data/attributes";
 const TEAM = "/data/relationships/team/data/id";
-const ACCESSES = ["read", "write", "maintain", "admin", "custom"].map((value) => ({ value, label: value }));
+/** @type {Access[]} */
+const WORDS = ["read", "write", "maintain", "admin", "custom"];
+const ACCESSES = WORDS.map((value) => ({ value, label: value }));
+const WRITES = "Reads and writes the variables of every workspace in it.";
+/** @type {Record<Access, string>} */
 const TOLD = {
   read: "Reads the variables of every workspace in it.",
-  write: "Reads and writes the variables of every workspace in it.",
+  write: WRITES,
+  maintain: WRITES,
+  custom: "",
   admin: "Reads and writes the variables of every workspace in it, and changes the project's own variable sets.",
 };
+/** @type {Record<Level, string>} */
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
-const VARIABLES = Object.entries(LEVELS).map(([value, label]) => ({ value, label }));
+const VARIABLES = /** @type {Level[]} */ (Object.keys(LEVELS)).map((value) => ({ value, label: LEVELS[value] }));
 
+/** @param {Context} context */
 export async function projectAccessPage(context) {
   const page = new Accesses(context, await readProject(context));
   await page.list.draw();
@@ -27,12 +42,17 @@ export async function projectAccessPage(context) {
 }
 
 class Accesses {
+  /**
+   * @param {Context} context
+   * @param {Api.ProjectResource} project
+   */
   constructor(context, project) {
     this.base = `/organizations/${encodeURIComponent(context.organization)}`;
     this.organization = context.organization;
     this.project = project;
     this.may = project.attributes.permissions["can-manage-teams"];
     this.place = new FormPlace();
+    /** @type {PagedList<Api.TeamProjectResource, Api.IncludedTeam | Api.IncludedProject>} */
     this.list = new PagedList({
       path: () => `/team-projects?filter[project][id]=${project.id}&include=team`,
       row: (one, included) => this.#row(one, included), noun: "team", nothing, signal: context.signal,
@@ -44,9 +64,14 @@ class Accesses {
       this.place.element, this.list.element);
   }
 
+  /**
+   * @param {Api.TeamProjectResource} grant
+   * @param {(Api.IncludedTeam | Api.IncludedProject)[]} included
+   */
   #row(grant, included) {
     const { access, "workspace-access": { variables } } = grant.attributes;
-    const { id, attributes: { name: called } } = included.find((one) => one.id === grant.relationships.team.data.id);
+    const { id } = grant.relationships.team.data;
+    const called = oneOf(included, "teams", id)?.attributes.name ?? id;
     return h("li", { class: "row" },
       h("span", { class: "name" }, h("a", { href: `/app/${this.organization}/teams/${id}` }, name(called))),
       h("span", { class: "badge" }, access),
@@ -56,15 +81,19 @@ class Accesses {
         button("Remove", () => this.#remove(grant.id, called), { kind: "bare", "aria-label": `Remove the access of ${called}` })));
   }
 
+  /** @param {Grant | null} grant */
   #open(grant) {
     this.place.open((end) => this.#form(grant, end));
   }
 
+  /**
+   * @param {Grant | null} grant
+   * @param {End} end
+   */
   #form(grant, end) {
     const change = new Change();
     const { input, names } = namesOf(this.base, "team");
-    const { access = "read", "workspace-access": { variables = "read" } = {}, "project-access": { "variable-sets": ofSets = "none" } = {} }
-      = grant?.attributes ?? {};
+    const { access, variables, sets: ofSets } = saidOf(grant?.attributes);
     const level = choice({ legend: "Access", options: ACCESSES, chosen: access, pointer: `${AT}/access`, onchange: () => settle() });
     const own = choice({ legend: "Variables of its workspaces", options: VARIABLES, chosen: variables,
       pointer: `${AT}/workspace-access/variables` });
@@ -75,7 +104,7 @@ class Accesses {
       const isCustom = level.chosen() === "custom";
       own.element.hidden = sets.element.hidden = !isCustom;
       told.hidden = isCustom;
-      told.textContent = TOLD[level.chosen()] ?? TOLD.write;
+      told.textContent = TOLD[level.chosen()];
     };
     settle();
     const element = form({
@@ -105,6 +134,10 @@ class Accesses {
     return element;
   }
 
+  /**
+   * @param {string} id
+   * @param {string} called
+   */
   async #remove(id, called) {
     const text = "Its members lose at once what they may do only through it, in every workspace of the project.";
     if (!(await ask(["Remove the access of ", name(called), "?"], text, "Take away", { kind: "danger" }))) return;
@@ -113,6 +146,17 @@ class Accesses {
     lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.list.draw();
   }
+}
+
+/**
+ * What a team may do, or, where nothing is said yet, what is chosen first.
+ * @param {Api.TeamProjectAttributes} [attributes]
+ * @returns {{access: Access, variables: Level, sets: Level}}
+ */
+function saidOf(attributes) {
+  if (!attributes) return { access: "read", variables: "read", sets: "none" };
+  return { access: attributes.access, variables: attributes["workspace-access"].variables,
+    sets: attributes["project-access"]["variable-sets"] };
 }
 
 function nothing() {

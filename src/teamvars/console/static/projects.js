@@ -1,21 +1,27 @@
 /** The projects of an organization that one may see, and the form of one. */
 
-import { Change, read, send } from "./api.js";
+import { Change, changed, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, field, form, keepTyped, leaveButton } from "./fields.js";
-import { organizationHead } from "./heads.js";
+import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Context } from "./pages.js" */
 
 const AT = "/data/attributes";
 
-export async function projectsPage({ organization, go, signal }) {
+/** @param {Context} context */
+export async function projectsPage(context) {
+  const { organization, go, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
+  /** @type {PagedList<Api.ProjectResource>} */
   const list = new PagedList({
     path: (words) => `${base}/projects${words && `?q=${encodeURIComponent(words)}`}`,
     row: (one) => row(organization, one), noun: "project", all: "you can see",
     none: "No project has this in its name.", nothing, signal,
   });
-  const [{ document: { data: found } }] = await Promise.all([read(base, { signal }), list.draw()]);
+  const [found] = await Promise.all([readOrganization(context), list.draw()]);
   const place = new FormPlace();
   const add = () => place.open((end) => projectForm({ path: `${base}/projects`, project: null, cancel: () => end(),
     done: ({ id }) => go(`/app/${organization}/projects/${id}`) }));
@@ -26,6 +32,10 @@ export async function projectsPage({ organization, go, signal }) {
     place.element, list.element);
 }
 
+/**
+ * @param {string} organization
+ * @param {Api.ProjectResource} project
+ */
 function row(organization, { id, attributes }) {
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/projects/${id}` },
@@ -43,19 +53,22 @@ function nothing() {
 
 /**
  * The form. `project` is null for a new one, which is made at `path`; `done(resource)` is called once it is saved.
- * @param {{path: string, project: any, done: Function, cancel?: Function}} said
+ * @param {{path: string, project: Api.ProjectResource | null, done: (resource: Api.ProjectResource) => unknown,
+ *   cancel?: () => unknown}} said
  */
 export function projectForm({ path, project, done, cancel }) {
   const start = project?.attributes ?? { name: "", description: "" };
   const named = h("input", { value: start.name, spellcheck: "false" });
   const description = h("textarea", { rows: 2, value: start.description });
   const change = new Change();
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": project ? "Change the project" : "A new project",
     onsubmit: async (signal) => {
       const now = { name: named.value.trim(), description: description.value };
-      const attributes = Object.fromEntries(Object.entries(now).filter(([one, said]) => !project || said !== start[one]));
+      const attributes = project ? changed(start, now) : now;
       const data = { type: "projects", ...(project && { id: project.id }), attributes };
+      /** @type {Answer<Api.ProjectDocument>} */
       const { document } = await send(project ? "PATCH" : "POST", path, { data }, { change, signal });
       keepTyped(element, false);
       done(document.data);

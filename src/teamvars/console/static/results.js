@@ -2,30 +2,45 @@
 
 import { h, name, shown } from "./dom.js";
 
-const MARKS = { created: "new", updated: "changed", unchanged: "same" };
+/** @import { Child } from "./dom.js" */
+/** @typedef {Api.VariableResult} Result */
+
+/** @type {Record<Result["outcome"], string>} */
+const MARKS = { created: "new", updated: "changed", unchanged: "same", deleted: "deleted" };
 const MOST_ROWS = 200;
 
-/** What tells variables of a workspace apart. */
+/**
+ * What tells variables of a workspace apart.
+ * @param {{key: string, category: string}} variable
+ */
 export function nameOf({ key, category }) {
   return `${category} ${key}`;
 }
 
-/** "2 new, 1 changed, 3 the same". */
+/**
+ * "2 new, 1 changed, 3 the same".
+ * @param {Result[]} results
+ */
 export function summaryOf(results) {
-  const many = (outcome) => results.filter((one) => one.outcome === outcome).length;
+  const many = (/** @type {Result["outcome"]} */ outcome) => results.filter((one) => one.outcome === outcome).length;
   const parts = [[many("created"), "new"], [many("updated"), "changed"], [many("unchanged"), "the same"]];
   return parts.filter(([number]) => number).map(([number, word]) => `${number} ${word}`).join(", ");
 }
 
-/** How many of them change something. */
+/**
+ * How many of them change something.
+ * @param {Result[]} results
+ */
 export function changesOf(results) {
   return results.filter((one) => one.outcome !== "unchanged").length;
 }
 
 /**
  * The table; what changes comes first.
- * @param {(result: any) => unknown} more what stands in the last column
- * @param {(result: any) => unknown} [first] what stands before the outcome
+ * @param {Result[]} results
+ * @param {string} heading of the last column
+ * @param {(result: Result) => Child} more what stands in it
+ * @param {(result: Result) => Child} [first] what stands before the outcome
  */
 export function resultTable(results, heading, more, first = () => null) {
   const sorted = [...results].sort((a, b) => Number(a.outcome === "unchanged") - Number(b.outcome === "unchanged"));
@@ -45,7 +60,11 @@ export function resultTable(results, heading, more, first = () => null) {
   ];
 }
 
-/** Errors of items, by the keys they are about; `itemAt(number)` is what the request had there. */
+/**
+ * Errors of items, by the keys they are about; `itemAt(number)` is what the request had there.
+ * @param {import("./api.js").Refused} error
+ * @param {(at: number) => {key: string}} itemAt
+ */
 export function itemErrors(error, itemAt) {
   return error.errors.map((one) => {
     const [, at] = /^\/data\/(?:attributes\/keys\/)?(\d+)/.exec(one.source?.pointer ?? "") ?? [];
@@ -54,7 +73,10 @@ export function itemErrors(error, itemAt) {
   });
 }
 
-/** What an import or a copy into a set would do to workspaces. */
+/**
+ * What an import or a copy into a set would do to workspaces.
+ * @param {Api.EffectsOnWorkspaces} effects
+ */
 export async function effectsText(effects) {
   const { summaryOf, workspacesOf } = await import("./set_effects.js");
   return h("div", {}, h("p", {}, summaryOf(effects)), workspacesOf(effects));

@@ -5,19 +5,25 @@ import { h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { findWorkspaces } from "./named.js";
 
+/** @typedef {{type: "runners", attributes: Partial<Api.RunnerAttributes> & {name: string}, relationships: object}} Proposal */
+
 const AT = "/data/attributes";
 const WORKSPACES = "/data/relationships/workspaces/data";
 const DAY_MS = 86_400_000;
 const DAYS = 89;
+/** @type {{value: "issuer" | "key", label: string}[]} */
 const PROOFS = [{ value: "issuer", label: "Its issuer says so" }, { value: "key", label: "It has a key of its own" }];
 
 /**
  * The form. `runner` is null for a new one; `save(data)` proposes what the form says, of the organization at `path`.
+ * @param {{path: string, runner: Api.RunnerResource | null, save: (data: Proposal, signal: AbortSignal) => Promise<unknown>,
+ *   cancel: () => unknown, signal: AbortSignal}} said
  */
 export function runnerForm({ path, runner, save, cancel, signal }) {
   const fields = new Fields(runner?.attributes);
   const workspaces = h("textarea", { rows: 2, spellcheck: "false" });
   if (runner) fill(workspaces, path, runner.relationships.workspaces.data, signal);
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
     busy: "Proposing …",
@@ -39,9 +45,12 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
 
 /** The controls of a runner's attributes, and what they say. */
 class Fields {
+  /** @param {Partial<Api.RunnerAttributes>} [said] */
   constructor(said = {}) {
     const text = (value = "") => h("input", { value, spellcheck: "false", autocapitalize: "none" });
-    const area = (of) => h("textarea", { rows: 3, spellcheck: "false", class: "code" }, of.join("\n"));
+    const area = (/** @type {string[]} */ of) => h("textarea", { rows: 3, spellcheck: "false", class: "code" }, of.join("\n"));
+    this.ofIssuer = h("div", {});
+    this.ofKey = h("div", {});
     this.ends = said["expired-at"];
     this.name = text(said.name);
     this.description = text(said.description);
@@ -62,11 +71,11 @@ class Fields {
 
   /** What it is called, and who it is. */
   identity() {
-    this.ofIssuer = h("div", {},
+    this.ofIssuer.append(
       field({ label: "Issuer", control: this.issuer, pointer: `${AT}/issuer`, hint: "The exact URL, one that the operator accepts." }),
       field({ label: "Conditions", control: this.conditions, pointer: `${AT}/conditions`,
         hint: "One claim on each line: repository_id = 1296269" }));
-    this.ofKey = h("div", {},
+    this.ofKey.append(
       field({ label: "Public key", control: this.key, pointer: `${AT}/public-key`,
         hint: ["What ", h("code", {}, "teamvars runner init"), " prints on the machine."] }));
     this.#show();
@@ -108,29 +117,42 @@ class Fields {
   }
 }
 
-/** The names of workspaces, once they are known. */
+/**
+ * The names of workspaces, once they are known.
+ * @param {HTMLTextAreaElement} control
+ * @param {string} path
+ * @param {Api.Identifier[]} named
+ * @param {AbortSignal} signal
+ */
 async function fill(control, path, named, signal) {
   if (!named.length) return;
   control.disabled = true;
   const ids = new Set(named.map((one) => one.id));
+  /** @type {Api.WorkspaceResource[]} */
   const all = await readAll(`${path}/workspaces`, { signal });
   control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
   control.disabled = false;
 }
 
-/** Claims and what they have to be. Refuses a line that says neither. */
+/**
+ * Claims and what they have to be. Refuses a line that says neither.
+ * @param {string[]} said
+ * @returns {Record<string, string>}
+ */
 function conditionsOf(said) {
-  const pairs = said.map((line) => /^([^=\s]+)\s*=\s*(.+)$/.exec(line));
-  if (pairs.includes(null)) {
+  const pairs = said.flatMap((line) => [...line.matchAll(/^([^=\s]+)\s*=\s*(.+)$/g)]);
+  if (pairs.length < said.length) {
     throw new Refused(422, [{ detail: "Write claim = value on each line.", source: { pointer: `${AT}/conditions` } }]);
   }
   return Object.fromEntries(pairs.map(([, claim, wanted]) => [claim, wanted]));
 }
 
+/** @param {HTMLTextAreaElement} control */
 function lines(control) {
   return control.value.split("\n").map((one) => one.trim()).filter(Boolean);
 }
 
+/** @param {string | Date} time */
 function dayOf(time) {
   return new Date(time).toISOString().slice(0, 10);
 }

@@ -5,35 +5,52 @@ import { ask } from "./dialogs.js";
 import { addButton, announce, button, count, h, listed, name, time } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { lead } from "./hands.js";
-import { organizationHead } from "./heads.js";
+import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList } from "./paged_list.js";
 import { runnerForm } from "./runner_form.js";
 
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { End } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {Api.RunnerResource} Runner */
+
 const LONG_AGO_MS = 90 * 86_400_000;
+/** @type {Record<Api.RunnerStatus, string>} */
 const STATUSES = {
   proposed: "waits for approval", approved: "approved", changed: "a change waits for approval", expired: "expired",
 };
+/** @type {Partial<Record<Api.Since, string>>} */
 const GONE = { revoked: "revoked", deleted: "deleted" };
 
-/** What owners see of all runners, and of the last delivery of each workspace to each of them. */
+/**
+ * What owners see of all runners, and of the last delivery of each workspace to each of them.
+ * @param {Context} context
+ */
 export async function runnersPage(context) {
-  const { organization, signal } = context;
-  const path = `/organizations/${encodeURIComponent(organization)}`;
-  const found = (await read(path, { signal })).document.data;
+  const path = `/organizations/${encodeURIComponent(context.organization)}`;
+  const found = await readOrganization(context);
   const page = new RunnersPage(context, path, found);
   await page.draw();
   return page.element;
 }
 
 class RunnersPage {
+  /**
+   * @param {Context} context
+   * @param {string} path
+   * @param {Api.OrganizationResource} organization
+   */
   constructor(context, path, organization) {
     this.context = context;
     this.path = path;
     const { signal } = context;
     this.place = new FormPlace();
+    /** @type {PagedList<Runner>} */
     this.list = new PagedList({
       path: () => `${path}/runners`, row: (one) => this.#row(one), noun: "runner", nothing, signal,
     });
+    /** @type {PagedList<Api.ReceiptResource>} */
     this.deliveries = new PagedList({
       path: () => `${path}/deliveries`, row: (one) => deliveryRow(context, one), noun: "delivery",
       all: "(the last of each workspace to each runner)", signal,
@@ -53,6 +70,7 @@ class RunnersPage {
     await Promise.all([this.list.draw(), this.deliveries.draw()]);
   }
 
+  /** @param {Runner} one */
   #row(one) {
     const { attributes } = one;
     const called = attributes.name;
@@ -67,13 +85,17 @@ class RunnersPage {
       attributes["may-approve"] ? this.#toApprove(one) : approval(one));
   }
 
+  /** @param {Runner} one */
   #toApprove(one) {
     const { name: called } = one.attributes;
     return h("div", { class: "notice made" }, "You may approve it. ",
       button("Approve", () => this.#approve(one), { kind: "primary", "aria-label": `Approve ${called}` }));
   }
 
-  /** Approves the version that the row shows, and no other: the digest names it. */
+  /**
+   * Approves the version that the row shows, and no other: the digest names it.
+   * @param {Runner} runner
+   */
   async #approve({ id, attributes: { name: called, digest } }) {
     const text = "Its jobs are handed the values of these workspaces, and what is put into them later. "
       + "Whoever can change what runs in such a job gets the values.";
@@ -85,6 +107,7 @@ class RunnersPage {
     await this.draw();
   }
 
+  /** @param {Runner} runner */
   async #revoke({ id, attributes }) {
     const text = "Nothing is handed to it until it is approved again. What it was handed before stays with its jobs: rotate that.";
     if (!(await ask(["Take the approval of ", name(attributes.name), " back?"], text, "Revoke", { kind: "danger" }))) return;
@@ -94,6 +117,10 @@ class RunnersPage {
     await this.draw();
   }
 
+  /**
+   * @param {Runner | null} runner
+   * @param {End} end
+   */
   #form(runner, end) {
     const change = new Change();
     return runnerForm({
@@ -107,6 +134,7 @@ class RunnersPage {
     });
   }
 
+  /** @param {Runner} runner */
   async #delete({ id, attributes }) {
     const text = "Nothing is handed to it from then on. What it was handed before stays with its jobs: rotate that.";
     if (!(await ask(["Delete ", name(attributes.name), "?"], text, "Delete", { kind: "danger" }))) return;
@@ -117,7 +145,10 @@ class RunnersPage {
   }
 }
 
-/** Its name, where it stands, and who it is. */
+/**
+ * Its name, where it stands, and who it is.
+ * @param {Runner} runner
+ */
 export function runnerText({ attributes, relationships }) {
   const { status, "workspace-patterns": patterns = [], "include-sensitive": all, "allow-unbound": unbound } = attributes;
   const named = relationships.workspaces.data.length;
@@ -127,18 +158,25 @@ export function runnerText({ attributes, relationships }) {
     unbound && h("span", { class: "badge" }, "unbound"), " ",
     !all && h("span", { class: "badge" }, "nothing sensitive"),
     h("span", { class: "description" }, proof(attributes)),
-    h("span", { class: "description" }, listed(reach.filter(Boolean))),
+    h("span", { class: "description" }, listed(reach.filter((one) => one !== false))),
     attributes.description && h("span", { class: "description" }, name(attributes.description)));
 }
 
+/**
+ * @param {Api.RunnerAttributes} attributes
+ * @returns {Child}
+ */
 function proof({ issuer, conditions, "public-key": key }) {
   if (key) return ["the machine with the key ", h("span", { class: "code" }, key)];
   const said = Object.entries(conditions).map(([claim, wanted]) =>
     h("span", { class: "code" }, name(`${claim} = ${wanted}`)));
-  return [name(issuer), ": ", listed(said)];
+  return [name(issuer ?? ""), ": ", listed(said)];
 }
 
-/** What an operator types who has looked at it. */
+/**
+ * What an operator types who has looked at it.
+ * @param {Runner} runner
+ */
 function approval({ id, attributes: { status, digest } }) {
   if (status !== "proposed" && status !== "changed") return false;
   const command = `teamvars approvals approve ${id}@${digest}`;
@@ -150,7 +188,11 @@ function approval({ id, attributes: { status, digest } }) {
     "It waits until an operator has looked at it and types, on the service's host: ", h("code", {}, command), copy);
 }
 
-/** The last time that a workspace was handed to a runner. */
+/**
+ * The last time that a workspace was handed to a runner.
+ * @param {Context} context
+ * @param {Api.ReceiptResource} receipt
+ */
 function deliveryRow({ organization }, { attributes, relationships }) {
   const { "workspace-name": workspace, "runner-name": runner, "runner-status": status } = attributes;
   const where = workspace
@@ -162,32 +204,52 @@ function deliveryRow({ organization }, { attributes, relationships }) {
     handed(attributes));
 }
 
-/** How much was handed out, when, and in which run. */
+/**
+ * How much was handed out, when, and in which run.
+ * @param {Api.ReceiptAttributes} attributes
+ */
 export function handed({ "delivered-at": at, "run-link": run, versions }) {
   return h("span", { class: "aside" }, count(Object.keys(versions).length, "variable"), " ", time(at), runLink(run));
 }
 
+/**
+ * @param {string | null} run
+ * @returns {Child}
+ */
 function runLink(run) {
-  return run?.startsWith("https://")
+  return run !== null && run.startsWith("https://")
     && [", ", h("a", { href: run, target: "_blank", rel: "noopener noreferrer" }, "the run")];
 }
 
+/**
+ * @param {Api.ReceiptAttributes} attributes
+ * @param {Api.Since} status
+ */
 function warnings({ "delivered-at": at, "to-rotate": rotate }, status) {
   return [
-    status in GONE && h("span", { class: "badge" }, `the runner was ${GONE[status]} since`,
+    GONE[status] && h("span", { class: "badge" }, `the runner was ${GONE[status]} since`,
       rotate.length > 0 && [": rotate ", listed(rotate.map((one) => name(one.key)))]),
     isLongAgo(at) && h("span", { class: "badge" }, "not delivered for 90 days"),
   ];
 }
 
+/** @param {string} at */
 function isLongAgo(at) {
   return Date.now() - Date.parse(at) > LONG_AGO_MS;
 }
 
-/** Which runner was handed a variable last, when and in which run. */
+/**
+ * Which runner was handed a variable last, when and in which run.
+ * @param {string} workspaceId
+ * @param {string} variableId
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Child>}
+ */
 export async function lastDelivery(workspaceId, variableId, signal) {
   const path = `/workspaces/${workspaceId}/deliveries?filter[variable]=${variableId}&page[size]=100`;
-  const found = (await read(path, { signal })).document.data.map(({ attributes, relationships }) => {
+  /** @type {Answer<Api.ReceiptListDocument>} */
+  const { document } = await read(path, { signal });
+  const found = document.data.map(({ attributes, relationships }) => {
     const said = attributes.earlier[variableId] ?? attributes;
     return { ...attributes, at: said["delivered-at"], run: said["run-link"], id: relationships.runner.data.id };
   });

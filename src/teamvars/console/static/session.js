@@ -21,10 +21,14 @@ export const REASONS = {
   refused: "The token is no longer valid: it has expired, was revoked, or its owner is disabled.",
 };
 
+/** @typedef {keyof typeof REASONS} Reason */
+
+/** @type {string | null} */
 let secret = null;
 let seenAt = 0;
 let isAsked = false;
 let isAskedInSight = false;
+/** @type {Set<(reason: Reason) => unknown>} */
 const ended = new Set();
 
 /** The token; null where nobody is signed in. */
@@ -32,7 +36,10 @@ export function token() {
   return secret;
 }
 
-/** Takes up what this tab has kept, unless it idled for too long; returns why, where nobody is signed in. */
+/**
+ * Takes up what this tab has kept, unless it idled for too long; returns why, where nobody is signed in.
+ * @returns {Reason}
+ */
 export function resume() {
   const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
   if (kept.token && Date.now() - kept.seenAt < IDLE_MS) begin(kept.token);
@@ -40,7 +47,10 @@ export function resume() {
   return kept.token ? "idle" : kept.ended ?? "none";
 }
 
-/** Signs in with a token, which somebody else has found to be good. */
+/**
+ * Signs in with a token, which somebody else has found to be good.
+ * @param {string} text
+ */
 export function begin(text) {
   secret = text;
   seenAt = Date.now();
@@ -48,7 +58,10 @@ export function begin(text) {
   keep();
 }
 
-/** Signs out; whoever listens is told why, a word of `REASONS`. */
+/**
+ * Signs out; whoever listens is told why, a word of `REASONS`.
+ * @param {Reason} reason
+ */
 export function end(reason) {
   if (secret === null && reason !== "idle") return;
   secret = null;
@@ -60,14 +73,18 @@ export function end(reason) {
   for (const listener of ended) listener(reason);
 }
 
-/** Calls `listener(reason)` whenever somebody is signed out. */
+/**
+ * Calls `listener(reason)` whenever somebody is signed out.
+ * @param {(reason: Reason) => unknown} listener
+ */
 export function onEnd(listener) {
   ended.add(listener);
 }
 
 /**
  * Signs out once nobody has touched a key, a button or the page for a while, also where a token was refused.
- * @param {{ask: (does: boolean) => void, holds: () => boolean}} page `ask(true)` offers to stay, two minutes before, and
+ * @typedef {{ask: (does: boolean) => void, holds: () => boolean}} Page
+ * @param {Page} page `ask(true)` offers to stay, two minutes before, and
  *   `ask(false)` no more. Where nobody saw that, since the machine slept or another tab was in front, and the page
  *   `holds` something typed, the reason is "unseen".
  */
@@ -92,6 +109,7 @@ function keep() {
   sessionStorage.setItem(PLACE, JSON.stringify({ token: secret, seenAt }));
 }
 
+/** @param {Page} page */
 function judge({ ask, holds }) {
   const now = Date.now();
   const idle = now - seenAt;

@@ -1,15 +1,14 @@
 /** The page of a variable set: its variables, which are as those of a workspace. */
 
-import { read } from "./api.js";
-import { readSet, setHead } from "./heads.js";
+import { readOrganization, readSet, setHead } from "./heads.js";
 import { variablesPage } from "./variables_page.js";
 
 const REACHES_ALL = "The sensitive values of this set reach every runner of every workspace, since it is global.";
 
+/** @param {import("./pages.js").Context} context */
 export async function setVariablesPage(context) {
-  const { organization, signal } = context;
-  const [{ found }, { document: { data: owner } }] = await Promise.all([
-    readSet(context), read(`/organizations/${encodeURIComponent(organization)}`, { signal })]);
+  const { organization } = context;
+  const [{ found }, owner] = await Promise.all([readSet(context), readOrganization(context)]);
   const { global: isGlobal, permissions } = found.attributes;
   return variablesPage(context, {
     head: setHead(context, found, "variables"),
@@ -24,7 +23,7 @@ export async function setVariablesPage(context) {
     agrees: async (items, title, yes, held) => {
       const { effectsOfItems, agreed } = await import("./set_effects.js");
       const effects = await held((waiting) => effectsOfItems(found.id, items, waiting));
-      return effects !== null && agreed(title, effects, yes);
+      return agreed(title, effects, yes);
     },
   });
 }

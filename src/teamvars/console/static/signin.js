@@ -5,9 +5,14 @@ import { h } from "./dom.js";
 import { field, form } from "./fields.js";
 import * as session from "./session.js";
 
+/** @import { Answer } from "./api.js" */
+/** @typedef {{id: string, name: string, isUser: boolean}} Account */
+
 /**
  * The form. `done(account)` is called with whoever has signed in.
- * @param {string} reason why it is there, a word of `session.REASONS`
+ * @param {session.Reason} reason why it is there
+ * @param {boolean} kept whether something typed waits behind it
+ * @param {(account: Account) => unknown} done
  */
 export function signInForm(reason, kept, done) {
   const input = h("input", {
@@ -43,9 +48,15 @@ export function signInForm(reason, kept, done) {
     element);
 }
 
-/** Whose token it is: one that is given, or that of whoever is signed in. */
+/**
+ * Whose token it is: one that is given, or that of whoever is signed in.
+ * @param {string} [token]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Account>}
+ */
 export async function accountOf(token, signal) {
   try {
+    /** @type {Answer<Api.UserDocument>} */
     const { document } = await read("/account/details", { token, signal });
     const { username, "is-service-account": isService } = document.data.attributes;
     return { id: document.data.id, name: username, isUser: !isService };

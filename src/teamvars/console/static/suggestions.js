@@ -9,6 +9,11 @@ const FEWEST_LETTERS = 2;
 
 /** Those that `find(word)` has. */
 export class Suggestions {
+  /**
+   * @param {HTMLTextAreaElement} input
+   * @param {string} label
+   * @param {(word: string) => Promise<string[]>} find
+   */
   constructor(input, label, find) {
     this.input = input;
     this.find = find;
@@ -17,7 +22,7 @@ export class Suggestions {
   }
 
   get #word() {
-    return this.input.value.slice(0, this.input.selectionStart).split(/[\s,;]/).at(-1);
+    return this.input.value.slice(0, this.input.selectionStart).split(/[\s,;]/).at(-1) ?? "";
   }
 
   async #suggest() {
@@ -29,7 +34,10 @@ export class Suggestions {
       make: () => button(name(one), () => this.#take(one), { "aria-label": `Take ${one}` }) })));
   }
 
-  /** Puts a name in the place of the word, and goes on. */
+  /**
+   * Puts a name in the place of the word, and goes on.
+   * @param {string} called
+   */
   #take(called) {
     const end = this.input.selectionStart;
     this.input.setRangeText(`${called}\n`, end - this.#word.length, end, "end");

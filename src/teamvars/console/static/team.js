@@ -12,6 +12,11 @@ import { PagedList, searchField } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
 import { teamForm } from "./teams.js";
 
+/** @import { End } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @import { Included, Person } from "./people.js" */
+
+/** @param {Context} context */
 export async function teamPage(context) {
   const page = new TeamPage(context, await readTeam(context));
   await page.draw();
@@ -19,6 +24,12 @@ export async function teamPage(context) {
 }
 
 class TeamPage {
+  active = 0;
+
+  /**
+   * @param {Context} context
+   * @param {Api.TeamResource} team
+   */
   constructor(context, team) {
     const { id, attributes } = team;
     this.context = context;
@@ -27,6 +38,7 @@ class TeamPage {
     this.isOwners = isOwners(team);
     this.path = `/teams/${id}/relationships/organization-memberships`;
     this.place = new FormPlace();
+    /** @type {PagedList<Api.MembershipResource, Included>} */
     this.list = new PagedList({
       path: (words) => `${this.path}?include=user&sort=username${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
@@ -53,6 +65,7 @@ class TeamPage {
           && addButton("Add members", () => this.place.open((end) => this.#addForm(end)))));
   }
 
+  /** @param {Person} person */
   #row(person) {
     const { username, email, isInvited } = person;
     const row = h("li", { class: "row" },
@@ -66,12 +79,16 @@ class TeamPage {
     return row;
   }
 
-  /** What it is called, and what one may do, may be another once it is changed. */
+  /**
+   * What it is called, and what one may do, may be another once it is changed.
+   * @param {End} end
+   */
   #teamForm(end) {
     const { context: { go }, team } = this;
     return teamForm({ path: `/teams/${team.id}`, team, cancel: () => end(), done: () => go(location.pathname, { replace: true }) });
   }
 
+  /** @param {End} end */
   #addForm(end) {
     const { organization } = this.context;
     return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => end(),
@@ -81,6 +98,10 @@ class TeamPage {
       } });
   }
 
+  /**
+   * @param {Person} person
+   * @param {HTMLElement} pressed
+   */
   async #remove({ membershipId, userId, username }, pressed) {
     const isSelf = userId === (await this.context.account).id;
     const { organization } = this.context;

@@ -1,35 +1,47 @@
 /** The teams of an organization that one may see, and the form of one. */
 
-import { Change, read, send } from "./api.js";
+import { Change, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { badges, organizationHead } from "./heads.js";
+import { badges, organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 
+/** @import { Answer } from "./api.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {{name: string, visibility: Api.Visibility, manages: boolean}} Said */
+
 const AT = "/data/attributes";
+/** @type {{value: Api.Visibility, label: string}[]} */
 const VISIBLE = [
   { value: "organization", label: "Everybody in the organization" },
   { value: "secret", label: "Its members and owners" },
 ];
 
-export async function teamsPage({ organization, go, signal }) {
+/** @param {Context} context */
+export async function teamsPage(context) {
+  const { organization, go, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
+  /** @type {PagedList<Api.TeamResource>} */
   const list = new PagedList({
     path: (words) => `${base}/teams${words && `?q=${encodeURIComponent(words)}`}`,
     row: (one) => row(organization, one), noun: "team", all: "you can see",
     none: "No team has this in its name.", nothing, signal,
   });
-  const [found] = await Promise.all([read(base, { signal }), list.draw()]);
+  const [found] = await Promise.all([readOrganization(context), list.draw()]);
   const place = new FormPlace();
-  const may = found.document.data.attributes.permissions;
+  const may = found.attributes.permissions;
   const add = () => place.open((end) => teamForm({ path: `${base}/teams`, team: null, owns: may["can-update"], cancel: () => end(),
     done: ({ id }) => go(`/app/${organization}/teams/${id}`) }));
-  return h("section", {}, organizationHead(found.document.data, "teams"),
+  return h("section", {}, organizationHead(found, "teams"),
     h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
       may["can-create-team"] && h("div", { class: "actions" }, addButton("New team", add))),
     place.element, list.element);
 }
 
+/**
+ * @param {string} organization
+ * @param {Api.TeamResource} team
+ */
 function row(organization, { id, attributes }) {
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/teams/${id}` },
@@ -46,9 +58,12 @@ function nothing() {
 /**
  * The form. `team` is null for a new one, which is made at `path`, and `owns` whether by an owner; `done(resource)`
  * once it is saved.
+ * @param {{path: string, team: Api.TeamResource | null, owns?: boolean, done: (resource: Api.TeamResource) => unknown,
+ *   cancel: () => unknown}} said
  */
 export function teamForm({ path, team, owns = false, done, cancel }) {
   const start = saidOf(team?.attributes);
+  /** @type {Partial<Api.TeamPermissions>} */
   const may = team?.attributes.permissions ?? { "can-update-organization-access": owns };
   const named = h("input", { value: start.name, spellcheck: "false" });
   const visibility = choice({ legend: "Who sees it", options: VISIBLE, chosen: start.visibility, pointer: `${AT}/visibility` });
@@ -56,12 +71,14 @@ export function teamForm({ path, team, owns = false, done, cancel }) {
     pointer: `${AT}/organization-access/manage-membership`,
     hint: "Its members add and remove people in every team that they see, except owners." });
   const change = new Change();
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card",
     onsubmit: async (signal) => {
       const now = { name: named.value.trim(), visibility: visibility.chosen(), manages: manages.box.checked };
       const attributes = attributesOf(now, team && start);
       const data = { type: "teams", ...(team && { id: team.id }), attributes };
+      /** @type {Answer<Api.TeamDocument>} */
       const { document } = await send(team ? "PATCH" : "POST", path, { data }, { change, signal });
       keepTyped(element, false);
       done(document.data);
@@ -76,15 +93,23 @@ export function teamForm({ path, team, owns = false, done, cancel }) {
   return element;
 }
 
+/**
+ * @param {Api.TeamAttributes} [attributes]
+ * @returns {Said}
+ */
 function saidOf(attributes) {
   if (!attributes) return { name: "", visibility: "organization", manages: false };
   const { name, visibility } = attributes;
   return { name, visibility, manages: attributes["organization-access"]["manage-membership"] };
 }
 
-/** What is another than it was; all of it where nothing was. */
+/**
+ * What is another than it was; all of it where nothing was.
+ * @param {Said} now
+ * @param {Said | null} before
+ */
 function attributesOf(now, before) {
-  const is = (what) => !before || now[what] !== before[what];
+  const is = (/** @type {keyof Said} */ what) => !before || now[what] !== before[what];
   return {
     ...(is("name") && { name: now.name }),
     ...(is("visibility") && { visibility: now.visibility }),

@@ -14,6 +14,9 @@ const LIFETIMES = [
   { value: "", label: "as long as it may" },
 ];
 
+/** @import { Answer } from "./api.js" */
+
+/** @param {import("./pages.js").Context} context */
 export async function tokensPage({ account, query, signal }) {
   const title = h("h1", { tabindex: -1 }, "Your tokens");
   const who = await account;
@@ -24,6 +27,7 @@ export async function tokensPage({ account, query, signal }) {
   const path = `/users/${who.id}/authentication-tokens`;
   const rows = h("ul", { class: "rows", role: "list" });
   const draw = async () => {
+    /** @type {Api.TokenResource[]} */
     const found = await readAll(path, { signal });
     redraw(rows, found.reverse().map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => row(one, draw) })));
   };
@@ -35,6 +39,10 @@ export async function tokensPage({ account, query, signal }) {
     h("h2", {}, "Those you have"), rows);
 }
 
+/**
+ * @param {Api.TokenResource} token
+ * @param {() => Promise<void>} draw
+ */
 function row({ id, attributes }, draw) {
   const { description, "created-at": made, "last-used-at": used, "expired-at": ends } = attributes;
   const revoke = async () => {
@@ -51,22 +59,29 @@ function row({ id, attributes }, draw) {
     button("Revoke", revoke, { kind: "bare", "aria-label": `Revoke ${description ?? "the token without a description"}` }));
 }
 
+/**
+ * @param {string} path
+ * @param {string} description
+ * @param {() => Promise<void>} draw
+ */
 function newToken(path, description, draw) {
   const change = new Change();
   const words = h("input", { value: description, placeholder: "What it is for" });
   const lifetime = choice({ legend: "It lives", options: LIFETIMES, chosen: "90", pointer: "/data/attributes/expired-at" });
   const place = h("div", { "aria-live": "polite" });
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card",
     busy: "Creating …",
     onsubmit: async (signal) => {
       const days = lifetime.chosen();
-      const ends = days && new Date(Date.now() + days * DAY_MS).toISOString();
+      const ends = days && new Date(Date.now() + Number(days) * DAY_MS).toISOString();
       const attributes = { description: words.value, ...(ends && { "expired-at": ends }) };
+      /** @type {Answer<Api.TokenDocument>} */
       const { document } = await send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change, signal });
       keepTyped(element, false);
       words.value = "";
-      place.replaceChildren(shownOnce(document.data.attributes.token, () => place.replaceChildren()));
+      place.replaceChildren(shownOnce(document.data.attributes.token ?? "", () => place.replaceChildren()));
       await draw();
     },
   },
@@ -78,7 +93,12 @@ function newToken(path, description, draw) {
   return element;
 }
 
+/**
+ * @param {string} token
+ * @param {() => unknown} hide
+ */
 function shownOnce(token, hide) {
+  /** @type {HTMLInputElement} */
   const text = h("input", { class: "code", readonly: true, value: token, "aria-label": "The new token",
     onfocus: () => text.select() });
   const copy = navigator.clipboard && button("Copy", async () => {

@@ -2,18 +2,21 @@
 
 import { send } from "./api.js";
 
+/** @import { Answer } from "./api.js" */
+
 const WAIT_MS = 400;
 
 export class ValueCheck {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #running = false;
+  /** @type {string | null} */
   #wanted = null;
   #due = false;
 
   /**
    * @param {string} path where it is tried
-   * @param {(result: any, error?: Error) => void} tell what became of the newest value; null
+   * @param {(result: Api.ValueCheckAnswer | null, error?: Error) => void} tell what became of the newest value; null
    *   where nothing is known of it yet
    */
   constructor(path, tell) {
@@ -21,7 +24,10 @@ export class ValueCheck {
     this.tell = tell;
   }
 
-  /** Tries this value soon, in the place of any former one. */
+  /**
+   * Tries this value soon, in the place of any former one.
+   * @param {string} value
+   */
   later(value) {
     this.stop();
     this.#wanted = value;
@@ -50,13 +56,18 @@ export class ValueCheck {
     else this.#run();
   }
 
+  /**
+   * @param {string | null} value
+   * @returns {Promise<[Api.ValueCheckAnswer | null, Error?]>}
+   */
   async #ask(value) {
     const data = { type: "value-checks", attributes: { value, hcl: true } };
     try {
+      /** @type {Answer<Api.ValueCheckAnswerDocument>} */
       const { document } = await send("POST", this.path, { data });
-      return [document.data.attributes, null];
+      return [document.data.attributes];
     } catch (error) {
-      return [null, error];
+      return [null, /** @type {Error} */ (error)];
     }
   }
 }

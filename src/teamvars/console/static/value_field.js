@@ -4,13 +4,18 @@ import { button, h, icon, name, shown } from "./dom.js";
 import { field } from "./fields.js";
 import { ValueCheck } from "./value_check.js";
 
+/** @import { Attributes } from "./dom.js" */
+
 const FEWEST_ROWS = 2;
 const MOST_ROWS = 16;
 /** Longer texts have no numbers: they would take longer to lay out than anybody would read them. */
 const NUMBERED_LINES = 2000;
 const PREVIEWED_CHARACTERS = 4000;
 
-/** A text of many lines, with their numbers; `mark(line)` points at one, and `mark(0)` at none. */
+/**
+ * A text of many lines, with their numbers; `mark(line)` points at one, and `mark(0)` at none.
+ * @param {Attributes} [attributes]
+ */
 export function editor(attributes = {}) {
   const numbers = h("div", { class: "numbers", "aria-hidden": "true" });
   const input = h("textarea", { wrap: "off", spellcheck: "false", autocapitalize: "none",
@@ -22,7 +27,7 @@ export function editor(attributes = {}) {
     const many = lines > NUMBERED_LINES ? 0 : lines;
     numbers.textContent = Array.from({ length: many }, (_, at) => at + 1).join("\n");
   };
-  const mark = (line) => {
+  const mark = (/** @type {number} */ line) => {
     element.classList.toggle("marked", line > 0);
     element.style.setProperty("--line", String(line - 1));
   };
@@ -40,6 +45,8 @@ export function editor(attributes = {}) {
 /**
  * The field; `check(true)` has it tried as code from now on, `check(false)` no more, and `hush` takes back what was told
  * of it, where somebody else tells the same. `tries` is the path that tries it.
+ * @param {string} tries
+ * @param {{value: string, label: string}} said
  */
 export function valueField(tries, { value, label }) {
   const { element, input, mark } = editor({ value });
@@ -50,7 +57,7 @@ export function valueField(tries, { value, label }) {
     if (error) preview.append(h("p", { class: "hint" }, error.message));
   });
   let isCode = false;
-  const check = (is) => {
+  const check = (/** @type {boolean} */ is) => {
     isCode = is;
     preview.classList.toggle("tried", is);
     if (is && input.value) tried.later(input.value);
@@ -62,11 +69,9 @@ export function valueField(tries, { value, label }) {
   return { element: whole, input, check, hush: () => tried.stop() };
 }
 
+/** @param {Api.ValueCheckAnswer} answer */
 function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) {
-  if (!valid) {
-    const place = `Line ${error.line}, column ${error.column}: `;
-    return [h("p", { class: "error" }, place, shown(error.detail))];
-  }
+  if (!valid) return [h("p", { class: "error" }, culprit(error))];
   if (evaluated) {
     const text = JSON.stringify(value, null, 2).slice(0, PREVIEWED_CHARACTERS);
     return [h("p", { class: "hint" }, "Evaluates to"), h("pre", { class: "evaluated", tabindex: 0 }, shown(text))];
@@ -75,11 +80,19 @@ function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) 
     const named = [...names, ...calls.map((one) => `${one}()`)].join(", ");
     return [h("p", { class: "hint" }, "It parses. Its value is known only where it runs, since it uses ", shown(named), ".")];
   }
-  const place = error ? `Line ${error.line}, column ${error.column}: ` : "";
-  return [h("p", { class: "error" }, place, shown(error?.detail ?? "It cannot be evaluated."))];
+  return [h("p", { class: "error" }, culprit(error))];
 }
 
-/** One variable in full, for whoever may read it and nothing more. */
+/** @param {Api.Culprit | null} error */
+function culprit(error) {
+  return error ? [`Line ${error.line}, column ${error.column}: `, shown(error.detail)] : "It cannot be evaluated.";
+}
+
+/**
+ * One variable in full, for whoever may read it and nothing more.
+ * @param {import("./variable_list.js").Variable} variable
+ * @param {() => unknown} close
+ */
 export function readOnly({ key, value, description, sensitive }, close) {
   const shownValue = sensitive
     ? h("p", { class: "write-only" }, icon("lock"), "write-only: nobody reads it back")

@@ -2,30 +2,51 @@
 
 import { Change, Refused, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { button, edgesOf, h, icon, name } from "./dom.js";
+import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { lead } from "./hands.js";
 import { valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
 const AT = "/data/attributes";
+/** @type {(keyof Contents)[]} */
 const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive"];
 
-/** A line that is filled in once it is known: the form does not wait for it. */
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Held } from "./fields.js" */
+/** @import { ItemSaid } from "./variables_page.js" */
+/** @import { Resource, Variable } from "./variable_list.js" */
+
+/**
+ * What a variable is, or is said to be.
+ * @typedef {{key: string, value: string | null, description: string, category: string, hcl: boolean, sensitive: boolean}} Contents
+ */
+
+/**
+ * A line that is filled in once it is known: the form does not wait for it.
+ * @param {Promise<Child>} known
+ */
 function lineOf(known) {
   const line = h("p", { class: "hint" });
-  known.then((told) => line.append(...[told].flat(2).filter(Boolean)), () => line.remove());
+  known.then((told) => line.append(...nodes(told)), () => line.remove());
   return line;
 }
 
 /**
+ * What a form is told. `variable` is null for a new one; `done(resource)` once it is saved, `gone()` where somebody has
+ * deleted it meanwhile.
+ * @typedef {{place: import("./variables_page.js").Place, categories: string[], variable: Variable | null,
+ *   done: (resource: Resource) => unknown, gone?: () => unknown, cancel: () => unknown}} Said
+ */
+
+/**
  * The form.
- * @param {{place: import("./variables_page.js").Place, categories: string[], variable: any, done: Function, gone: Function,
- *   cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved, `gone()` where somebody
- *   has deleted it meanwhile
+ * @param {Said} said
  */
 export function variableForm(said) {
   const { place, categories, variable, done, cancel } = said;
+  /** @type {Contents} */
   const start = variable ?? { key: "", value: "", description: "", category: categories[0], hcl: false, sensitive: false };
   const method = variable ? "PATCH" : "POST";
   const path = variable ? `${place.variables}/${variable.id}` : place.variables;
@@ -39,7 +60,7 @@ export function variableForm(said) {
 
   const changed = () => (variable ? changesOf(start, fields.said()) : fields.said());
   /** What nobody sees at its ends may be wanted, and may have come with what was pasted. */
-  const sure = async (held) => {
+  const sure = async (/** @type {Held} */ held) => {
     const attributes = changed();
     const edges = edgesOf(attributes.value ?? "");
     const question = `It ${edges.join(" and ")}.`;
@@ -48,16 +69,18 @@ export function variableForm(said) {
     const { key, category } = { ...start, ...attributes };
     return place.agrees(itemsOf(variable, { key, category }, attributes), ["Save ", name(key), "?"], "Save", held);
   };
-  const save = async (signal) => {
+  const save = async (/** @type {AbortSignal} */ signal) => {
     const attributes = changed();
     if (variable && !Object.keys(attributes).length) return leave();
     const data = variable ? { type: "vars", id: variable.id, attributes } : { type: "vars", attributes };
     const options = { change, signal, ifMatch: version && `"${version}"` };
+    /** @type {Answer<Api.VariableDocument>} */
     const { document } = await send(method, path, { data }, options);
     fields.forget();
     keepTyped(element, false);
     done(document.data);
   };
+  /** @type {HTMLFormElement} */
   const element = form({
     "aria-label": variable ? `Edit ${variable.key}` : "A new variable",
     sure,
@@ -69,9 +92,10 @@ export function variableForm(said) {
   variable && place.handed && lineOf(place.handed(variable)));
 
   /** Somebody else was faster: shows what is there now beside what this form would make of it. */
-  const meet = async (error) => {
-    if (error.errors?.some(({ source }) => source?.pointer === `${AT}/value`)) fields.hush();
-    const isFaster = error instanceof Refused && (error.status === 412 || (variable && error.status === 404));
+  const meet = async (/** @type {unknown} */ error) => {
+    if (!(error instanceof Refused)) throw error;
+    if (error.errors.some(({ source }) => source?.pointer === `${AT}/value`)) fields.hush();
+    const isFaster = error.status === 412 || (variable && error.status === 404);
     if (!isFaster) throw error;
     const now = await readNow(path);
     if (now) version = now.version;
@@ -88,14 +112,14 @@ export function variableForm(said) {
         fields.forget();
         keepTyped(element, false);
         if (now) done(now.resource);
-        else said.gone();
+        else said.gone?.();
       },
     });
     const back = () => {
       panel.remove();
       element.hidden = false;
       clearErrors(element);
-      element.querySelector("input, textarea").focus();
+      fields.focus();
     };
     element.hidden = true;
     element.after(panel);
@@ -104,16 +128,25 @@ export function variableForm(said) {
   return element;
 }
 
-/** As an apply has them: one that is called otherwise is another one. */
+/**
+ * As an apply has them: one that is called otherwise is another one.
+ * @param {Variable | null} variable
+ * @param {Pick<Contents, "key" | "category">} named
+ * @param {Partial<Contents>} attributes
+ * @returns {ItemSaid[]}
+ */
 function itemsOf(variable, named, attributes) {
+  /** @type {ItemSaid} */
   const item = { type: "vars", attributes: { ...attributes, ...named } };
   if (!variable || (variable.key === named.key && variable.category === named.category)) return [item];
   const { key, category } = variable;
   return [{ type: "vars", attributes: { key, category }, meta: { delete: true } }, item];
 }
 
+/** @param {string} path */
 async function readNow(path) {
   try {
+    /** @type {Answer<Api.VariableDocument>} */
     const { document } = await read(path);
     return { ...variableOf(document.data), resource: document.data };
   } catch (error) {
@@ -122,12 +155,23 @@ async function readNow(path) {
   }
 }
 
-/** Only what is another than it was. */
+/**
+ * Only what is another than it was.
+ * @param {Contents} start
+ * @param {Partial<Contents>} said
+ * @returns {Partial<Contents>}
+ */
 function changesOf(start, said) {
   return Object.fromEntries(ATTRIBUTES.filter((one) => one in said && said[one] !== start[one])
     .map((one) => [one, said[one]]));
 }
 
+/**
+ * @param {string} tries
+ * @param {string[]} categories
+ * @param {Contents} start
+ * @param {boolean} exists
+ */
 function fieldsOf(tries, categories, start, exists) {
   const key = h("input", { value: start.key, class: "code", spellcheck: "false", autocapitalize: "none" });
   const description = h("input", { value: start.description });
@@ -156,23 +200,34 @@ function fieldsOf(tries, categories, start, exists) {
       warning,
       field({ label: "Description", control: description, pointer: `${AT}/description` }),
     ],
+    /** @returns {Omit<Contents, "value"> & Partial<Pick<Contents, "value">>} */
     said: () => ({ key: textOf(key, start.key), ...value.said(),
       description: textOf(description, start.description),
       category: category.chosen(), hcl: hcl.box.checked, sensitive: sensitive.box.checked }),
     forget: value.forget,
     hush: value.hush,
+    focus: () => key.focus(),
   };
 }
 
-/** What a control says. One that nobody has changed says what it was given, to the letter: controls
- * turn line breaks into their own. */
+/**
+ * What a control says. One that nobody has changed says what it was given, to the letter: controls turn line breaks into
+ * their own.
+ * @param {HTMLInputElement | HTMLTextAreaElement} control
+ * @param {string} given
+ */
 function textOf(control, given) {
-  const twin = control.cloneNode();
+  const twin = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control.cloneNode());
   twin.value = given;
   return control.value === twin.value ? given : control.value;
 }
 
-/** The value; of a sensitive variable only once somebody wants to replace it. */
+/**
+ * The value; of a sensitive variable only once somebody wants to replace it.
+ * @param {string} tries
+ * @param {Contents} start
+ * @param {boolean} exists
+ */
 function valueOf(tries, start, exists) {
   const isHidden = exists && start.sensitive;
   const made = valueField(tries, { value: start.value ?? "", label: isHidden ? "New value" : "Value" });
@@ -182,7 +237,8 @@ function valueOf(tries, start, exists) {
     made.input.value = "";
   };
   if (!isHidden) {
-    return { element: made.element, check: made.check, hush: made.hush, forget, said: () => ({ value: textOf(made.input, start.value) }) };
+    return { element: made.element, check: made.check, hush: made.hush, forget,
+      said: () => ({ value: textOf(made.input, start.value ?? "") }) };
   }
   const place = h("div", { class: "field" },
     h("span", { class: "label" }, "Value"),
@@ -194,6 +250,6 @@ function valueOf(tries, start, exists) {
         made.input.focus();
       })),
     h("p", { class: "hint" }, "Nobody can read ", name(start.key), " back. You can give it another value."));
-  return { element: place, check: (is) => given && made.check(is), hush: made.hush, forget,
+  return { element: place, check: (/** @type {boolean} */ is) => given && made.check(is), hush: made.hush, forget,
     said: () => (given ? { value: made.input.value } : {}) };
 }

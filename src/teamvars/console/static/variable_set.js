@@ -14,7 +14,15 @@ import { redraw } from "./redraw.js";
 import { agreed, effectsOf, summaryOf, workspacesOf } from "./set_effects.js";
 import { setForm } from "./variable_sets.js";
 
-/** What it is attached to, as far as one sees it. */
+/** @import { End, Held } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {"workspaces" | "projects"} Kind */
+/** @typedef {{id: string, called: string}} Called */
+
+/**
+ * What it is attached to, as far as one sees it.
+ * @param {Context} context
+ */
 export async function setAttachedPage(context) {
   const { found, workspaces, projects } = await readSet(context);
   return h("section", {}, setHead(context, found, "attached"),
@@ -26,11 +34,14 @@ export async function setAttachedPage(context) {
 
 /** What it is attached to of a kind. */
 class Attached {
+  /** @type {Called[]} */
+  all = [];
+
   /**
-   * @param {any} context
-   * @param {any} set
-   * @param {"workspaces" | "projects"} kind
-   * @param {{id: string, called: string}[]} attached
+   * @param {Context} context
+   * @param {Api.VariableSetResource} set
+   * @param {Kind} kind
+   * @param {Called[]} attached
    */
   constructor(context, set, kind, attached) {
     this.context = context;
@@ -55,6 +66,7 @@ class Attached {
     this.#take(attached);
   }
 
+  /** @param {Called[]} attached */
   #take(attached) {
     const order = new Intl.Collator("en").compare;
     this.all = attached.sort((a, b) => order(a.called, b.called));
@@ -69,6 +81,7 @@ class Attached {
     redraw(this.rows, shown.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
   }
 
+  /** @param {Called} one */
   #row(one) {
     const href = `/app/${this.context.organization}/${this.kind}/${this.kind === "workspaces" ? one.called : one.id}`;
     return h("li", { class: "row" },
@@ -80,10 +93,13 @@ class Attached {
     this.place.open((end) => this.#form(end));
   }
 
+  /** @param {End} end */
   #form(end) {
     const change = new Change();
     const { elements, find } = this.kind === "workspaces" ? workspacesField(this.base, "/data") : projectField(this.base, "/data");
+    /** @type {{id: string}[]} */
     let wanted = [];
+    /** @type {HTMLFormElement} */
     const element = form({
       class: "card", "aria-label": "Attach the variable set", busy: "Attaching …",
       sure: async (held) => {
@@ -105,11 +121,16 @@ class Attached {
     return element;
   }
 
-  /** What becomes of workspaces where it is attached to these of the kind alone. */
+  /**
+   * What becomes of workspaces where it is attached to these of the kind alone.
+   * @param {{id: string}[]} attached
+   * @param {AbortSignal} signal
+   */
   #effects(attached, signal) {
     return effectsOf(this.set.id, { relationships: { [this.kind]: { data: linked(this.kind, attached) } } }, signal);
   }
 
+  /** @param {Called} one */
   async #detach(one) {
     const { signal } = this.context;
     const isStill = stay();
@@ -125,11 +146,18 @@ class Attached {
   }
 }
 
+/**
+ * @param {Kind} type
+ * @param {{id: string}[]} some
+ */
 function linked(type, some) {
   return [...new Set(some.map(({ id }) => id))].map((id) => ({ type, id }));
 }
 
-/** What it is called, whether it is global and comes first, and how it goes: for whoever changes it. */
+/**
+ * What it is called, whether it is global and comes first, and how it goes: for whoever changes it.
+ * @param {Context} context
+ */
 export async function setSettingsPage(context) {
   const { organization, go, signal } = context;
   const { found } = await readSet(context);

@@ -1,30 +1,45 @@
 /** The variable sets of an organization that one may see, and the form of one. */
 
-import { Change, read, send } from "./api.js";
+import { Change, changed, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { organizationHead, projectHead, readProject, setBadges } from "./heads.js";
+import { organizationHead, projectHead, readOrganization, readProject, setBadges } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Held } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @typedef {{name: string, description: string, global: boolean, priority: boolean}} Said */
 
 const AT = "/data/attributes";
 
-/** All of them. */
+/**
+ * All of them.
+ * @param {Context} context
+ */
 export async function variableSetsPage(context) {
   const base = `/organizations/${encodeURIComponent(context.organization)}`;
-  const found = (await read(base, { signal: context.signal })).document.data;
+  const found = await readOrganization(context);
   const may = found.attributes.permissions["can-manage-varsets"];
   return listPage(context, { head: organizationHead(found, "varsets"), path: `${base}/varsets`, may, project: null });
 }
 
-/** Those of a project, and those that reach all in it. */
+/**
+ * Those of a project, and those that reach all in it.
+ * @param {Context} context
+ */
 export async function projectSetsPage(context) {
-  const base = `/organizations/${encodeURIComponent(context.organization)}`;
-  const [project, { document: { data: owner } }] = await Promise.all([readProject(context), read(base, { signal: context.signal })]);
+  const [project, owner] = await Promise.all([readProject(context), readOrganization(context)]);
   const may = owner.attributes.permissions["can-manage-varsets"];
   return listPage(context, { head: projectHead(context, project, "varsets"), path: `/projects/${project.id}/varsets`, may, project });
 }
 
+/**
+ * @param {Context} context
+ * @param {{head: HTMLElement, path: string, may: boolean, project: Api.ProjectResource | null}} of
+ */
 async function listPage({ organization, go, signal }, { head, path, may, project }) {
+  /** @type {PagedList<Api.VariableSetResource>} */
   const list = new PagedList({
     path: (words) => path + (words && `?q=${encodeURIComponent(words)}`),
     row: (one) => row(organization, one), noun: "variable set", all: "you can see",
@@ -40,6 +55,10 @@ async function listPage({ organization, go, signal }, { head, path, may, project
     place.element, list.element);
 }
 
+/**
+ * @param {string} organization
+ * @param {Api.VariableSetResource} set
+ */
 function row(organization, { id, attributes, relationships }) {
   const { name: called, description, global: isGlobal, "workspace-count": workspaces, "project-count": projects } = attributes;
   const isOfProject = relationships.parent.data.type === "projects";
@@ -52,6 +71,10 @@ function row(organization, { id, attributes, relationships }) {
       h("span", { class: "aside" }, isGlobal ? "every workspace" : count(workspaces, "workspace"))));
 }
 
+/**
+ * @param {boolean} may
+ * @param {() => unknown} add
+ */
 function nothing(may, add) {
   if (!may) {
     return h("div", { class: "empty" }, h("h2", {}, "No variable set that you may see"),
@@ -66,10 +89,12 @@ function nothing(may, add) {
 /**
  * The form. `set` is null for a new one, which is made at `path`, as one of the `project` if there is one;
  * `done(resource)` is called once it is saved, which `agrees(attributes, held)` may have prevented.
- * @param {{path: string, set: any, project?: any, done: Function, cancel?: Function,
- *   agrees?: (attributes: any, held: import("./fields.js").Held) => Promise<boolean>}} said
+ * @param {{path: string, set: Api.VariableSetResource | null, project?: Api.ProjectResource | null,
+ *   done: (resource: Api.VariableSetResource) => unknown, cancel?: () => unknown,
+ *   agrees?: (attributes: Partial<Said>, held: Held) => Promise<boolean>}} said
  */
 export function setForm({ path, set, project = null, done, cancel, agrees }) {
+  /** @type {Said} */
   const start = set?.attributes ?? { name: "", description: "", global: false, priority: false };
   const named = h("input", { value: start.name, spellcheck: "false" });
   const description = h("textarea", { rows: 2, value: start.description });
@@ -80,16 +105,18 @@ export function setForm({ path, set, project = null, done, cancel, agrees }) {
   // Of a project none is global.
   everywhere.element.hidden = project !== null || set?.relationships.parent.data.type === "projects";
   const change = new Change();
-  const changed = () => {
+  const said = () => {
     const now = { name: named.value.trim(), description: description.value, global: everywhere.box.checked, priority: first.box.checked };
-    return Object.fromEntries(Object.entries(now).filter(([one, said]) => !set || said !== start[one]));
+    return set ? changed(start, now) : now;
   };
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": set ? "Change the variable set" : "A new variable set",
-    sure: async (held) => !agrees || agrees(changed(), held),
+    sure: async (held) => !agrees || agrees(said(), held),
     onsubmit: async (signal) => {
       const parent = project && { parent: { data: { type: "projects", id: project.id } } };
-      const data = { type: "varsets", ...(set && { id: set.id }), attributes: changed(), ...(parent && { relationships: parent }) };
+      const data = { type: "varsets", ...(set && { id: set.id }), attributes: said(), ...(parent && { relationships: parent }) };
+      /** @type {Answer<Api.VariableSetDocument>} */
       const { document } = await send(set ? "PATCH" : "POST", path, { data }, { change, signal });
       keepTyped(element, false);
       done(document.data);

@@ -4,6 +4,14 @@ import { button, edgesOf, h, little, name, pictureButton } from "./dom.js";
 import { lead } from "./hands.js";
 import { redraw } from "./redraw.js";
 
+/** @import { Attributes } from "./dom.js" */
+/** @import { Order, Variable } from "./variable_list.js" */
+
+/**
+ * Ways to stop what is going on with a variable: a text, and what it does.
+ * @typedef {[string, () => unknown][]} Ways
+ */
+
 /** No row is lower: a window has room for so many at most, and whoever types waits for no other. */
 const LOWEST_ROW_PX = 40;
 const MORE = 240;
@@ -11,22 +19,27 @@ const MORE = 240;
 const MANY = 300;
 /** Whoever types in the filter is not kept waiting by rows that the next key takes away. */
 const PAUSE_MS = 300;
+/** @type {[Order, string][]} */
 const COLUMNS = [["key", "Key"], ["value", "Value"], ["kind", "Kind"]];
 
 export class VariableTable {
   #body = h("tbody", { role: "rowgroup" });
+  /** @type {Variable[]} */
   #rows = [];
   #drawn = 0;
   #piece = 0;
-  #look = null;
+  #look = "";
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  /** @type {Map<string, {variable: Variable, row: Element}>} */
   #editing = new Map();
+  /** @type {Map<string, {text: string, acts: Ways}>} */
   #going = new Map();
+  /** @type {Map<string, {version: string, text: string}>} */
   #marks = new Map();
 
   /**
-   * @param {{may: boolean, sort: Function, open: Function, remove: Function}} actions
+   * @param {{may: boolean, sort: (order: Order) => unknown, open: (id: string) => unknown, remove: (id: string) => unknown}} actions
    * @param {AbortSignal} signal
    */
   constructor(actions, signal) {
@@ -45,7 +58,11 @@ export class VariableTable {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /** Shows these, in this order. What is open in a row stays as it is; `look` says by what they were chosen. */
+  /**
+   * Shows these, in this order. What is open in a row stays as it is; `look` says by what they were chosen.
+   * @param {Variable[]} variables
+   * @param {{order: Order, descending: boolean, look: string}} list
+   */
   draw(variables, { order, descending, look }) {
     this.#piece = Math.ceil(innerHeight / LOWEST_ROW_PX);
     this.#rows = this.#withEdited(variables);
@@ -60,28 +77,39 @@ export class VariableTable {
     this.#put(isSame ? Math.max(this.#drawn, this.#piece) : this.#piece);
   }
 
-  /** What is being edited stays, behind what it stood behind, even where it is not wanted or is gone. */
+  /**
+   * What is being edited stays, behind what it stood behind, even where it is not wanted or is gone.
+   * @param {Variable[]} variables
+   */
   #withEdited(variables) {
     if (!this.#editing.size) return variables;
     const ids = new Set(variables.map((one) => one.id));
     const rows = [...variables];
-    for (const id of this.#editing.keys()) {
+    for (const [id, { variable }] of this.#editing) {
       if (ids.has(id)) continue;
       const at = this.#rows.findIndex((one) => one.id === id);
       const before = this.#rows.slice(0, Math.max(at, 0)).findLast((one) => ids.has(one.id));
-      rows.splice(rows.findIndex((one) => one.id === before?.id) + 1, 0, { id });
+      rows.splice(rows.findIndex((one) => one.id === before?.id) + 1, 0, variable);
     }
     return rows;
   }
 
-  /** Puts something in the place of a variable's row, until `close`. */
-  open(id, element) {
-    this.#editing.set(id, h("tr", { class: "open", role: "row" },
-      h("td", { colspan: COLUMNS.length + 1, role: "cell" }, element)));
+  /**
+   * Puts something in the place of a variable's row, until `close`.
+   * @param {Variable} variable
+   * @param {HTMLElement} element
+   */
+  open(variable, element) {
+    const row = h("tr", { class: "open", role: "row" }, h("td", { colspan: COLUMNS.length + 1, role: "cell" }, element));
+    this.#editing.set(variable.id, { variable, row });
     this.#put(this.#drawn);
   }
 
-  /** Shows the row of a variable again, as `variable` is now, and puts the focus there; null where it is gone. */
+  /**
+   * Shows the row of a variable again, as `variable` is now, and puts the focus there; undefined where it is gone.
+   * @param {string} id
+   * @param {Variable | undefined} variable
+   */
   close(id, variable) {
     this.#editing.delete(id);
     this.#rows = this.#rows.flatMap((one) => (one.id !== id ? [one] : variable ? [variable] : []));
@@ -89,31 +117,45 @@ export class VariableTable {
     if (variable) this.focus(id);
   }
 
-  /** Says in the row of a variable that it is going, with ways to stop that, until `stays`. */
+  /**
+   * Says in the row of a variable that it is going, with ways to stop that, until `stays`.
+   * @param {string} id
+   * @param {string} text
+   * @param {Ways} acts
+   */
   goes(id, text, acts) {
     this.#going.set(id, { text, acts });
     this.#put(this.#drawn);
     this.focus(id);
   }
 
+  /** @param {string} id */
   stays(id) {
     const hadFocus = this.#row(id)?.contains(document.activeElement);
     this.#going.delete(id);
     this.#put(this.#drawn);
-    if (hadFocus) this.#row(id)?.querySelector("button:last-child").focus({ preventScroll: true });
+    if (hadFocus) [...(this.#row(id)?.querySelectorAll("button") ?? [])].at(-1)?.focus({ preventScroll: true });
   }
 
-  /** Says beside a variable what has become of it, as long as it is this version: a write-only one looks as before. */
+  /**
+   * Says beside a variable what has become of it, as long as it is this version: a write-only one looks as before.
+   * @param {Pick<Variable, "id" | "version">} variable
+   * @param {string} text
+   */
   mark({ id, version }, text) {
     this.#marks.set(id, { version, text });
     this.#put(this.#drawn);
   }
 
-  /** Puts the focus on a variable, if it is shown and nobody types elsewhere; nothing scrolls. */
+  /**
+   * Puts the focus on a variable, if it is shown and nobody types elsewhere; nothing scrolls.
+   * @param {string} id
+   */
   focus(id) {
     lead(this.#row(id)?.querySelector("button"));
   }
 
+  /** @param {string} id */
   #row(id) {
     return this.#body.querySelector(`[data-id="${CSS.escape(id)}"]`);
   }
@@ -130,32 +172,43 @@ export class VariableTable {
     old.replaceWith(this.#body);
   }
 
+  /** @param {number} drawn */
   #put(drawn) {
     this.#drawn = drawn;
-    const isHeld = ({ id }) => this.#editing.has(id) || this.#going.has(id);
+    const isHeld = (/** @type {Variable} */ { id }) => this.#editing.has(id) || this.#going.has(id);
     const held = this.#holds() ? this.#rows.slice(drawn).filter(isHeld) : [];
     redraw(this.#body, [...this.#rows.slice(0, drawn), ...held].map((one) => this.#entry(one)));
     clearTimeout(this.#timer);
     if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > this.#piece ? 0 : PAUSE_MS);
   }
 
+  /**
+   * @param {Variable} one
+   * @returns {{key: string, seen: unknown, make: () => Element}}
+   */
   #entry(one) {
-    const row = this.#editing.get(one.id);
+    const row = this.#editing.get(one.id)?.row;
     if (row) return { key: one.id, seen: row, make: () => row };
     const going = this.#going.get(one.id);
     const mark = this.#marks.get(one.id);
-    const text = mark?.version === one.version && mark.text;
+    const text = mark?.version === one.version ? mark.text : "";
     const seen = [one.version, going?.text, text, one.from?.text, one.beaten?.text].join();
     return { key: one.id, seen, make: () => this.#make(one, going, text) };
   }
 
+  /**
+   * @param {Variable} one
+   * @param {{text: string, acts: Ways} | undefined} going
+   * @param {string} mark
+   */
   #make(one, going, mark) {
-    const edges = one.sensitive ? [] : edgesOf(one.value);
+    const edges = edgesOf(one.value ?? "");
+    /** @type {Attributes["onclick"]} */
     const open = ({ target }) => {
       if (!going && !target.closest("button, a") && getSelection()?.isCollapsed) this.actions.open(one.id);
     };
     const states = [going && "going", one.from && "inherited", one.beaten && "beaten"].filter(Boolean);
-    return h("tr", { "data-id": one.id, role: "row", class: states.join(" ") || null, onclick: !one.from && open },
+    return h("tr", { "data-id": one.id, role: "row", class: states.join(" ") || null, onclick: one.from ? undefined : open },
       h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description)),
         one.from?.make(), one.beaten?.make()),
@@ -168,6 +221,7 @@ export class VariableTable {
         : !one.from && this.#acts(one)));
   }
 
+  /** @param {Variable} variable */
   #acts({ id, key }) {
     const { may, open, remove } = this.actions;
     return [pictureButton(may ? "edit" : "view", `${may ? "Edit" : "Show"} ${key}`, () => open(id)),

@@ -4,6 +4,7 @@ import { readWorkspace, workspaceHead } from "./heads.js";
 import { Inherited } from "./inherited.js";
 import { variablesPage } from "./variables_page.js";
 
+/** @param {import("./pages.js").Context} context */
 export async function workspaceVariablesPage(context) {
   const { organization, signal } = context;
   const { found, owns } = await readWorkspace(context);

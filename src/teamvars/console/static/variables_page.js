@@ -2,7 +2,7 @@
 
 import { Refused, Unreachable, categories, read } from "./api.js";
 import { Deletions } from "./deletions.js";
-import { addButton, announce, button, count, h, icon, name } from "./dom.js";
+import { addButton, announce, button, count, h, icon, name, within } from "./dom.js";
 import { watchDrops } from "./drops.js";
 import { FormPlace, choice } from "./fields.js";
 import { stay } from "./hands.js";
@@ -10,8 +10,21 @@ import { notify } from "./notices.js";
 import { redraw } from "./redraw.js";
 import { readOnly } from "./value_field.js";
 import { variableForm } from "./variable_form.js";
-import { VariableList } from "./variable_list.js";
+import { VariableList, variableOf } from "./variable_list.js";
 import { VariableTable } from "./variable_table.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { DroppedFile } from "./drops.js" */
+/** @import { Held } from "./fields.js" */
+/** @import { Context } from "./pages.js" */
+/** @import { Contents } from "./variable_form.js" */
+/** @import { Resource, Variable } from "./variable_list.js" */
+
+/**
+ * What an apply would be told of a variable.
+ * @typedef {{type: "vars", attributes: Partial<Contents> & Pick<Contents, "key" | "category">, meta?: {delete: true}}} ItemSaid
+ */
 
 /**
  * What has variables. Paths are below `/api/v2`.
@@ -21,22 +34,23 @@ import { VariableTable } from "./variable_table.js";
  * @property {string} variables where they are
  * @property {boolean} may whether one changes them
  * @property {boolean} owns whether one owns the organization
- * @property {(variable: any) => [string, string][]} ways texts and addresses of pages that tell more of a variable
- * @property {((variable: any) => Promise<unknown>) | null} handed what a form tells of a variable once it is known
+ * @property {(variable: Variable) => [string, string][]} ways texts and addresses of pages that tell more of a variable
+ * @property {((variable: Variable) => Promise<Child>) | null} handed what a form tells of a variable once it is known
  * @property {((list: VariableList) => string | null) | null} warns what is said above them, where they are to be minded
  * @property {import("./inherited.js").Inherited | null} inherited what comes from elsewhere
- * @property {((items: any[], title: unknown, yes: string, held: import("./fields.js").Held) => Promise<boolean>) | null} agrees
+ * @property {((items: ItemSaid[], title: Child, yes: string, held: Held) => Promise<boolean>) | null} agrees
  *   whether somebody who has read what an apply of these does elsewhere still wants it
  */
 
 /**
  * The page, once the variables are known; in their place, what is damaged.
- * @param {any} context
+ * @param {Context} context
  * @param {Place} place
  */
 export async function variablesPage(context, place) {
   const { signal } = context;
   try {
+    /** @type {[Listed, string[], import("./inherited.js").Found | null | undefined]} */
     const [listed, words, inherited] = await Promise.all([
       read(place.variables, { signal }), categories({ signal }), place.inherited?.read()]);
     return new VariablesPage(context, place, words, listed, inherited).element;
@@ -48,7 +62,22 @@ export async function variablesPage(context, place) {
   }
 }
 
+/** @typedef {Answer<Api.VariableListDocument>} Listed */
+
 class VariablesPage {
+  /**
+   * How many there are of each category.
+   * @type {Map<string, Element>}
+   */
+  numbers = new Map();
+
+  /**
+   * @param {Context} context
+   * @param {Place} place
+   * @param {string[]} words
+   * @param {Listed} listed
+   * @param {import("./inherited.js").Found | null | undefined} inherited
+   */
   constructor(context, place, words, listed, inherited) {
     this.signal = context.signal;
     this.organization = context.organization;
@@ -58,7 +87,7 @@ class VariablesPage {
     if (inherited) this.list.inherit(inherited);
     this.etag = listed.etag;
     this.table = new VariableTable({ may: place.may, sort: (order) => this.#sort(order),
-      open: (id) => this.#open(id), remove: (id) => this.#remove(this.list.get(id)) }, context.signal);
+      open: (id) => this.#open(id), remove: (id) => this.#remove(id) }, context.signal);
     this.deletions = new Deletions(place.variables, {
       goes: (...said) => this.table.goes(...said), stays: (id) => this.table.stays(id), gone: (id) => this.#gone(id),
     }, context.signal);
@@ -93,7 +122,7 @@ class VariablesPage {
     const rows = list.shown(found);
     for (const one of ["", ...this.categories]) {
       const many = found.filter(({ category }) => !one || category === one).length;
-      this.tabs.of(one).parentElement.querySelector(".number").textContent = many.toLocaleString("en");
+      this.numbers.get(one)?.replaceChildren(many.toLocaleString("en"));
     }
     this.table.draw(rows, list);
     this.table.element.hidden = !list.size;
@@ -105,9 +134,17 @@ class VariablesPage {
     redraw(this.warning, warning ? [{ key: warning, seen: true, make: () => caution(warning) }] : []);
   }
 
+  /** @param {string[]} words */
   #tabsOf(words) {
-    const options = ["", ...words].map((one) => ({ value: one, label: [one || "All", h("span", { class: "number" })] }));
+    const options = ["", ...words].map((one) => ({ value: one, label: [one || "All", this.#numberOf(one)] }));
     return choice({ legend: "Category", quiet: true, options, chosen: "", onchange: () => this.#draw() });
+  }
+
+  /** @param {string} category */
+  #numberOf(category) {
+    const number = h("span", { class: "number" });
+    this.numbers.set(category, number);
+    return number;
   }
 
   #empty() {
@@ -127,11 +164,16 @@ class VariablesPage {
         : h("p", {}, "People who may write here can add some. You may read them."));
   }
 
+  /** @param {import("./variable_list.js").Order} order */
   #sort(order) {
     this.list.sortBy(order);
     this.#draw();
   }
 
+  /**
+   * @param {Variable | null} variable
+   * @param {Pick<import("./variable_form.js").Said, "done" | "gone" | "cancel">} more
+   */
   #formOf(variable, more) {
     return variableForm({ place: this.place, categories: this.categories, variable, ...more });
   }
@@ -153,8 +195,10 @@ class VariablesPage {
     this.#draw();
   }
 
+  /** @param {string} id */
   #open(id) {
     const variable = this.list.get(id);
+    if (!variable) return;
     const close = () => this.table.close(id, this.list.get(id));
     const element = this.place.may
       ? this.#formOf(variable, {
@@ -162,7 +206,7 @@ class VariablesPage {
           done: (resource) => {
             this.#took(resource);
             close();
-            this.table.mark(this.list.get(id), "saved");
+            this.table.mark(variableOf(resource), "saved");
             announce(`${resource.attributes.key} is saved.`);
           },
           gone: () => {
@@ -172,33 +216,44 @@ class VariablesPage {
           },
         })
       : readOnly(variable, close);
-    this.table.open(id, element);
-    (element.querySelector("textarea, .replace button") ?? element).focus();
+    this.table.open(variable, element);
+    const [first = element] = within(element, "textarea, .replace button");
+    first.focus();
     element.scrollIntoView({ block: "nearest" });
   }
 
-  /** A variable that was made or changed is shown, whatever is looked for. */
+  /**
+   * A variable that was made or changed is shown, whatever is looked for.
+   * @param {Resource} resource
+   */
   #took(resource) {
     this.list.put(resource);
     this.list.pin(resource.id);
     this.#inherit();
   }
 
-  async #remove(variable) {
+  /** @param {string} id */
+  async #remove(id) {
+    const variable = this.list.get(id);
     const { agrees } = this.place;
-    if (agrees) {
+    if (variable && agrees) {
       const isStill = stay();
       const { key, category } = variable;
+      /** @type {Held} */
       const held = async (work) => {
         const found = await work(this.signal);
-        return isStill() ? found : null; // no question opens over whoever types elsewhere by then
+        if (!isStill()) throw new DOMException("Left", "AbortError"); // no question opens over whoever types elsewhere by then
+        return found;
       };
+      /** @type {ItemSaid} */
       const item = { type: "vars", attributes: { key, category }, meta: { delete: true } };
       if (!(await agrees([item], ["Delete ", name(key), "?"], "Delete", held))) return;
     }
-    if (this.list.get(variable.id)) this.deletions.add(variable);
+    const isThere = this.list.get(id);
+    if (isThere) this.deletions.add(isThere);
   }
 
+  /** @param {string} id */
   #gone(id) {
     this.list.drop(id);
     this.table.stays(id);
@@ -214,7 +269,8 @@ class VariablesPage {
     this.#draw();
   }
 
-  async #import(file) {
+  /** @param {DroppedFile | null} [file] */
+  async #import(file = null) {
     const isStill = stay();
     const { importDialog } = await import("./import_dialog.js");
     if (!this.signal.aborted && isStill()) importDialog(this.place.path, this.list, file, (text) => this.#reload(text));
@@ -226,6 +282,7 @@ class VariablesPage {
     if (!this.signal.aborted && isStill()) copyDialog(this.organization, this.place, (text) => this.#reload(text));
   }
 
+  /** @param {string} text */
   async #reload(text) {
     notify("told", text);
     await this.#refresh();
@@ -235,6 +292,7 @@ class VariablesPage {
   async #refresh() {
     if (document.hidden) return;
     try {
+      /** @type {Answer<Api.VariableListDocument | null>} */
       const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
       if (found) {
         this.etag = etag;
@@ -250,6 +308,7 @@ class VariablesPage {
   }
 }
 
+/** @param {string} text */
 function caution(text) {
   return h("p", { class: "notice caution" }, icon("warning"), h("span", {}, text));
 }

@@ -4,13 +4,17 @@ import { Change, Refused, send } from "./api.js";
 import { h } from "./dom.js";
 import { field, form, keepTyped, leaveButton } from "./fields.js";
 
+/** @import { Answer, ErrorObject } from "./api.js" */
+/** @typedef {{name: string, description: string, tags: string}} Said */
+
 const AT = "/data/attributes";
 const BINDINGS = "/data/relationships/tag-bindings";
 
 /**
  * The form. `workspace` is null for a new one, which is made at `path`; `bindings` are the tags with values that it has.
  * `done(resource)` is called once it is saved.
- * @param {{path: string, workspace: any, bindings?: any[], done: Function, cancel?: Function}} said
+ * @param {{path: string, workspace: Api.WorkspaceResource | null, bindings?: Api.TagBindingAttributes[],
+ *   done: (resource: Api.WorkspaceResource) => unknown, cancel?: () => unknown}} said
  */
 export function workspaceForm({ path, workspace, bindings = [], done, cancel }) {
   const start = saidOf(workspace?.attributes, bindings);
@@ -18,12 +22,15 @@ export function workspaceForm({ path, workspace, bindings = [], done, cancel }) 
   const description = h("textarea", { rows: 2, value: start.description });
   const tags = h("input", { value: start.tags, spellcheck: "false", autocapitalize: "none" });
   const change = new Change();
+  /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": workspace ? "Change the workspace" : "A new workspace",
     onsubmit: async (signal) => {
       const now = { name: named.value.trim(), description: description.value, tags: tags.value };
-      const data = { type: "workspaces", ...(workspace && { id: workspace.id }), ...changesOf(start, now, workspace) };
-      const { document } = await send(workspace ? "PATCH" : "POST", path, { data }, { change, signal }).catch(atTags);
+      const data = { type: "workspaces", ...(workspace && { id: workspace.id }), ...changesOf(start, now, workspace !== null) };
+      /** @type {Promise<Answer<Api.WorkspaceDocument>>} */
+      const sent = send(workspace ? "PATCH" : "POST", path, { data }, { change, signal });
+      const { document } = await sent.catch(atTags);
       keepTyped(element, false);
       done(document.data);
     },
@@ -37,15 +44,25 @@ export function workspaceForm({ path, workspace, bindings = [], done, cancel }) 
   return element;
 }
 
+/**
+ * @param {Api.WorkspaceAttributes | undefined} attributes
+ * @param {Api.TagBindingAttributes[]} bindings
+ * @returns {Said}
+ */
 function saidOf(attributes, bindings) {
   if (!attributes) return { name: "", description: "", tags: "" };
   const tags = [...attributes["tag-names"], ...bindings.map((one) => `${one.key}=${one.value}`)].join(", ");
   return { name: attributes.name, description: attributes.description ?? "", tags };
 }
 
-/** What is another than it was, as a document has it; all that is said where nothing was. */
+/**
+ * What is another than it was, as a document has it; all that is said where nothing was.
+ * @param {Said} start
+ * @param {Said} now
+ * @param {boolean} isThere
+ */
 function changesOf(start, now, isThere) {
-  const is = (what) => (isThere ? now[what] !== start[what] : now[what] !== "");
+  const is = (/** @type {keyof Said} */ what) => (isThere ? now[what] !== start[what] : now[what] !== "");
   const words = now.tags.split(",").map((one) => one.trim()).filter(Boolean);
   const bindings = words.filter((one) => one.includes("=")).map((one) => {
     const [key, ...rest] = one.split("=");
@@ -63,11 +80,13 @@ function changesOf(start, now, isThere) {
 
 /**
  * What is wrong with a tag that has a value is told at the field of all tags.
+ * @param {unknown} error
  * @returns {never}
  */
 function atTags(error) {
   if (!(error instanceof Refused)) throw error;
-  const isOne = ({ source }) => source?.pointer?.startsWith(BINDINGS) || source?.pointer?.startsWith("/data/relationships/tags");
+  const isOne = (/** @type {ErrorObject} */ { source }) =>
+    [BINDINGS, "/data/relationships/tags"].some((one) => source?.pointer?.startsWith(one));
   const errors = error.errors.map((one) => (isOne(one) ? { ...one, source: { pointer: `${AT}/tag-names` } } : one));
   throw new Refused(error.status, errors);
 }

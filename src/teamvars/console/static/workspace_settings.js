@@ -9,14 +9,21 @@ import { movingForm } from "./moving.js";
 import { notify } from "./notices.js";
 import { workspaceForm } from "./workspace_form.js";
 
+/** @import { Answer, Page } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Context } from "./pages.js" */
+
 const MOST_NAMES = 8;
 
+/** @param {Context} context */
 export async function workspaceSettingsPage(context) {
   const { organization, go, signal } = context;
   const { found } = await readWorkspace(context);
   if (!found.attributes.permissions["can-update"]) throw new Refused(404, []);
   const path = `/workspaces/${found.id}`;
-  const bindings = (await read(`${path}/tag-bindings`, { signal })).document.data.map((one) => one.attributes);
+  /** @type {Answer<Api.TagBindingListDocument>} */
+  const { document } = await read(`${path}/tag-bindings`, { signal });
+  const bindings = document.data.map((one) => one.attributes);
   const settings = workspaceForm({ path, workspace: found, bindings, done: async ({ attributes }) => {
     await go(`/app/${organization}/workspaces/${attributes.name}/settings`, { replace: true });
     notify("told", "The workspace is saved.");
@@ -29,11 +36,17 @@ export async function workspaceSettingsPage(context) {
       h("div", { class: "actions" }, button("Delete workspace", () => askToDelete(context, found), { picture: "remove" }))));
 }
 
-/** Which one it is in, and a form that moves it, for whoever may. */
+/**
+ * Which one it is in, and a form that moves it, for whoever may.
+ * @param {Context} context
+ * @param {Api.WorkspaceResource} workspace
+ * @returns {Promise<Child>}
+ */
 async function project({ organization, go, signal }, { id, attributes, relationships }) {
-  const { data } = (await read(`/projects/${relationships.project.data.id}`, { signal })).document;
+  /** @type {Answer<Api.ProjectDocument>} */
+  const { document: { data } } = await read(`/projects/${relationships.project.data.id}`, { signal });
   const base = `/organizations/${encodeURIComponent(organization)}`;
-  const done = async (told) => {
+  const done = async (/** @type {Child} */ told) => {
     await go(location.pathname, { replace: true });
     notify("told", told);
   };
@@ -43,7 +56,11 @@ async function project({ organization, go, signal }, { id, attributes, relations
     data.attributes.permissions["can-move-workspace"] && movingForm({ base, workspaces: [{ id, attributes }], done })];
 }
 
-/** Says first what goes with it, and who loses access. */
+/**
+ * Says first what goes with it, and who loses access.
+ * @param {Context} context
+ * @param {Api.WorkspaceResource} workspace
+ */
 async function askToDelete({ organization, go, signal }, { id, attributes }) {
   const isStill = stay();
   const losing = await whoLoses(id, signal);
@@ -57,12 +74,18 @@ async function askToDelete({ organization, go, signal }, { id, attributes }) {
   });
 }
 
-/** In words: the people, tokens and runners that reach it. Who manages it and is no owner may not know. */
+/**
+ * In words: the people, tokens and runners that reach it. Who manages it and is no owner may not know.
+ * @param {string} id
+ * @param {AbortSignal} signal
+ * @returns {Promise<Child>}
+ */
 async function whoLoses(id, signal) {
-  const nobody = (error) => {
+  const nobody = (/** @type {unknown} */ error) => {
     if (!(error instanceof Refused && error.status === 403)) throw error;
     return null;
   };
+  /** @type {(Page<{attributes: {name: string}}, never> | null)[]} */
   const [holders, runners] = await Promise.all(["access", "runners"].map((one) =>
     readPage(`/workspaces/${id}/${one}`, 1, { signal }).catch(nobody)));
   const names = (holders?.items ?? []).slice(0, MOST_NAMES).map((one) => name(one.attributes.name));

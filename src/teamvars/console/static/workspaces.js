@@ -1,22 +1,28 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
-import { read } from "./api.js";
+import { oneOf } from "./api.js";
 import { addButton, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
-import { organizationHead } from "./heads.js";
+import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { KeySearch } from "./search.js";
 
+/** @import { Context } from "./pages.js" */
+/** @typedef {NonNullable<Api.WorkspaceListDocument["included"]>[number]} WorkspaceIncluded */
+
 const MOST_TAGS = 5;
 
-export async function workspacesPage({ organization, go, signal }) {
+/** @param {Context} context */
+export async function workspacesPage(context) {
+  const { organization, go, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
+  /** @type {PagedList<Api.WorkspaceResource, WorkspaceIncluded>} */
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "you can see",
     none: "No workspace has this in its name.", nothing: () => nothing(may, add), signal,
   });
-  const found = (await read(base, { signal })).document.data;
+  const found = await readOrganization(context);
   const may = found.attributes.permissions["can-create-workspace"];
   const place = new FormPlace();
   const add = async () => {
@@ -36,10 +42,15 @@ export async function workspacesPage({ organization, go, signal }) {
     total > 0 && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
 }
 
-/** One of them, and its project where that is `included`. */
+/**
+ * One of them, and its project where that is `included`.
+ * @param {string} organization
+ * @param {Api.WorkspaceResource} workspace
+ * @param {WorkspaceIncluded[]} included
+ */
 export function workspaceRow(organization, { attributes, relationships }, included) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
-  const project = included.find((one) => one.id === relationships.project.data.id);
+  const project = oneOf(included, "projects", relationships.project.data.id);
   return h("li", {},
     h("a", { class: "row", href: `/app/${organization}/workspaces/${attributes.name}` },
       h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included),
@@ -50,10 +61,16 @@ export function workspaceRow(organization, { attributes, relationships }, includ
       h("span", { class: "aside may" }, may)));
 }
 
-/** The names and the keys with values, as many as have room beside others. */
+/**
+ * The names and the keys with values, as many as have room beside others.
+ * @param {Api.WorkspaceAttributes} attributes
+ * @param {Api.WorkspaceRelationships} relationships
+ * @param {WorkspaceIncluded[]} included
+ */
 function tags(attributes, relationships, included) {
   const ids = new Set(relationships["effective-tag-bindings"].data.map((one) => one.id));
-  const bindings = included.filter((one) => ids.has(one.id)).map((one) => `${one.attributes.key}=${one.attributes.value}`);
+  const bindings = included.filter((one) => one.type === "effective-tag-bindings").filter((one) => ids.has(one.id))
+    .map((one) => `${one.attributes.key}=${one.attributes.value}`);
   const all = [...attributes["tag-names"], ...bindings];
   if (!all.length) return null;
   const some = all.slice(0, MOST_TAGS).map((text) => h("span", { class: "badge" }, name(text)));
@@ -62,7 +79,11 @@ function tags(attributes, relationships, included) {
   return h("span", { class: "changes", "aria-label": "Tags" }, some, rest);
 }
 
-/** Whoever may make the first one reads how to begin, and begins. */
+/**
+ * Whoever may make the first one reads how to begin, and begins.
+ * @param {boolean} may
+ * @param {() => unknown} add
+ */
 function nothing(may, add) {
   if (!may) {
     return h("div", { class: "empty" },
