@@ -34,15 +34,8 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import VariableSet
-from teamvars.domain.variables import (
-    ANY_VERSION,
-    StoredVariable,
-    Variable,
-    VariableDraft,
-    Versions,
-    WorkspaceFilter,
-)
-from teamvars.domain.workspaces import Quota, Usage, Workspace
+from teamvars.domain.variables import ANY_VERSION, StoredVariable, Variable, VariableDraft, Versions
+from teamvars.domain.workspaces import Quota, Usage, Workspace, WorkspaceFilter
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
 WORKSPACE = Workspace("ws-1", "network", "org-1", "acme")

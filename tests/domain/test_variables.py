@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.domain.variables import (
-    MAX_DESCRIPTION_CHARACTERS,
-    Variable,
-    VariableDraft,
-    WorkspaceFilter,
-)
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS, Variable, VariableDraft
+from teamvars.domain.workspaces import Workspace, WorkspaceFilter
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES, Category, value_size
 
 WORKSPACE = Workspace("ws-1", "network", "org-1", "Acme")

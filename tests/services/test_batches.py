@@ -10,11 +10,8 @@ import pytest
 
 from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.variables import (
-    ANY_VERSION,
-    OwnedVariable,
-    VariableDraft,
-)
+from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import postgres as engine
 from teamvars.storage.engines.coalescing import BATCH_LIMIT

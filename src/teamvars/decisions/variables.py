@@ -6,17 +6,16 @@ from typing import Any, Literal
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, SetAccess, VariablesAccess, WorkspaceAccess
 from teamvars.domain.errors import KEY_TAKEN, KEY_TAKEN_IN_SET, Fault
+from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import (
-    OwnedVariable,
     SourceCode,
     StoredVariable,
     Variable,
     VariableDraft,
     Versions,
-    WorkspaceFilter,
     damaged_value,
 )
-from teamvars.domain.workspaces import Quota
+from teamvars.domain.workspaces import Quota, WorkspaceFilter
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 

@@ -10,7 +10,8 @@ import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
-from teamvars.domain.variables import Owner, Variable
+from teamvars.domain.owned_variables import Owner
+from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 
 MAX_PAGE_VALUE_BYTES = 1024 * 1024

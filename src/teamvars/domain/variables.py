@@ -18,10 +18,7 @@ from teamvars.domain.errors import (
     Fault,
     Refusal,
 )
-from teamvars.domain.names import fold
 from teamvars.domain.sealed import Sealed
-from teamvars.domain.variable_sets import VariableSet
-from teamvars.domain.workspaces import Workspace
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 
@@ -30,10 +27,6 @@ MAX_WORKSPACE_VALUE_BYTES = 16 * 1024 * 1024
 
 _ATTRIBUTES = "/data/attributes"
 _LONG_DESCRIPTION = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
-
-
-Owner = Workspace | VariableSet
-"""What has variables."""
 
 
 class Variable(Discreet, frozen=True, gc=False):
@@ -80,17 +73,6 @@ class StoredVariable(msgspec.Struct, frozen=True, gc=False):
     variable: Variable
     sealed: Sealed | None
     value_bytes: int
-
-
-class OwnedVariable(msgspec.Struct, frozen=True):
-    """A variable as its readers see it, and what it belongs to."""
-
-    owner: Owner
-    variable: Variable
-
-    def without_value(self) -> "OwnedVariable":
-        """The same, without the value."""
-        return replace(self, variable=self.variable.with_value(None))
 
 
 class SourceCode(Discreet, frozen=True):
@@ -235,29 +217,6 @@ class ValueDraft(Discreet, frozen=True):
         details = value_faults(self.value or "")
         pointer = f"{_ATTRIBUTES}/value"
         return [*self.faults, *(Fault(Code.INVALID_VALUE, one, pointer=pointer) for one in details)]
-
-
-class WorkspaceFilter(msgspec.Struct, frozen=True):
-    """The deprecated `filter.*` of a create: names the workspace must have (contract §4)."""
-
-    workspace_name: str | None = None
-    organization_name: str | None = None
-
-    def faults(self, workspace: Workspace) -> list[Fault]:
-        """A fault for each name that the workspace of the variable does not have."""
-        named = {
-            "workspace": (self.workspace_name, workspace.name),
-            "organization": (self.organization_name, workspace.organization_name),
-        }
-        return [
-            Fault(
-                Code.INVALID_VALUE,
-                f"This is not the name of the variable's {noun}.",
-                pointer=f"/filter/{noun}/name",
-            )
-            for noun, (given, actual) in named.items()
-            if given is not None and fold(given) != fold(actual)
-        ]
 
 
 def damaged_value(variable: Variable, pointer: str | None = None) -> Fault:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from teamvars.domain import organization_settings, project_settings, workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
-from teamvars.domain.names import name_faults
+from teamvars.domain.names import fold, name_faults
 from teamvars.domain.organization_settings import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.tags import Tags, TagsDraft
@@ -276,3 +276,26 @@ def is_terraform_version(text: str) -> bool:
     """Whether it says which versions of terraform a workspace is for."""
     is_short = len(text) <= MAX_VERSION_CHARACTERS
     return is_short and TERRAFORM_VERSION.fullmatch(text) is not None
+
+
+class WorkspaceFilter(msgspec.Struct, frozen=True):
+    """The deprecated `filter.*` of a create: names the workspace must have (contract §4)."""
+
+    workspace_name: str | None = None
+    organization_name: str | None = None
+
+    def faults(self, workspace: Workspace) -> list[Fault]:
+        """A fault for each name that the workspace of the variable does not have."""
+        named = {
+            "workspace": (self.workspace_name, workspace.name),
+            "organization": (self.organization_name, workspace.organization_name),
+        }
+        return [
+            Fault(
+                Code.INVALID_VALUE,
+                f"This is not the name of the variable's {noun}.",
+                pointer=f"/filter/{noun}/name",
+            )
+            for noun, (given, actual) in named.items()
+            if given is not None and fold(given) != fold(actual)
+        ]

@@ -19,16 +19,15 @@ from teamvars.decisions.variables import (
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.errors import Kind, Refusal, not_found, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
+from teamvars.domain.owned_variables import OwnedVariable, Owner
 from teamvars.domain.variables import (
-    OwnedVariable,
-    Owner,
     StoredVariable,
     Variable,
     VariableDraft,
     Versions,
-    WorkspaceFilter,
     damaged_value,
 )
+from teamvars.domain.workspaces import WorkspaceFilter
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.services.house import House, UseCases, access_to

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from teamvars.domain.owned_variables import Owner
 from teamvars.domain.variable_sets import VariableSet
-from teamvars.domain.variables import Owner, Variable
+from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered

@@ -17,8 +17,8 @@ from teamvars.domain.variables import (
     MAX_DESCRIPTION_CHARACTERS,
     VariableDraft,
     Versions,
-    WorkspaceFilter,
 )
+from teamvars.domain.workspaces import WorkspaceFilter
 from teamvars.kernel.variables import (
     FORBIDDEN_IN_KEY,
     MAX_KEY_CHARACTERS,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.decisions.variables import ToOwner
-from teamvars.domain.variables import OwnedVariable
+from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
 from teamvars.web.dialects import Dialect
