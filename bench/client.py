@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.support.commands import SCRIPT, Host
+from tests.support.commands import SCRIPT, Host, InstalledHost
 from tests.support.server import Server
 
 ROUNDS = 7
@@ -61,7 +61,7 @@ def main() -> int:
 
 def installed(folder: Path, directory: str) -> Host:
     """A host with a store, and in it what the directory file says."""
-    host = Host(folder, {"LOG_FORMAT": "json"})
+    host = InstalledHost(folder, {"LOG_FORMAT": "json"})
     host.succeed("init")
     (folder / "directory.yaml").write_text(directory)
     host.succeed("directory", "apply", "directory.yaml")

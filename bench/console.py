@@ -18,7 +18,7 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.console.hands.people import Person
 from tests.console.visitors import Site
-from tests.support.commands import Host
+from tests.support.commands import InstalledHost
 from tests.support.served_deployment import serve_deployment
 from tests.support.tenant import Tenant
 from tests.support.webdriver import BROWSERS, open_driver
@@ -65,7 +65,7 @@ def main() -> None:
 
 async def _measure(rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="teamvars-bench-") as folder:
-        async with serve_deployment(Host(Path(folder))) as served:
+        async with serve_deployment(InstalledHost(Path(folder))) as served:
             site = Site(served, "tool")
             tenant = await site.tenant()
             await site.make(tenant, "region", "eu", workspace="payments")

@@ -9,6 +9,7 @@ its start and its memory have no bar.
 import argparse
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -31,7 +32,7 @@ from teamvars.domain.audit import Stream
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.storage.database import Body, Database, T, Transaction
-from tests.support.commands import Host
+from tests.support.commands import Host, InstalledHost
 from tests.support.deployment import open_deployment
 from tests.support.directory_files import ONE_WORKSPACE
 from tests.support.observed_transaction import ObservedTransaction
@@ -193,7 +194,7 @@ async def counted(
 def rendering(folder: Path, effort: Effort) -> Iterator[Figure]:
     """What a list of 20 takes that is not in memory, beyond one that is."""
     folder.mkdir()
-    host = Host(folder)
+    host = InstalledHost(folder)
     made = asyncio.run(dataset.build(host, Size(lists.WORKSPACES, 0, 0)))
     with LocalPostgres() as server:
         copied = asyncio.run(dataset.copy(host, server, "lists"))
@@ -224,7 +225,7 @@ def check_microseconds(times: int) -> float:
 
 def prepared(folder: Path) -> Host:
     """An installation on SQLite."""
-    host = Host(folder)
+    host = InstalledHost(folder)
     host.succeed("init")
     (folder / "directory.yaml").write_text(ONE_WORKSPACE)
     return host
@@ -247,7 +248,7 @@ def one_start(host: Host) -> float:
         while not answers(port):
             time.sleep(0.005)
         taken = time.perf_counter() - begun
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.wait()
     return taken
 

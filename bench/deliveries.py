@@ -47,7 +47,7 @@ from teamvars.protocol.job_keys import JobKey
 from teamvars.security import keyring
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from teamvars.storage.engines import database_for
-from tests.support.commands import SCRIPT, Host
+from tests.support.commands import SCRIPT, InstalledHost
 from tests.support.desk import Desk
 from tests.support.jobs import ISSUER, job_token, runner_document
 from tests.support.patience import HANGS
@@ -375,7 +375,7 @@ async def serving(
     (keys := folder / "issuer.json").write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
     own = {} if database_url is None else {"database_url": database_url}
     own |= {"log_format": "json", "issuers": f"{ISSUER}={keys}", "max_variables": "0"}
-    host = Host(folder).having(**own)
+    host = InstalledHost(folder).having(**own)
     host.succeed("init")
     server = Server(host)
     server.host = host = host.having(public_url=server.url)

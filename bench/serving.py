@@ -16,7 +16,7 @@ from bench import applies, dataset, machine
 from bench.rounds import Effort
 from bench.stage import POSTGRES, SQLITE
 from bench.subjects import Served
-from tests.support.commands import Host
+from tests.support.commands import InstalledHost
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
 
@@ -24,7 +24,7 @@ from tests.support.server import Server
 def main() -> None:
     """Answers each line with the figures of one apply."""
     with TemporaryDirectory() as folder, LocalPostgres(durable=True) as postgres:
-        host = Host(Path(folder), {"LOG_FORMAT": "json", "MAX_VARIABLES": "0"})
+        host = InstalledHost(Path(folder), {"LOG_FORMAT": "json", "MAX_VARIABLES": "0"})
         made = asyncio.run(dataset.build(host, dataset.EMPTY))
         with_postgres = asyncio.run(dataset.copy(host, postgres, "served"))
         with Server(host) as own, Server(with_postgres) as other:

@@ -16,7 +16,7 @@ from bench.references import GRANIAN_ALONE, HTTP_ALONE
 from bench.rounds import Pair
 from bench.subjects import Served
 from bench.works import CREATE, LIST
-from tests.support.commands import Host
+from tests.support.commands import Host, InstalledHost
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
 
@@ -96,7 +96,7 @@ def _stores() -> Iterator[tuple[Path, LocalPostgres, ExitStack]]:
 
 def _build(folder: Path, size: Size) -> tuple[Host, Dataset]:
     folder.mkdir()
-    host = Host(folder, _SETTINGS)
+    host = InstalledHost(folder, _SETTINGS)
     return host, asyncio.run(dataset.build(host, size))
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from teamvars.security.tokens import is_token
 from tests.support.commands import Host
+from tests.support.forked import Started
 from tests.support.patience import HANGS
 from tests.support.server import end_group, free_port
 
@@ -25,7 +26,7 @@ from tests.support.server import end_group, free_port
 class Dev:
     """A running `teamvars dev`."""
 
-    process: subprocess.Popen[str]
+    process: Started
     out: Path
     err: Path
     url: str
@@ -202,7 +203,7 @@ def _tokens_differ_in_what_they_may(dev: Dev) -> None:
 def test_dev_leaves_nothing_after_sigterm_with_a_connection_open(dev: Dev) -> None:
     with httpx.Client(base_url=dev.url, timeout=HANGS) as client:
         client.get("/healthz")
-        dev.process.terminate()
+        dev.process.send_signal(signal.SIGTERM)
         assert dev.process.wait(HANGS) == 0
     assert list(dev.temporary.iterdir()) == []
 

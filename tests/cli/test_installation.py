@@ -2,7 +2,7 @@
 
 import os
 import stat
-import sys
+import subprocess
 import time
 from pathlib import Path
 from threading import Thread
@@ -12,7 +12,7 @@ import pytest
 from teamvars.security import keyring
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
-from tests.support.commands import Done, Host
+from tests.support.commands import SCRIPT, Done, Host
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.server import Server, free_port, is_ready
 
@@ -241,10 +241,9 @@ def test_a_keyring_of_another_account_is_refused(host: Host) -> None:
 def test_init_makes_the_same_modes_under_any_umask(host: Host, umask: int) -> None:
     before = os.umask(umask)
     try:
-        process = host.start("init", out=sys.stdout, err=sys.stderr)
+        subprocess.run([SCRIPT, "init"], cwd=host.folder, env=host.environment, check=True)
     finally:
         os.umask(before)
-    assert process.wait() == 0
     assert mode(host.data) == 0o700
     assert {mode(file) for file in host.data.iterdir()} == {0o600}
 

@@ -29,7 +29,7 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:
     rows: list[dict[str, Any]] = served_host.host.succeed("keys", "status", "--json").json
-    purposes = ("master", "audit", "server")
+    purposes = ("master", "audit", "server", "data")
     assert [(row["purpose"], row["active"]) for row in rows] == [(one, True) for one in purposes]
     in_words = served_host.host.succeed("keys", "status").out.splitlines()
     assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from tests.cli.conftest import DIRECTORY
 from tests.support import packages
 from tests.support.commands import SCRIPT, Host
+from tests.support.forked import Started
 from tests.support.openbao import OpenBao
 from tests.support.patience import wait_until
 from tests.support.processes import children, wait_until_gone
@@ -63,7 +63,7 @@ def file(host: Host) -> Path:
     return host.data / "keyring.json"
 
 
-def start(host: Host) -> "subprocess.Popen[str]":
+def start(host: Host) -> Started:
     """`serve`, of which nobody knows yet whether it will."""
     with (host.folder / "log").open("w") as log:
         return host.start("serve", "--port", host.settings["PORT"], out=log, err=log)
@@ -99,12 +99,12 @@ def test_an_outage_of_what_unwraps_stops_no_node_that_runs_nor_its_workers(
 ) -> None:
     with Server(wrapped, workers=2) as server:
         with bao.stopped():
-            workers = children(server.pid, "teamvars")
+            workers = children(server.pid, "")
             assert len(workers) == 2
             for worker in workers:
                 os.kill(worker, signal.SIGKILL)
                 wait_until_gone(worker)
-            wait_until(lambda: len(children(server.pid, "teamvars")) == 2)
+            wait_until(lambda: len(children(server.pid, "")) == 2)
             wait_until(lambda: is_ready(server.url), lambda: server.log)
         assert server.terminate() == 0
         assert WAITING not in server.log

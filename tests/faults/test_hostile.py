@@ -26,7 +26,7 @@ from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
 from tests.faults.hostile.wire import UNANSWERED, Answer
 from tests.faults.server_under_load import on_postgres, server_under_load
 from tests.faults.unfair import UnfairHost
-from tests.support.commands import Host
+from tests.support.commands import Host, InstalledHost
 from tests.support.patience import wait_until
 from tests.support.server import is_ready
 
@@ -40,10 +40,11 @@ async def attacked(
 ) -> AsyncIterator[Target]:
     """A server on the engine of the test, with whom it should serve and what it should keep."""
     folder = tmp_path_factory.mktemp("hostile")
-    on_engine = Host(folder)
+    host = InstalledHost(folder)
     if request.param == "postgres":
-        on_engine = on_postgres(request.getfixturevalue("durable"), folder)
-    async with target(for_jobs(on_engine), request.param) as made:
+        there = on_postgres(request.getfixturevalue("durable"), folder)
+        host = host.having(**there.settings)
+    async with target(for_jobs(host), request.param) as made:
         yield made
 
 

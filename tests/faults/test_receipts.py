@@ -14,7 +14,6 @@ from teamvars.services import deliveries
 from tests.faults.deliverers import Deliverers
 from tests.faults.generous import GenerousHost
 from tests.faults.jobs import JobService, open_job_service
-from tests.faults.nursery import NurseryHost
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.proxy import way_to
@@ -56,7 +55,7 @@ async def kill(service: JobService, deliverers: Deliverers) -> None:
 async def test_a_server_that_is_killed_has_a_receipt_of_all_that_has_arrived(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, kills: int
 ) -> None:
-    host = NurseryHost(tmp_path)
+    host = Host(tmp_path)
     if engine == "postgres":
         server: LocalPostgres = request.getfixturevalue("durable")
         server.create_database(tmp_path.name)

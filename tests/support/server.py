@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Self
 import httpx
 
 from tests.support.commands import Host
+from tests.support.forked import Started
 from tests.support.patience import HANGS
 
 # For HTTP without TLS. A context of its own for each client would read all authorities each time.
@@ -39,7 +39,7 @@ class Server:
             self.trust = ssl.create_default_context(cafile=str(authority))
         self._words = ("serve", "--port", self.port, "--workers", workers, *options)
         self.log_path = host.folder / f"serve-{self.port}.log"
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Started | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -108,7 +108,7 @@ def is_ready(url: str, trust: ssl.SSLContext = TRUSTS_NOBODY) -> bool:
         return False
 
 
-def end_group(process: subprocess.Popen[str]) -> None:
+def end_group(process: Started) -> None:
     """Kills a process that leads a group, with the group, whatever is left of it."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

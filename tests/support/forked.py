@@ -1,0 +1,186 @@
+"""Commands that start at once: a process has the program loaded, and forks for each of them.
+
+Loading takes a second, which is more than most commands and servers of tests take. Each has its own
+arguments, folder, environment, session, input, output and exit code.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import IO, NoReturn, Protocol, TypedDict
+
+_NUMBER = struct.Struct("i")
+
+
+class _Request(TypedDict):
+    words: Sequence[str]
+    folder: str
+    environment: Mapping[str, str]
+
+
+class Started(Protocol):
+    """A command that was started: what `subprocess.Popen` and `Forked` have in common."""
+
+    @property
+    def pid(self) -> int:
+        """Its process, which leads its group."""
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it is there."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended; raises `TimeoutExpired` when it takes longer."""
+
+    def send_signal(self, sig: int) -> None:
+        """Sends a signal, if it is still there."""
+
+
+class Forked:
+    """A command that another process has forked, and whose end that one tells."""
+
+    def __init__(self, words: Sequence[str], told: socket.socket) -> None:
+        self._words = words
+        self._told = told
+        self._code: int | None = None
+        self.pid = self._number()
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it is there."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended; raises `TimeoutExpired` when it takes longer."""
+        if self._code is None:
+            if not select.select([self._told], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self._words, timeout or 0)
+            self._code = self._number()
+            self._told.close()
+        return self._code
+
+    def send_signal(self, sig: int) -> None:
+        """Sends a signal, if it is still there."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def _number(self) -> int:
+        number: int = _NUMBER.unpack(self._told.recv(_NUMBER.size))[0]
+        return number
+
+
+def fork(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], files: Sequence[IO[str]]
+) -> Forked:
+    """Starts a command with these files for its input, output and errors."""
+    request: _Request = {"words": words, "folder": str(folder), "environment": environment}
+    told, telling = socket.socketpair()
+    with telling:
+        loaded, lock = _loaded()
+        with lock:
+            descriptors = [telling.fileno(), *(file.fileno() for file in files)]
+            socket.send_fds(loaded, [b"!"], descriptors)
+            loaded.sendall(json.dumps(request).encode() + b"\n")
+            return Forked(words, told)
+
+
+@cache
+def _loaded() -> tuple[socket.socket, Lock]:
+    """What the process that has the program loaded is asked by, one at a time.
+
+    It ends with this process, when nobody can ask any more.
+    """
+    asking, asked = socket.socketpair()
+    with asked:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(asked.fileno())],
+            cwd=Path(__file__).parents[2],
+            pass_fds=[asked.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def end() -> None:
+        asking.close()
+        process.wait()  # or Python complains of one that nobody waited for
+
+    atexit.register(end)
+    return asking, Lock()
+
+
+def _serve_requests(asked: socket.socket) -> None:
+    """Forks for each request, and tells what has become of it by the first of its descriptors."""
+    gc.freeze()  # so that those who are forked leave alone what they share
+    tellers: dict[int, socket.socket] = {}
+
+    def tell(*_: object) -> None:
+        while tellers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            with tellers.pop(pid) as teller, suppress(OSError):  # nobody may want to know
+                teller.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
+
+    signal.signal(signal.SIGCHLD, tell)
+    lines = asked.makefile("rb")
+    while (asking := socket.recv_fds(asked, 1, 4))[0]:
+        teller, files = socket.socket(fileno=asking[1][0]), asking[1][1:]
+        request: _Request = json.loads(lines.readline())
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until it is written down
+        if (pid := os.fork()) == 0:
+            lines.close()
+            for one in (asked, teller, *tellers.values()):
+                one.close()
+            _become(request, files)
+        tellers[pid] = teller
+        teller.send(_NUMBER.pack(pid))
+        for file in files:
+            os.close(file)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _become(request: _Request, files: list[int]) -> NoReturn:
+    """Turns this process into the command."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    os.setsid()
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    for descriptor, file in enumerate(files):
+        os.dup2(file, descriptor)
+        os.close(file)
+    sys.argv = list(request["words"])
+    code: object = 0
+    try:
+        importlib.import_module("teamvars.cli").main()  # noqa: TID251 - of no other process
+    except SystemExit as exit_:
+        code = exit_.code
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+if __name__ == "__main__":
+    from teamvars.cli import client, operator
+
+    for room in (client, operator):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
+    _serve_requests(socket.socket(fileno=int(sys.argv[1])))
