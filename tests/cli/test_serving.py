@@ -86,6 +86,25 @@ def test_readyz_says_503_while_the_file_is_gone_and_200_once_it_is_back(host: Ho
         assert server.terminate() == 0
 
 
+def test_readyz_says_503_while_another_file_has_the_place_of_the_store(host: Host) -> None:
+    host.succeed("init")
+    file, away, other = (host.data / name for name in ("teamvars.db", "away", "other"))
+    host.succeed("backup", "create", "b.tar")
+    host.having(database_url=f"sqlite:///{other}").succeed("backup", "restore", "b.tar")
+    with Server(host.having(log_format="json")) as server, server.client() as client:
+        file.rename(away)
+        other.replace(file)
+        forget_readiness()
+        assert client.get("/readyz").status_code == 503
+        assert client.get(READ, headers=STRANGER).status_code == 503
+        (told,) = (line for line in server.log_lines() if line["event"] == "storage is unavailable")
+        assert "another file than the one that was opened" in told["reason"]
+        away.replace(file)
+        forget_readiness()
+        assert client.get("/readyz").status_code == 200
+        assert server.terminate() == 0
+
+
 def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: Host) -> None:
     with LocalPostgres() as postgres:
         url = postgres.admin_url.replace("postgres@", "postgres:hunter2@")

@@ -536,21 +536,26 @@ async def test_nothing_is_written_to_a_file_that_was_taken_away_and_all_is_well_
     assert await store.read(ids) == ["after", "before"]
 
 
-async def test_after_the_file_was_replaced_the_new_one_is_written(
+async def test_a_file_in_the_place_of_the_opened_one_is_neither_read_nor_written(
     store: Database, path: Path
 ) -> None:
+    """What the log beside it has of the first would be put into it, whatever it holds."""
     await store.write(adding("of the old file"))
-    new = path.with_name("new.db")
+    old, new = path.with_name("old.db"), path.with_name("new.db")
     async with opened(f"sqlite:///{new}") as restored:
         await make_things(restored)
         await restored.write(adding("restored"))
-    for name in ("teamvars.db-wal", "teamvars.db-shm"):
-        path.with_name(name).unlink()
-    new.replace(path)
+    path.rename(old)
+    before = new.replace(path).read_bytes()
+    asked = store.write(adding("lost")), store.read(ids), store.query(ids)
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    cause = outcomes[0].__cause__ if isinstance(outcomes[0], Refusal) else None
+    assert "restart to serve this one" in str(cause)
+    assert path.read_bytes() == before
+    old.replace(path)
     await store.write(adding("written after"))
-    assert await store.read(ids) == ["restored", "written after"]
-    async with opened(f"sqlite:///{path}") as other:
-        assert await other.read(ids) == ["restored", "written after"]
+    assert await store.read(ids) == ["of the old file", "written after"]
 
 
 async def test_text_that_cannot_be_decoded_keeps_nobody_from_what_is_committed_later(
@@ -587,6 +592,9 @@ async def test_a_file_that_holds_no_schema_or_no_database_is_refused_until_it_do
     )
     assert words(*outcomes) == ["storage_unavailable"] * 2
     away.replace(path)
+    if not content:  # which SQLite takes for a database: it was opened
+        await damaged.close()
+        damaged = sqlite.SqliteDatabase(path)
     assert await damaged.read(ids) == ["before"]
     assert await damaged.write(adding("after")) == "after"
     await damaged.close()

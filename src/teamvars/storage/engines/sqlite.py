@@ -25,6 +25,7 @@ from teamvars.storage.engines import outages, sqlite_copies
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
+    ServedFile,
     SqliteConnection,
     SqliteTransaction,
 )
@@ -170,10 +171,11 @@ class SqliteDatabase(Database):
         self._create = create
         self._refusing = refusing
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
-        self._writer = SqliteConnection(path)
-        self._reader = SqliteConnection(path)
+        file = ServedFile(path)
+        self._writer = SqliteConnection(file)
+        self._reader = SqliteConnection(file)
         self._reading = asyncio.Lock()
-        self._queries = _Queries(self._reader, Prefetcher(path))
+        self._queries = _Queries(self._reader, Prefetcher(file))
         # Writes run also when their caller was cancelled in the queue: a client that has
         # disconnected may have relied on that.
         self._writes: Coalescer[_Write[Any], Any] = Coalescer(

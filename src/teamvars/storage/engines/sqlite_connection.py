@@ -54,34 +54,63 @@ FRAGMENTS = Fragments(
 _MISSING = ("no such table", "no such column")
 
 
+class AnotherFile(Exception):
+    """What is at the path is not the file that was opened."""
+
+
+class ServedFile:
+    """A file that connections share: the first that was opened at its path, and no other that takes
+    its place later. What the `-wal` beside it has of the first would be put into that one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._inode: tuple[int, int] | None = None
+
+    def require(self) -> None:
+        """Raises OSError while it is away, and AnotherFile while another has its place."""
+        # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
+        inode = self._found()
+        if self._inode not in (None, inode):
+            raise AnotherFile(
+                f"{self.path} is another file than the one that was opened. Put that back, or "
+                "restart to serve this one."
+            )
+
+    def note_opened(self) -> None:
+        """From here on it is this one, if it is the first. Raises OSError."""
+        self._inode = self._inode or self._found()
+
+    def _found(self) -> tuple[int, int]:
+        status = self.path.stat()
+        return status.st_dev, status.st_ino
+
+
 class SqliteConnection:
-    """A connection that is opened on first use, and again after it was closed or the file replaced.
+    """A connection that is opened on first use, and again after it was closed.
 
     It belongs to one thread; only a COMMIT runs in another, and nothing meanwhile.
     """
 
-    def __init__(self, path: Path, cache_kib: int = _CACHE_KIB) -> None:
+    def __init__(self, file: ServedFile, cache_kib: int = _CACHE_KIB) -> None:
         """`cache_kib`: how much of the file it keeps in memory by itself."""
         self.is_suspended = False
-        self._path = path
+        self._file = file
         self._cache_kib = cache_kib
         self._connection: apsw.Connection | None = None
-        self._inode = (0, 0)
 
     def connection(self) -> apsw.Connection:
-        """The open connection. Refuses when the file is missing or cannot be opened, or this is
-        suspended; raises BusyError when another process has a lock that opening needs.
+        """The open connection. Refuses when the file is missing, another or cannot be opened, or
+        this is suspended; raises BusyError when another process has a lock that opening needs.
         """
         if self.is_suspended:
             raise storage_unavailable()
         try:
-            status = self._path.stat()
-            # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
-            inode = (status.st_dev, status.st_ino)
-            if self._connection is None or inode != self._inode:
-                self.close()
-                self._connection, self._inode = _connect(self._path, self._cache_kib), inode
-        except (OSError, *UNUSABLE) as error:
+            self._file.require()
+            if self._connection is None:
+                self._connection = _connect(self._file.path, self._cache_kib)
+                self._file.note_opened()
+        except (OSError, AnotherFile, *UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
 

@@ -10,11 +10,10 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 from teamvars.storage.database import Statement
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.engines.sqlite_connection import SqliteConnection, render
+from teamvars.storage.engines.sqlite_connection import ServedFile, SqliteConnection, render
 
 if sys.platform == "linux":
     import resource
@@ -32,8 +31,8 @@ class Prefetcher:
     Its statements have a connection of their own, and what they return or raise is for nobody.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._connection = SqliteConnection(path, _CACHE_KIB)
+    def __init__(self, file: ServedFile) -> None:
+        self._connection = SqliteConnection(file, _CACHE_KIB)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-prefetch")
         self._statements: Coalescer[Statement, None] = Coalescer(
             self._run, Fifo(skip_cancelled=True)
