@@ -15,7 +15,6 @@ from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import OTHER_ID, Fault
 from teamvars.domain.team_access import LEVELS, GrantLevel, Terms, words
-from teamvars.domain.teams import Visibility
 
 IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
 SETS = f"{IN_PROJECT}/variable-sets"
@@ -133,15 +132,6 @@ class ProjectGrant(msgspec.Struct, frozen=True):
     def set_level(self) -> GrantLevel:
         """What the team may do with the project's own variable sets."""
         return LEVELS[str(PERMISSIONS.value(self.permissions, SETS))]
-
-
-class NamedProjectGrant(msgspec.Struct, frozen=True):
-    """A grant on a project, and what its team and its project are called."""
-
-    grant: ProjectGrant
-    team: str
-    visibility: Visibility
-    project: str
 
 
 class ProjectGrantDraft(msgspec.Struct, frozen=True):

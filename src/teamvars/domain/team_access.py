@@ -7,7 +7,7 @@ other permissions are what clients show of it: kept where the access is `custom`
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,8 @@ from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import ONLY_CUSTOM, Code, Fault, not_offered, unknown_word
 from teamvars.domain.teams import Visibility
+
+G = TypeVar("G")
 
 
 class AccessType(StrEnum):
@@ -195,13 +197,13 @@ class Grant(msgspec.Struct, frozen=True):
         return TERMS.permitted(self)
 
 
-class NamedGrant(msgspec.Struct, frozen=True):
-    """A grant, and what its team and its workspace are called."""
+class NamedGrant(msgspec.Struct, Generic[G], frozen=True):
+    """A grant, and what its team and the workspace or project that it is on are called."""
 
-    grant: Grant
+    grant: G
     team: str
     visibility: Visibility
-    workspace: str
+    place: str
 
 
 class GrantDraft(msgspec.Struct, frozen=True):

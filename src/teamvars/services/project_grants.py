@@ -4,7 +4,8 @@ from teamvars.decisions import project_grants as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.project_grants import NamedProjectGrant, ProjectGrant, ProjectGrantDraft
+from teamvars.domain.project_grants import ProjectGrant, ProjectGrantDraft
+from teamvars.domain.team_access import NamedGrant
 from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access, project_grants
 from teamvars.storage.database import Transaction
@@ -28,7 +29,7 @@ class ProjectGrants(UseCases):
         project_id: str | None,
         team_id: str | None,
         page: Page,
-    ) -> Paged[NamedProjectGrant]:
+    ) -> Paged[NamedGrant[ProjectGrant]]:
         """The grants on a project, of a team, or all there are, by the projects' names."""
         now = self._clock()
         if project_id is not None:

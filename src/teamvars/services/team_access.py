@@ -28,7 +28,7 @@ class Grants(UseCases):
         workspace_id: str | None,
         team_id: str | None,
         page: Page,
-    ) -> Paged[NamedGrant]:
+    ) -> Paged[NamedGrant[Grant]]:
         """The grants on a workspace, of a team, or all there are, by the workspaces' names."""
         now = self._clock()
         if workspace_id is not None:

@@ -7,11 +7,10 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import (
     PERMISSIONS,
     PERMISSIONS_OF,
-    NamedProjectGrant,
     ProjectAccessType,
     ProjectGrant,
 )
-from teamvars.domain.team_access import GRANT_LEVELS
+from teamvars.domain.team_access import GRANT_LEVELS, NamedGrant
 from teamvars.domain.teams import Right, Visibility
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
@@ -52,7 +51,7 @@ _GRANTS = Reading(_COLUMNS, "project_grants", _grant)
 _NAMED = Reading(
     f"{_COLUMNS}, teams.name, teams.visibility, projects.name",
     _TABLES,
-    lambda row: NamedProjectGrant(_grant(row[:7]), row[7], Visibility(row[8]), row[9]),
+    lambda row: NamedGrant(_grant(row[:7]), row[7], Visibility(row[8]), row[9]),
 )
 
 
@@ -63,7 +62,7 @@ async def get(tx: Transaction, grant_id: str) -> ProjectGrant:
 
 async def find_visible(
     tx: Transaction, seen: Sight, project_id: str | None, team_id: str | None, page: Page
-) -> Paged[NamedProjectGrant]:
+) -> Paged[NamedGrant[ProjectGrant]]:
     """A page of the grants of teams that a caller sees, on projects that they see, by the names of
     these: of one project or team, or of all.
     """

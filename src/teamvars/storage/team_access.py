@@ -126,7 +126,7 @@ async def get(tx: Transaction, grant_id: str) -> Grant:
 
 async def find_visible(
     tx: Transaction, seen: Sight, workspace_id: str | None, team_id: str | None, page: Page
-) -> Paged[NamedGrant]:
+) -> Paged[NamedGrant[Grant]]:
     """A page of the grants of teams that a caller sees, on workspaces that they may read, by the
     names of these: of one workspace or team, or of all.
     """

@@ -3,20 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from msgspec import UNSET
-
 from teamvars.domain.client_settings import Value
-from teamvars.domain.pages import Paged
 from teamvars.domain.project_grants import (
     IN_PROJECT,
     IN_WORKSPACES,
     PERMISSIONS,
-    NamedProjectGrant,
     ProjectAccessType,
     ProjectGrant,
     ProjectGrantDraft,
 )
+from teamvars.domain.team_access import NamedGrant
 from teamvars.services.project_grants import ProjectGrants
 from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
 from teamvars.web.dialects import Dialect
@@ -26,13 +22,14 @@ from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import self_link, to_one
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
-from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
+from teamvars.web.memberships import IncludedTeam
+from teamvars.web.named_grants import TEAM, with_names
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes, project_linkage
 
 _ALL, _ONE = "/api/v2/team-projects", "/api/v2/team-projects/{team_project_id}"
-_TEAM, _PROJECT = "team", "project"
+_PROJECT = "project"
 _FILTERS = (
     Parameter("filter[project][id]", "Accesses to that project alone."),
     Parameter("filter[team][id]", "Those of that team alone."),
@@ -54,7 +51,7 @@ def _permissions(group: str) -> list[Attribute[ProjectGrant]]:
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
-        "team_id": read.related_id(relationships, _TEAM, "teams"),
+        "team_id": read.related_id(relationships, TEAM, "teams"),
         "project_id": read.related_id(relationships, _PROJECT, "projects"),
     }
 
@@ -94,7 +91,7 @@ TEAM_PROJECT = Resource[ProjectGrant](
     path=_path,
     draft=ProjectGrantDraft,
     relations=Relations(_RELATIONSHIPS.type, _named),
-    include=(_TEAM, _PROJECT),
+    include=(TEAM, _PROJECT),
     included=(IncludedTeam, IncludedProject),
     one_includes=False,
     attributes=(
@@ -140,7 +137,7 @@ def routes(grants: ProjectGrants, dialect: Dialect) -> list[Route]:
             _ALL,
             "List teams' accesses to projects that the caller sees, by name.",
             grants.list,
-            shows=_found,
+            shows=with_names(_PROJECT, _project),
             asks=lambda request: [text_of(request, one) for one in _FILTERS],
             reads=_FILTERS,
             refuses=(404,),
@@ -158,14 +155,5 @@ def routes(grants: ProjectGrants, dialect: Dialect) -> list[Route]:
     ]
 
 
-def _found(page: Paged[NamedProjectGrant], includes: frozenset[str]) -> Found[ProjectGrant]:
-    included: dict[str, msgspec.Struct] = {}
-    for one in page.items:
-        if _TEAM in includes:
-            said = IncludedTeamAttributes(one.team, one.visibility)
-            included[one.grant.team_id] = IncludedTeam(one.grant.team_id, said)
-        if _PROJECT in includes:
-            called = IncludedProjectAttributes(one.project)
-            included[one.grant.project_id] = IncludedProject(one.grant.project_id, called)
-    grants = [one.grant for one in page.items]
-    return Found(grants, page.total, list(included.values()) if includes else UNSET)
+def _project(one: NamedGrant[ProjectGrant]) -> IncludedProject:
+    return IncludedProject(one.grant.project_id, IncludedProjectAttributes(one.place))

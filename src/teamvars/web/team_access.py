@@ -3,11 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from msgspec import UNSET
-
 from teamvars.domain.client_settings import Value
-from teamvars.domain.pages import Paged
 from teamvars.domain.team_access import (
     PERMISSIONS,
     AccessType,
@@ -24,14 +20,15 @@ from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import self_link, to_one
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import Route
-from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
+from teamvars.web.memberships import IncludedTeam
+from teamvars.web.named_grants import TEAM, with_names
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/team-workspaces", "/api/v2/team-workspaces/{team_workspace_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
-_TEAM, _WORKSPACE = "team", "workspace"
+_WORKSPACE = "workspace"
 _FILTERS = (
     Parameter("filter[workspace][id]", "Accesses to that workspace alone."),
     Parameter("filter[team][id]", "Those of that team alone."),
@@ -48,7 +45,7 @@ def _path(one: Grant) -> str:
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
-        "team_id": read.related_id(relationships, _TEAM, "teams"),
+        "team_id": read.related_id(relationships, TEAM, "teams"),
         "workspace_id": read.related_id(relationships, _WORKSPACE, "workspaces"),
     }
 
@@ -74,7 +71,7 @@ TEAM_WORKSPACE = Resource[Grant](
     path=_path,
     draft=GrantDraft,
     relations=Relations(_RELATIONSHIPS.type, _named),
-    include=(_TEAM, _WORKSPACE),
+    include=(TEAM, _WORKSPACE),
     included=(IncludedTeam, IncludedWorkspace),
     one_includes=False,
     attributes=(
@@ -108,13 +105,13 @@ _CHANGED = TEAM_WORKSPACE.changed_body(attributes={"access": "write"})
 
 def routes(grants: Grants, dialect: Dialect) -> list[Route]:
     """One row an operation."""
-    do = Operations(TEAM_WORKSPACE)
+    do, shown = Operations(TEAM_WORKSPACE), with_names(_WORKSPACE, _workspace)
     return [
         do.lists(
             _ALL,
             "List teams' accesses to workspaces that the caller sees.",
             grants.list,
-            shows=_found,
+            shows=shown,
             asks=lambda request: [text_of(request, one) for one in _FILTERS],
             reads=_FILTERS,
             refuses=(404,),
@@ -123,7 +120,7 @@ def routes(grants: Grants, dialect: Dialect) -> list[Route]:
             _OF_TEAM,
             "List a team's accesses to workspaces that the caller may read, by name.",
             grants.list,
-            shows=_found,
+            shows=shown,
             asks=lambda request: (None, request.parameters["team_id"]),
             name="listTeamWorkspacesOfTeam",
         ),
@@ -140,14 +137,5 @@ def routes(grants: Grants, dialect: Dialect) -> list[Route]:
     ]
 
 
-def _found(page: Paged[NamedGrant], includes: frozenset[str]) -> Found[Grant]:
-    included: dict[str, msgspec.Struct] = {}
-    for one in page.items:
-        if _TEAM in includes:
-            said = IncludedTeamAttributes(one.team, one.visibility)
-            included[one.grant.team_id] = IncludedTeam(one.grant.team_id, said)
-        if _WORKSPACE in includes:
-            called = IncludedWorkspaceAttributes(one.workspace)
-            included[one.grant.workspace_id] = IncludedWorkspace(one.grant.workspace_id, called)
-    grants = [one.grant for one in page.items]
-    return Found(grants, page.total, list(included.values()) if includes else UNSET)
+def _workspace(one: NamedGrant[Grant]) -> IncludedWorkspace:
+    return IncludedWorkspace(one.grant.workspace_id, IncludedWorkspaceAttributes(one.place))
