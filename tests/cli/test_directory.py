@@ -476,6 +476,37 @@ def test_projects_are_applied_and_exported_as_they_are_written(served_host: Serv
     assert "move workspace acme/network to project Main\n" in apply(served_host, back).out
 
 
+def test_access_to_projects_is_applied_and_exported_as_it_is_written(
+    served_host: ServedHost,
+) -> None:
+    custom = (
+        "{project-access: {variable-sets: write}, workspace-access: {variables: read, runs: plan}}"
+    )
+    text = DIRECTORY.replace(
+        "workspaces: [network", "projects: [a, b, c]\n    workspaces: [network", 1
+    )
+    granted = "{name: platform, projects: {a: maintain, b: admin, c: " + custom + "},"
+    text = text.replace("{name: platform,", granted)
+    told = apply(served_host, text).out.splitlines()
+    assert told[-3:] == [
+        "grant acme/platform maintain on project a",
+        "grant acme/platform admin on project b",
+        "grant acme/platform custom on project c",
+    ]
+    exported = served_host.host.succeed("directory", "export").out
+    (acme,) = yaml.safe_load(exported)["organizations"]
+    assert acme["teams"][1]["projects"] == {
+        "a": "maintain",
+        "b": "admin",
+        "c": yaml.safe_load(custom),
+    }
+    for again in (exported, text):
+        assert apply(served_host, again, "--dry-run").code == 0
+    less = text.replace("variables: read, ", "")
+    assert apply(served_host, less, "--dry-run").code == 3
+    assert apply(served_host, less).out == "grant acme/platform custom on project c\n"
+
+
 def test_variable_sets_are_applied_and_exported_as_they_are_written(
     served_host: ServedHost,
 ) -> None:
@@ -554,7 +585,21 @@ def test_what_no_variable_set_may_be_is_a_fault(tmp_path: Path, said: str, fault
         ("projects: [{name: a, tag-names: [b]}]", "unknown key 'tag-names'"),
         ("projects: [{name: a, former-name: b, new: true}]", "something with a 'former-name'"),
         ("workspaces: [{name: w, project: ' a'}]", "the name of a project has 1 to 90 letters"),
-        ("teams: [{name: t, projects: {a: admin}}]", "this must be read or write"),
+        ("teams: [{name: t, projects: {a: custom}}]", "this must be read or write or maintain"),
+        ("teams: [{name: t, projects: {a: {x: {}}}}]", "unknown key 'x'"),
+        ("teams: [{name: t, projects: {a: {project-access: {x: y}}}}]", "unknown key 'x'"),
+        ("teams: [{name: t, projects: {a: {project-access: read}}}]", "this must be a mapping"),
+        *(
+            (f"teams: [{{name: t, projects: {{a: {{{group}-access: {{{said}}}}}}}}}]", fault)
+            for group, said, fault in (
+                ("workspace", "variables: all", "'variables' is one of none, read, write"),
+                ("workspace", "create: true", "Who may do this has 'manage-workspaces'"),
+                ("workspace", "create: often", "this must be true or false"),
+                ("workspace", "locking: true", "Whoever writes variables may lock"),
+                ("project", "settings: delete", "Who may do this has 'manage-projects'"),
+                ("project", "variable-sets: all", "'project-access/variable-sets' is one of"),
+            )
+        ),
         ("teams: [{name: owners, projects: {}}]", "owners may do everything"),
     ],
 )

@@ -1,32 +1,31 @@
 """Projects in a directory file: their names, the workspaces in them, and who has access."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
 
+from teamvars.domain.access import Level
 from teamvars.domain.directory import (
     Directory,
-    FileAccess,
     OrganizationEntry,
+    ProjectAccess,
     ProjectEntry,
     TagsEntry,
     TeamEntry,
 )
 from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.names import Origin
-from teamvars.domain.project_grants import ProjectAccessType, ProjectGrantDraft
+from teamvars.domain.project_grants import SETS, ProjectAccessType
 from teamvars.domain.projects import DEFAULT_NAME, ProjectDraft
 from teamvars.domain.tags import MAX_TAGS
-from teamvars.domain.team_access import AccessType
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump
 from tests.support.deployment import operator
 
-READ: Literal[AccessType.READ] = AccessType.READ
-WRITE: Literal[AccessType.WRITE] = AccessType.WRITE
+READ, WRITE = ProjectAccess(ProjectAccessType.READ), ProjectAccess(ProjectAccessType.WRITE)
 SPACES = ("network", "payments")
 TEAMS = ("owners", "readers", "writers", "crew")
 PRUNING = Options(prune=True, delete_variables=True)
@@ -119,7 +118,7 @@ async def test_access_to_projects_is_exact_where_the_file_names_it(own_calls: Ca
     await own_calls.change("add", "plain")
     where = own_calls.tenant.vars_path("payments")
     assert (await own_calls.tenant.call("plain", "GET", where)).status_code == 404
-    accesses: tuple[tuple[Mapping[str, FileAccess], set[str]], ...] = (
+    accesses: tuple[tuple[Mapping[str, ProjectAccess], set[str]], ...] = (
         ({"shop": READ, DEFAULT_NAME: WRITE}, {"grant crew read on project shop"}),
         ({"SHOP": WRITE}, {"grant crew write on project shop"}),
         ({}, {"revoke the grant of crew on project shop"}),
@@ -132,15 +131,24 @@ async def test_access_to_projects_is_exact_where_the_file_names_it(own_calls: Ca
         assert seen.is_success == bool(said)
 
 
-async def test_access_that_a_file_has_no_word_for_is_left_out_and_told(own_calls: Calls) -> None:
+async def test_a_file_has_words_for_every_access_to_a_project(own_calls: Calls) -> None:
     tenant = own_calls.tenant
-    draft = ProjectGrantDraft(None, tenant.teams["crew"], tenant.project, ProjectAccessType.ADMIN)
-    await own_calls.services.project_grants.create(caller(tenant, "owner"), draft)
-    found = await own_calls.services.directory.export([tenant.organization])
-    (told,) = [line for line in found.unsaid if "crew" in line]
-    assert f"({DEFAULT_NAME}: admin): its projects are left out" in told
-    (crew,) = [one for one in (await exported(own_calls)).teams if one.name == "crew"]
-    assert crew.projects is None
+    custom = ProjectAccess(ProjectAccessType.CUSTOM, Level.READ, {SETS: "write"})
+    other = replace(custom, custom={SETS: "read"})
+    words = (ProjectAccessType.MAINTAIN, ProjectAccessType.ADMIN)
+    for said in (*map(ProjectAccess, words), custom, other, READ):
+        team = TeamEntry("crew", projects={DEFAULT_NAME: said})
+        told = (f"grant crew {said.access} on project {DEFAULT_NAME}",)
+        assert await apply(own_calls, teams=(team,)) == told
+        assert await apply(own_calls, teams=(team,)) == ()
+        (crew,) = [one for one in (await exported(own_calls)).teams if one.name == "crew"]
+        assert crew.projects == {DEFAULT_NAME: said}
+    shown = await tenant.call(
+        "owner", "GET", f"/team-projects?filter[project][id]={tenant.project}"
+    )
+    (one,) = shown.json()["data"]
+    assert one["attributes"]["access"] == "read"
+    assert one["attributes"]["project-access"]["variable-sets"] == "none"
 
 
 async def test_projects_are_renamed_and_tagged_on_purpose_and_a_second_time_nothing(
@@ -175,7 +183,7 @@ async def test_what_was_renamed_over_http_is_not_made_again(own_calls: Calls) ->
         f"f:3: Project {place}shop is called store now: write that name. To rename it, add "
         "'former-name: store'; to make another one, add 'new: true'."
     )
-    team = TeamEntry("crew", projects={"shop": AccessType.READ}, project_at={"shop": "f:9"})
+    team = TeamEntry("crew", projects={"shop": READ}, project_at={"shop": "f:9"})
     at = {"network": "f:5"}
     assert await refused(own_calls, placed={"network": "shop"}, workspace_at=at, teams=(team,)) == [
         f"f:5: Workspace {place}network: there is no project shop. It is called store now.",

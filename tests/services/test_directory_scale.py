@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
+    ProjectAccess,
     ProjectEntry,
     SetEntry,
     TagsEntry,
@@ -23,6 +24,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.project_grants import ProjectAccessType
 from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.tokens import OwnerName
@@ -52,7 +54,7 @@ def large(people: int, organization: str = "") -> Directory:
             f"t{n}",
             members=tuple(names[n * 10 : n * 10 + 10]),
             workspaces={w: AccessType.WRITE},
-            projects={f"p{n}": AccessType.READ},
+            projects={f"p{n}": ProjectAccess(ProjectAccessType.READ)},
         )
         for n, w in enumerate(spaces)
     ]

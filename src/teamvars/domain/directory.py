@@ -6,21 +6,46 @@ say it of the names in it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
+from teamvars.domain.access import Level
+from teamvars.domain.client_settings import Values
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import Origin, fold
+from teamvars.domain.project_grants import LEVEL_OF, ProjectAccessType, ProjectGrant
 from teamvars.domain.set_effects import Effect
 from teamvars.domain.tags import Tags
-from teamvars.domain.team_access import AccessType
+from teamvars.domain.team_access import AccessType, GrantLevel
 from teamvars.domain.teams import Right, Rights, Visibility
 
 FileAccess = Literal[AccessType.READ, AccessType.WRITE]
-"""The access types a file has words for."""
+"""The access types of workspaces that a file has words for."""
 
 FILE_ACCESS: tuple[FileAccess, ...] = (AccessType.READ, AccessType.WRITE)
+
+
+class ProjectAccess(msgspec.Struct, frozen=True):
+    """A team's access to a project: by its name alone or, where that is custom, with its level and
+    with those of the other permissions that are no defaults.
+    """
+
+    access: ProjectAccessType
+    level: GrantLevel = Level.NONE
+    custom: Values = {}
+
+    @classmethod
+    def of(cls, grant: ProjectGrant) -> Self:
+        """What a file says of that grant."""
+        is_custom = grant.access is ProjectAccessType.CUSTOM
+        return cls(grant.access, grant.level, grant.custom) if is_custom else cls(grant.access)
+
+    def applied_to(self, grant: ProjectGrant) -> ProjectGrant:
+        """The grant as the file makes it."""
+        level = LEVEL_OF.get(self.access, self.level)
+        return replace(grant, access=self.access, level=level, custom=self.custom)
 
 
 class UserEntry(msgspec.Struct, frozen=True):
@@ -63,7 +88,7 @@ class TeamEntry(msgspec.Struct, frozen=True):
     manage_teams: bool | None = None
     manage_organization_access: bool | None = None
     access_secret_teams: bool | None = None
-    projects: Mapping[str, FileAccess] | None = None
+    projects: Mapping[str, ProjectAccess] | None = None
     project_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def rights_after(self, rights: Rights) -> Rights:

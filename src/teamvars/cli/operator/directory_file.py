@@ -14,10 +14,12 @@ from yaml.reader import ReaderError
 
 from teamvars.cli.exits import INVALID, Failure
 from teamvars.domain import tags, variable_sets
+from teamvars.domain.access import Level
 from teamvars.domain.directory import (
     FILE_ACCESS,
     Directory,
     OrganizationEntry,
+    ProjectAccess,
     ProjectEntry,
     RunnerEntry,
     SetEntry,
@@ -41,6 +43,16 @@ from teamvars.domain.names import (
     is_team_name,
     is_username,
 )
+from teamvars.domain.project_grants import (
+    IN_PROJECT,
+    IN_WORKSPACES,
+    PERMISSIONS,
+    PERMISSIONS_OF,
+    VARIABLES,
+    ProjectAccessType,
+    ProjectGrant,
+    ProjectGrantDraft,
+)
 from teamvars.domain.teams import OWNERS, Right, Visibility
 from teamvars.domain.times import moment, timestamp
 
@@ -51,7 +63,6 @@ _TEAM_KEYS = (
     "members-manage-token",
     "members",
     "workspaces",
-    "projects",
 )
 _TAG_KEYS = "tag-names", "tag-bindings"
 _SET_KEYS = "project", "description", "global", "priority", "workspaces", "projects"
@@ -72,6 +83,10 @@ _RUNNER_KEYS = (
 )
 
 
+_NOTHING = ProjectGrant("", "", "", "", ProjectAccessType.CUSTOM, Level.NONE)
+"""Access to a project that permits nothing."""
+
+
 def document(directory: Directory) -> dict[str, Any]:
     """What the file says, in its order."""
     return {
@@ -84,7 +99,7 @@ def document(directory: Directory) -> dict[str, Any]:
                 **_said(entry, "name", "members"),
                 **({"projects": [*map(_project, entry.projects)]} if entry.projects else {}),
                 "workspaces": [_workspace(name, entry) for name in entry.workspaces],
-                "teams": [_said(team, *_TEAM_KEYS) for team in entry.teams],
+                "teams": [_team(team) for team in entry.teams],
                 **({"runners": [*map(_runner, entry.runners)]} if entry.runners else {}),
                 **_sets(entry),
             }
@@ -104,6 +119,24 @@ def _workspace(name: str, entry: OrganizationEntry) -> str | dict[str, Any]:
     project = {"project": entry.placed[name]} if name in entry.placed else {}
     more = project | _said(entry.tags.get(name, TagsEntry()), *_TAG_KEYS)
     return {"name": name, **more} if more else name
+
+
+def _team(entry: TeamEntry) -> dict[str, Any]:
+    granted = entry.projects
+    projects = {} if granted is None else {"projects": {n: _access(granted[n]) for n in granted}}
+    return {**_said(entry, *_TEAM_KEYS), **projects}
+
+
+def _access(said: ProjectAccess) -> str | dict[str, Any]:
+    """Its name or, where it is custom, what is not as it is unless said."""
+    if said.access is not ProjectAccessType.CUSTOM:
+        return said.access.value
+    members = {**said.custom, VARIABLES: said.level.word}
+    groups: dict[str, dict[str, Any]] = {}
+    for name in sorted(members):
+        group, _, key = name.partition("/")
+        groups.setdefault(group, {})[key] = members[name]
+    return groups
 
 
 def _runner(entry: RunnerEntry) -> dict[str, Any]:
@@ -226,8 +259,13 @@ class _Reader:
             "members-manage-token": self._boolean,
             "members": self._each(self._username),
             "workspaces": self._pairs(self._name, access),
-            "projects": self._pairs(self._project_name, access),
+            "projects": self._pairs(self._project_name, self._access),
         }
+        self._access_type = self._one_of({one.value: one for one in PERMISSIONS_OF})
+        word = self._text(str.isascii, "this must be a word")
+        self._permissions: dict[str, Read] = {VARIABLES: word}
+        for one in PERMISSIONS.by_name.values():
+            self._permissions[one.name] = self._boolean if one.default is False else word
         rule = f"the name of a variable set has {variable_sets.NAME_RULE}"
         self._set_name = self._text(variable_sets.is_set_name, rule)
         length = f"at most {variable_sets.MAX_DESCRIPTION_CHARACTERS} characters"
@@ -327,6 +365,32 @@ class _Reader:
             project_at=self._places(members.get("projects")),
             origin=origin,
         )
+
+    def _access(self, node: Node) -> ProjectAccess | None:
+        """The name of an access or, where that is custom, all that it permits."""
+        if isinstance(node, ScalarNode):
+            access = self._access_type(node)
+            return None if access is None else ProjectAccess(access)
+        nodes = self._permitted(node)
+        said = {name: self._permissions[name](its) for name, its in nodes.items()}
+        if None in said.values():
+            return None
+        draft = ProjectGrantDraft(variables=said.pop(VARIABLES, None), settings=said)
+        for fault in [*draft.all_faults(), *draft.contradictions(_NOTHING)]:
+            name = (fault.pointer or "").removeprefix("/data/attributes/")
+            self._fault(nodes.get(name, node), fault.detail)
+        return None if self.faults else ProjectAccess.of(draft.applied_to(_NOTHING))
+
+    def _permitted(self, node: Node) -> dict[str, Node]:
+        """What stands for each permission that is named."""
+        found: dict[str, Node] = {}
+        groups = self._mapping(node, IN_PROJECT, IN_WORKSPACES)
+        for group in (IN_PROJECT, IN_WORKSPACES):
+            names = [name for name in self._permissions if name.startswith(f"{group}/")]
+            keys = {name.removeprefix(f"{group}/"): name for name in names}
+            members = self._mapping(groups[group], *keys) if group in groups else {}
+            found |= {name: members[key] for key, name in keys.items() if key in members}
+        return found
 
     def _set(self, node: Node) -> SetEntry | None:
         members, name, origin = self._named(node, self._set_name, self._of_set)

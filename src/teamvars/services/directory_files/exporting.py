@@ -10,6 +10,7 @@ from teamvars.domain.directory import (
     Exported,
     FileAccess,
     OrganizationEntry,
+    ProjectAccess,
     ProjectEntry,
     RunnerEntry,
     SetEntry,
@@ -18,13 +19,10 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.names import Origin, fold, is_email
-from teamvars.domain.project_grants import ProjectGrant
-from teamvars.domain.projects import DEFAULT_NAME, Project
+from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.runners import UNREADABLE, Runner
-from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
 from teamvars.domain.users import User
-from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.changeset import Changeset
 from teamvars.services.directory_files.people import People
@@ -171,29 +169,32 @@ def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> Tea
     rights = {right.replace("-", "_"): True for right in team.rights}
     if team.is_owners:
         return replace(entry, **rights)
-    path = f"{state.name}/{team.name}"
-    spaces = _granted(state.workspaces, state.grants[team.id], path, "workspaces", unsaid)
-    on_projects = state.project_grants.get(team.id, {})
-    projects = _granted(state.projects, on_projects, path, "projects", unsaid)
-    return replace(entry, **rights, workspaces=spaces, projects=projects)
+    spaces = _on_workspaces(state, team, unsaid)
+    return replace(entry, **rights, workspaces=spaces, projects=_on_projects(state, team))
 
 
-def _granted(
-    places: Mapping[str, Workspace] | Mapping[str, Project],
-    grants: Mapping[str, Grant] | Mapping[str, ProjectGrant],
-    team: str,
-    key: str,
-    unsaid: list[str],
+def _on_projects(state: actual.OrganizationState, team: Team) -> Mapping[str, ProjectAccess]:
+    """A team's access to projects, by their names."""
+    grants = state.project_grants.get(team.id, {})
+    return {
+        one.name: ProjectAccess.of(grants[one.id])
+        for _, one in sorted(state.projects.items())
+        if one.id in grants
+    }
+
+
+def _on_workspaces(
+    state: actual.OrganizationState, team: Team, unsaid: list[str]
 ) -> Mapping[str, FileAccess] | None:
     """Access types by name; None, and a line about them, if a file has no word for one."""
-    names = {one.id: one.name for one in places.values()}
-    granted = grants.items()
+    names = {one.id: one.name for one in state.workspaces.values()}
+    granted = state.grants[team.id].items()
     found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)
     other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _WORDS)
     if not other:
         return {name: _WORDS[word] for _, name, word in found}
     unsaid.append(
-        f"Team {team} has grants that a file has no word for ({other}): "
-        f"its {key} are left out, and applying leaves them as they are."
+        f"Team {state.name}/{team.name} has grants that a file has no word for ({other}): "
+        "its workspaces are left out, and applying leaves them as they are."
     )
     return None

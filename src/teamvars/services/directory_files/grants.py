@@ -6,10 +6,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from teamvars.decisions import project_grants, team_access
-from teamvars.domain.directory import FileAccess, TeamEntry
+from teamvars.domain.access import Level
+from teamvars.domain.directory import FileAccess, ProjectAccess, TeamEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import FormerNames, fold
-from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
+from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
 from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import Team
@@ -18,6 +19,7 @@ from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 
 Place = TypeVar("Place", Workspace, Project)
+Said = TypeVar("Said", FileAccess, ProjectAccess)
 
 
 class Grants:
@@ -48,12 +50,12 @@ class Grants:
 
     def _found(
         self,
-        said: Mapping[str, FileAccess],
+        said: Mapping[str, Said],
         live: Mapping[str, Place],
         kind: str,
         former: FormerNames,
         places: Mapping[str, str],
-    ) -> dict[str, tuple[Place, FileAccess]]:
+    ) -> dict[str, tuple[Place, Said]]:
         """What is to be accessible, by id; what is not there is refused."""
         found = {}
         for name, access in said.items():
@@ -83,21 +85,18 @@ class Grants:
             ]
             changeset.add(Step.DELETE_GRANTS, told, team_access.deleted, self._team.id, gone)
 
-    def _on_projects(self, wanted: Mapping[str, tuple[Project, FileAccess]]) -> None:
+    def _on_projects(self, wanted: Mapping[str, tuple[Project, ProjectAccess]]) -> None:
         present, changeset = self._state.project_grants.get(self._team.id, {}), self._changeset
         for id_, (project, said) in wanted.items():
-            told = [f"grant {self._path} {said.value} on project {project.name}"]
-            access, level = ProjectAccessType(said.value), LEVEL_OF[said]
+            told = [f"grant {self._path} {said.access.value} on project {project.name}"]
             if (former := present.get(id_)) is None:
                 place = self._state.id, self._team.id, id_
-                made = ProjectGrant(new_id("tprj"), *place, access, level)
-                step = Step.CREATE_PROJECT_GRANT
+                nothing = ProjectGrant(new_id("tprj"), *place, said.access, Level.NONE)
+                step, made = Step.CREATE_PROJECT_GRANT, said.applied_to(nothing)
                 changeset.add(step, told, project_grants.created, made, project)
-            elif former.access is not access:
-                after = replace(former, access=access, level=level, custom={})
-                changeset.add(
-                    Step.CHANGE_PROJECT_GRANT, told, project_grants.changed, former, after
-                )
+            elif (after := said.applied_to(former)) != former:
+                step = Step.CHANGE_PROJECT_GRANT
+                changeset.add(step, told, project_grants.changed, former, after)
         if gone := [present[id_] for id_ in sorted(present.keys() - wanted)]:
             names = {one.id: one.name for one in self._state.projects.values()}
             told = [
