@@ -51,6 +51,23 @@ def test_a_value_is_refused_for_what_is_wrong_with_it(
     assert [fault.code.word for fault in setting.faults(value)] == codes
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "may"),
+    [
+        (REFUSED, True, True),
+        (REFUSED, "on", False),
+        (LINE, "any", True),
+        (WORD, "update", True),
+        (WORD, "gone", False),
+        (LIST, ["x"], False),
+    ],
+)
+def test_what_is_stored_counts_where_it_is_of_the_type_and_one_of_the_words(
+    setting: Setting, value: object, may: bool
+) -> None:
+    assert setting.may_be(value) is may
+
+
 def test_a_mode_is_a_projects_own_while_it_says_so() -> None:
     own = project_settings.changed({}, {DEFAULT_MODE: "local"})
     assert (own[DEFAULT_MODE], own[OWN_MODE]) == ("local", True)
