@@ -5,7 +5,7 @@ from typing import Any
 from playwright.async_api import Locator, expect
 
 from tests.console.deliveries import propose
-from tests.console.test_projects import make_project
+from tests.console.test_projects import give, make_project
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, variable_document
@@ -243,6 +243,25 @@ async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it
     await page.get_by_label("Workspaces", exact=True).fill("network")
     await visitor.button("Move …").click()
     await expect(page.get_by_role("dialog")).to_contain_text("Some lose those of Shared.")
+
+
+async def test_whoever_writes_the_sets_of_a_project_makes_one_there(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    shop, store = await make_project(tenant), await make_project(tenant, "Store")
+    for project, access in ((shop, "admin"), (store, "maintain")):
+        await give(tenant, project, "writers", access)
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/projects/{store}/varsets")
+    await visitor.sign_in("writer")
+    await visitor.page.get_by_text("No variable set that you may see").wait_for()
+    await visitor.go(f"/{tenant.organization}/projects/{shop}/varsets")
+    await visitor.button("New variable set").click()
+    form = visitor.page.get_by_role("form", name="A new variable set")
+    await form.get_by_label("Name").fill("Its own")
+    await visitor.button("Create variable set").click()
+    await visitor.page.get_by_role("heading", level=1, name="Its own").wait_for()
 
 
 async def test_a_set_whose_values_are_damaged_hides_nothing_of_the_workspace(

@@ -290,6 +290,10 @@ async def test_access_to_a_project_says_what_becomes_of_its_sets(tenant: Tenant,
     await put(tenant, made, "zone")
     await grant(tenant, shop, "managers", **access)
     path = f"/organizations/{tenant.organization}/varsets"
+    permissions = (await tenant.call("manager", "GET", f"/projects/{shop}")).json()["data"][
+        "attributes"
+    ]["permissions"]
+    assert permissions["can-manage-varsets"] is (writes == 200)
     for where in (f"/varsets/{made}", vars_of(made)):
         assert (await tenant.call("manager", "GET", where)).status_code == reads
     assert (await tenant.call("manager", "GET", f"/varsets/{beside}")).status_code == 404

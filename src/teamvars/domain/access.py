@@ -218,6 +218,7 @@ class ProjectAccess(msgspec.Struct, frozen=True):
     """What a caller may do with a project that they see, read in the transaction that acts on it.
 
     `workspaces` are how many they see of those in it, and `teams` of those with access to it.
+    `granted_sets` is what grants let them do with its own variable sets.
     """
 
     project: Project
@@ -225,6 +226,12 @@ class ProjectAccess(msgspec.Struct, frozen=True):
     workspaces: int
     teams: int
     bindings: Mapping[str, str] = {}
+    granted_sets: Level = Level.NONE
+
+    @property
+    def writes_sets(self) -> bool:
+        """Whether the caller makes and changes its own variable sets."""
+        return self.owner.moves or self.granted_sets >= Level.WRITE
 
     @property
     def own_bindings(self) -> list[Binding]:

@@ -167,19 +167,24 @@ async def views(
         f"SELECT {PROJECT_OF}, count(*) FROM workspaces WHERE {spaces} GROUP BY 1", *args
     )
     having = await tx.fetch(
-        "SELECT project_id, count(*) FROM project_grants "
+        f"SELECT project_id, count(*), max(CASE WHEN teams.id IN {{each ${len(more) + 1}}} "
+        "THEN set_level ELSE 0 END) FROM project_grants "
         f"JOIN teams ON teams.id = project_grants.team_id WHERE {teams} GROUP BY 1",
         *more,
+        own,
     )
-    counts, theirs = ({row[0]: row[1] for row in rows} for rows in (inside, having))
+    counts: dict[str, int] = dict(inside)  # type: ignore[arg-type]  # of two columns
+    theirs = {id_: (count, Level(level)) for id_, count, level in having}
+    no_team = 0, Level.NONE
     bound = await bindings(tx, [one.id for one in found])
     return [
         ProjectAccess(
             one,
             owner,
             counts.get(one.id, 0),
-            theirs.get(one.id, 0),
+            theirs.get(one.id, no_team)[0],
             bound.get(one.id, {}),
+            theirs.get(one.id, no_team)[1],
         )
         for one in found
     ]

@@ -176,6 +176,7 @@ _PERMISSIONS = Group[ProjectAccess](
     Attribute("can-read-teams", bool, lambda _: True),
     Attribute("can-manage-teams", bool, lambda one: one.owner.is_owner),
     Attribute("can-manage-tags", bool, _manages),
+    Attribute("can-manage-varsets", bool, lambda one: one.writes_sets),
     *fixed({"can-move-stack": False, "can-deploy-no-code-modules": False}),
 )
 _RELATED_TAGS = (

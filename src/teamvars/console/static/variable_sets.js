@@ -29,8 +29,8 @@ export async function variableSetsPage(context) {
  * @param {Context} context
  */
 export async function projectSetsPage(context) {
-  const [project, owner] = await Promise.all([readProject(context), readOrganization(context)]);
-  const may = owner.attributes.permissions["can-manage-varsets"];
+  const project = await readProject(context);
+  const may = project.attributes.permissions["can-manage-varsets"];
   return listPage(context, { head: projectHead(context, project, "varsets"), path: `/projects/${project.id}/varsets`, may, project });
 }
 
