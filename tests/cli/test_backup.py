@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import signal
 import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.faults.server_under_load import server_under_load
 from tests.support.commands import SCRIPT, Host
+from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
 
 
@@ -309,3 +312,82 @@ def test_what_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
         backup._put(tmp_path / "store.db", tmp_path / "teamvars.db")
     assert refused.value.code == 6
     assert (tmp_path / "teamvars.db").read_text() == "teamvars.db"
+
+
+HANGING = """
+import sys, time
+from teamvars import cli
+from teamvars.services import archives
+from teamvars.storage.engines import sqlite_copies
+name = sys.argv[1]
+place = archives if name == "write" else sqlite_copies
+whole = getattr(place, name)
+def hanging(*given):
+    whole(*given)
+    print("there", flush=True)
+    time.sleep(1000)
+setattr(place, name, hanging)
+sys.argv[:2] = ["teamvars"]
+cli.main()
+"""
+"""A command that stands still where it has just done something: in a thread that nobody can end, or
+in the main one.
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ("snapshot", ("create", "c.tar")),
+        ("write", ("create", "c.tar")),
+        ("count", ("verify", "b.tar")),
+        ("count", ("restore", "b.tar")),
+        ("snapshot", ("drill",)),
+    ],
+)
+def test_what_is_told_to_end_leaves_no_copy(
+    filled: Host, after: str, words: tuple[str, ...], number: signal.Signals
+) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    if "restore" in words:
+        lose_store(filled)
+    (temporary := filled.folder / "temporary").mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, after, "backup", *words],
+        cwd=filled.folder,
+        env={**filled.environment, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "there\n"
+        assert hidden(filled)
+        running.send_signal(number)
+        assert running.wait(HANGS) == -number
+    assert not hidden(filled)
+    assert not (filled.folder / "c.tar").exists()
+
+
+def test_a_signal_that_was_ignored_stays_so(filled: Host) -> None:
+    """As under nohup: whoever hangs up ends nothing."""
+    command = ["/usr/bin/nohup", sys.executable, "-c", HANGING, "snapshot", "backup", "create", "c"]
+    with subprocess.Popen(
+        command,
+        cwd=filled.folder,
+        env=filled.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "there\n"
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            running.send_signal(number)
+        assert running.wait(HANGS) == -signal.SIGTERM
+    assert not hidden(filled)
+
+
+def hidden(host: Host) -> list[Path]:
+    """What a backup makes on its way."""
+    return list(host.folder.rglob(".teamvars-*"))

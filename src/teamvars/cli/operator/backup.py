@@ -1,12 +1,15 @@
 """`backup create`, `verify`, `restore` and `drill`."""
 
 import os
+import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import msgspec
@@ -44,6 +47,7 @@ _OTHER_ENGINE = (
     "teamvars backup verify --database URL"
 )
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _BESIDE = ("-wal", "-shm", "-journal")
 """How the files end that SQLite keeps beside a store."""
 
@@ -298,12 +302,36 @@ def _taken(path: Path) -> Failure:
 
 @contextmanager
 def _folder(where: Path | None = None) -> Iterator[Path]:
-    """A folder there, else in TMPDIR, which is gone at the end."""
+    """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that."""
     with (
         ending(where or "TMPDIR"),
         tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder,
+        _cleared(Path(folder)),
     ):
         yield Path(folder)
+
+
+@contextmanager
+def _cleared(folder: Path) -> Iterator[None]:
+    """Within it a signal that ends the process takes the folder along. Nothing is raised: what runs
+    may be a copy in a thread, for which the end of the process would wait.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+
+    def end(number: int, _: FrameType | None) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        # Which may have a folder to clear around this one.
+        signal.signal(number, before[signal.Signals(number)])
+        os.kill(os.getpid(), number)
+
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
 def _put(store: Path, place: Path) -> None:
