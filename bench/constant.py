@@ -49,7 +49,7 @@ def worker(_: object) -> ASGIApp:
         replace(route, handler=answer)
         if (route.method, route.template) == ("GET", _LIST)
         else route
-        for route in wiring.routes(services, keys)
+        for route in wiring.routes(services)
     ]
     application = Application(routes, services.sessions, ClientAddresses(config.trusted_proxies))
     return with_lifespan(application, nullcontext)

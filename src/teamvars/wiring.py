@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import msgspec
 import structlog
@@ -25,6 +26,7 @@ from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
 from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping
 from teamvars.security.wrapping.adapters import adapter
@@ -48,6 +50,7 @@ from teamvars.services.invitations import (
 from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.keys import Keys
 from teamvars.services.memberships import Memberships
+from teamvars.services.nodes import ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
@@ -159,6 +162,7 @@ class Services(msgspec.Struct, frozen=True):
     deliveries: Deliveries
     host_deliveries: HostDeliveries
     keys: Keys
+    keys_in_use: KeysInUse
 
 
 clock = host_time
@@ -192,8 +196,9 @@ def services(
     """The services, each with what it needs."""
     code = CodeChecker()
     tools = Tools(Sealer(keys), Chain(keys), database.now)
-    changes = Runner(OnceDatabase(database, RecordKeys(keys)), tools, code.verdicts)
-    house = House(database, tools, changes, Cursors(keys), code, quota, setup.limits)
+    records, cursors = RecordKeys(keys), Cursors(keys)
+    changes = Runner(OnceDatabase(database, records), tools, code.verdicts)
+    house = House(database, tools, changes, cursors, code, quota, setup.limits)
     lists = RenderedLists(setup.cache_mib * 1024 * 1024)
     own_house = replace(house, runner=Runner(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
@@ -201,6 +206,8 @@ def services(
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     trust = Trust(keys, setup.issuers, setup.approval)
     outbox = Outbox(own_house, mailer, trust)
+    deliveries = Deliveries(house, trust, keys, setup.service)
+    in_use = KeysInUse(keys, tools.sealer, tools.chain, records, cursors, trust, deliveries)
     return Services(
         database=database,
         changes=changes,
@@ -239,15 +246,15 @@ def services(
         audit=Audit(house),
         runners=Runners(house, trust),
         approvals=Approvals(own_house, trust),
-        deliveries=Deliveries(house, trust, keys, setup.service),
+        deliveries=deliveries,
         host_deliveries=HostDeliveries(own_house),
-        keys=Keys(own_house, trust, keys),
+        keys=Keys(own_house, trust, in_use),
+        keys_in_use=in_use,
     )
 
 
 def routes(
     all_services: Services,
-    keys: Keyring,
     dialect: Dialect = STANDARD,
     *,
     directory_api: bool = True,
@@ -270,7 +277,7 @@ def routes(
         *deliveries.routes(all_services.deliveries),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *service.routes(
-            Readiness(all_services.installation, keys),
+            Readiness(all_services.installation, all_services.keys_in_use),
             dialect,
             console.PATH if has_console else None,
         ),
@@ -303,18 +310,25 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     ]
 
 
-def asgi(config: Settings, keys: Keyring) -> ASGIApp:
-    """The application over a store of its own, opened when the server starts it."""
+def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp:
+    """The application over a store of its own, opened when the server starts it. `by`: what wraps
+    the file of the keyring, which may be another later.
+    """
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
     setup = setup_of(config)
     all_services = services(database, keys, config.quota, dialect, setup)
     named = zip(setup.issuers, config.issuers, strict=True)
     key_files = KeyFiles([(issuer, one.keys) for issuer, one in named if one.keys is not None])
+    node = ServingNode(
+        all_services.installation,
+        all_services.keys_in_use,
+        config.keyring_path,
+        partial(keyring.load, config.keyring_path, by),
+    )
     has_console = config.console and config.directory_api  # it has nothing to show without
     listed = routes(
         all_services,
-        keys,
         dialect,
         directory_api=config.directory_api,
         has_console=has_console,
@@ -331,11 +345,13 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     async def lifespan() -> AsyncIterator[None]:
         with suppress(Refusal):  # was there when the server started; each request asks again
             await database.open()
+            await node.say()
         # What is there now stays. Going through all of it in search of garbage took 20 ms each
         # time, several times a second.
         gc.freeze()
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         chores = [
+            asyncio.create_task(node.follow()),
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
             asyncio.create_task(key_files.watch()),
@@ -344,6 +360,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         for chore in chores:
             chore.cancel()
         with suppress(Refusal):
+            await node.leave()
             await all_services.sessions.store_uses()
         await all_services.changes.close()
         await all_services.code.close()
@@ -399,7 +416,7 @@ def worker(by: Wrapping | None = None) -> ASGIApp:
     config = settings.load()
     logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
-        return asgi(config, keyring.load(config.keyring_path, by))
+        return asgi(config, keyring.load(config.keyring_path, by), by)
     except (KeyringError, SettingsError) as error:  # was there when the server started
         log.error("a worker cannot start", reason=str(error))
         raise SystemExit(1) from None

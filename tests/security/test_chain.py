@@ -21,6 +21,7 @@ from teamvars.domain.audit import (
     HeldStream,
     Stream,
 )
+from teamvars.domain.keys import AUDIT
 from teamvars.domain.workspaces import Usage
 from teamvars.security import keyring
 from teamvars.security.chain import (
@@ -526,9 +527,9 @@ def test_nobody_but_the_chain_says_of_a_stream_that_it_was_checked() -> None:
 
 def test_a_closed_key_verifies_what_it_signed_before_and_nothing_else() -> None:
     at = ENTRIES[2].at
-    added = keyring.new_key(keyring.AUDIT)
-    both = KEYS.holding(keyring.AUDIT, added).using(keyring.AUDIT, added.active)
-    closed = Chain(both.closing(keyring.AUDIT, KEYS.audit.active, at))
+    added = keyring.new_key(AUDIT)
+    both = KEYS.holding(AUDIT, added).using(AUDIT, added.active)
+    closed = Chain(both.closing(AUDIT, KEYS.audit.active, at))
     assert [closed.holds(entry) for entry in ENTRIES[:4]] == [True, True, True, False]
     assert Chain(both).head_holds(STREAM)
     assert not closed.head_holds(STREAM)
@@ -536,9 +537,9 @@ def test_a_closed_key_verifies_what_it_signed_before_and_nothing_else() -> None:
 
 
 def test_a_head_tells_which_key_signed_it() -> None:
-    added = keyring.new_key(keyring.AUDIT)
-    held = KEYS.holding(keyring.AUDIT, added)
-    chain = Chain(held.using(keyring.AUDIT, added.active))
+    added = keyring.new_key(AUDIT)
+    held = KEYS.holding(AUDIT, added)
+    chain = Chain(held.using(AUDIT, added.active))
     _, later = history(chain, "ws-2")
     assert chain.signer(STREAM) == KEYS.audit.active
     assert chain.signer(later) == added.active

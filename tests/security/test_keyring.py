@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from teamvars.domain.keys import AUDIT, MASTER, SERVER
 from teamvars.security import keyring, whole_files
-from teamvars.security.keyring import AUDIT, MASTER, SERVER, Keyring, KeyringError
+from teamvars.security.keyring import Keyring, KeyringError
 
 # The system ends it once the file has ten bytes.
 KILLED_WHILE_WRITING = """

@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from teamvars.domain.keys import SERVER
 from teamvars.protocol.server_keys import read
-from teamvars.security.keyring import SERVER, generate, new_key
+from teamvars.security.keyring import generate, new_key
 from teamvars.security.server_keys import text, thumbprint
 
 

@@ -1,6 +1,7 @@
 """Everything that `ACTIONS` declares is written, and nothing else is."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from teamvars import wiring
 from teamvars.decisions.invitations import Asked
@@ -10,6 +11,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
+from teamvars.domain.keys import MASTER
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.organizations import OrganizationDraft
@@ -24,6 +26,7 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
 from teamvars.protocol.job_keys import JobKey
+from teamvars.security.keyring import Keyring
 from teamvars.security.tokens import hash_token
 from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage.database import Transaction
@@ -183,6 +186,19 @@ async def use_trails(calls: Calls) -> None:
     await calls.services.audit.accept(operator(), wanted)
 
 
+async def use_keys(calls: Calls) -> None:
+    keys, in_use = calls.services.keys, calls.services.keys_in_use
+
+    def file(step: Callable[[Keyring], Keyring]) -> Keyring:
+        in_use.take(step(in_use.keyring))
+        return in_use.keyring
+
+    first, second = [await keys.add(operator(), MASTER, file) for _ in range(2)]
+    for key_id in (first, second):
+        await keys.activate(operator(), key_id, file)
+    await keys.retire(operator(), first, file, leaked=True)
+
+
 async def test_every_action_is_written_with_all_its_details(own_calls: Calls) -> None:
     await all_kinds_of_changes(own_calls)
     await use_users(own_calls)
@@ -193,6 +209,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
     await use_projects(own_calls)
     await use_runners(own_calls)
     await use_trails(own_calls)
+    await use_keys(own_calls)
     await own_calls.services.audit.note_server_key(operator(), "sk-2", "thumbprint", "sk-1")
     found: dict[str, set[str]] = defaultdict(set)
     for entry in await own_calls.services.audit.newest(10_000):

@@ -44,7 +44,7 @@ async def test_a_list_that_fits_into_the_cache_is_asked_for_once(
     quota = tenant.deployment.config.quota
     setup = wiring.Setup(cache_mib=mib)
     services = wiring.services(cast(Database, counted), keys, quota, setup=setup)
-    application = Application(wiring.routes(services, keys), services.sessions, ClientAddresses())
+    application = Application(wiring.routes(services), services.sessions, ClientAddresses())
     headers = {"Authorization": f"Bearer {tenant.tokens['reader']}"}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(application), base_url=BASE, headers=headers

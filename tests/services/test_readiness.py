@@ -12,6 +12,7 @@ from teamvars import wiring
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
+from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services import installation
 from teamvars.services.installation import Installation, NotReady, Readiness
 from teamvars.storage.database import Transaction
@@ -40,7 +41,7 @@ def counted(deployment: Deployment) -> Counted:
 async def test_all_who_want_to_know_within_a_second_are_answered_together(
     deployment: Deployment, counted: Counted
 ) -> None:
-    readiness = Readiness(counted, deployment.keys)
+    readiness = Readiness(counted, KeysInUse(deployment.keys))
     await asyncio.gather(*(readiness.require() for _ in range(100)))
     await readiness.require()
     assert counted.asked == 1
@@ -48,7 +49,7 @@ async def test_all_who_want_to_know_within_a_second_are_answered_together(
 
 async def test_so_they_are_when_the_answer_is_no(deployment: Deployment, counted: Counted) -> None:
     counted.is_gone = True
-    readiness = Readiness(counted, deployment.keys)
+    readiness = Readiness(counted, KeysInUse(deployment.keys))
     first = await asyncio.gather(*(readiness.require() for _ in range(9)), return_exceptions=True)
     with pytest.raises(Refusal):
         await readiness.require()
@@ -59,7 +60,7 @@ async def test_so_they_are_when_the_answer_is_no(deployment: Deployment, counted
 async def test_a_second_later_it_is_asked_again(
     deployment: Deployment, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readiness = Readiness(counted, deployment.keys)
+    readiness = Readiness(counted, KeysInUse(deployment.keys))
     await readiness.require()
     counted.is_gone = True
     await readiness.require()
@@ -74,7 +75,7 @@ async def test_a_second_later_it_is_asked_again(
 async def test_who_goes_away_takes_no_answer_along(
     deployment: Deployment, counted: Counted
 ) -> None:
-    readiness = Readiness(counted, deployment.keys)
+    readiness = Readiness(counted, KeysInUse(deployment.keys))
     gone, stays = (asyncio.ensure_future(readiness.require()) for _ in range(2))
     await asyncio.sleep(0)
     gone.cancel()
@@ -93,7 +94,8 @@ async def test_each_reason_why_it_cannot_be_served_is_logged_once(
             if reason := reasons.pop(0):
                 raise NotReady(reason)
 
-    readiness = Readiness(Changing(deployment.services.database, wiring.clock), deployment.keys)
+    changing = Changing(deployment.services.database, wiring.clock)
+    readiness = Readiness(changing, KeysInUse(deployment.keys))
     with capture_logs() as logged:
         while reasons:
             with suppress(NotReady):

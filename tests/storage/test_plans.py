@@ -341,7 +341,7 @@ async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[De
     setup = wiring.Setup(issuers=ISSUERS, service=SERVICE)
     services = wiring.services(database, deployment.keys, quota, setup=setup)
     application = Application(
-        wiring.routes(services, deployment.keys),
+        wiring.routes(services),
         services.sessions,
         ClientAddresses(deployment.config.trusted_proxies),
     )

@@ -23,6 +23,7 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import HeldStream
 from teamvars.domain.errors import Refusal
+from teamvars.domain.keys import MASTER, NotedKey
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
@@ -32,7 +33,7 @@ from teamvars.domain.teams import Right, Rights, Team, Visibility
 from teamvars.domain.tokens import HashedToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Usage, Workspace, WorkspaceRecord
-from teamvars.storage import access, access_by_name, installation, memberships, streams, tables
+from teamvars.storage import access, access_by_name, keys, memberships, streams, tables
 from teamvars.storage.access_statements import (
     READ_ORGANIZATION_BY_NAME,
     READ_TEAM,
@@ -189,7 +190,7 @@ CALLERS = tuple(callers())
 
 async def fill(tx: Transaction) -> None:
     """Writes all of them, and the tokens they call with."""
-    await installation.insert_checks(tx, {"master": ("master", b"check")}, NOW)
+    await keys.insert(tx, NotedKey("master", MASTER, b"check", NOW, NOW))
     system = [*((id_, id_) for id_ in ORGANIZATIONS), *WORKSPACES.items()]
     system += [(id_, team.organization_id) for id_, (team, _) in TEAMS.items()]
     await streams.insert(tx, *(HeldStream(id_, of, 0, b"", b"", Usage()) for id_, of in system))

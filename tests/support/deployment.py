@@ -64,7 +64,7 @@ async def open_deployment(
         await services.installation.migrate()
         await services.installation.initialise(keys, operator())
         application = Application(
-            wiring.routes(services, keys),
+            wiring.routes(services),
             services.sessions,
             ClientAddresses(config.trusted_proxies),
         )

@@ -17,7 +17,7 @@ from tests.support.tenant import JSON_API, Tenant
 async def terraform(tenant: Tenant, who: str = "owner") -> AsyncIterator[httpx.AsyncClient]:
     """A client with that caller's token, in the `terraform` dialect."""
     deployment = tenant.deployment
-    routes = wiring.routes(deployment.services, deployment.keys, TERRAFORM)
+    routes = wiring.routes(deployment.services, TERRAFORM)
     application = Application(
         routes, deployment.services.sessions, ClientAddresses(), TERRAFORM.ignored_includes
     )

@@ -179,7 +179,7 @@ async def created_from(tenant: Tenant, *, audit_addresses: bool = True) -> tuple
     """A variable made through a proxy: its entry, and what the owner is shown of that."""
     services, config = tenant.deployment.services, tenant.deployment.config
     application = Application(
-        wiring.routes(services, tenant.deployment.keys),
+        wiring.routes(services),
         services.sessions,
         ClientAddresses(config.trusted_proxies, are_audited=audit_addresses),
     )

@@ -342,7 +342,7 @@ def all_routes() -> list[tuple[str, str]]:
     """Every route of the service, as it is put together."""
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    return [(route.method, route.template) for route in wiring.routes(services, keys)]
+    return [(route.method, route.template) for route in wiring.routes(services)]
 
 
 ROUTES = all_routes()

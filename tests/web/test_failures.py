@@ -29,7 +29,7 @@ async def client(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
     """An application whom nobody has asked yet, behind a proxy that it trusts."""
     deployment = tenant.deployment
     application = Application(
-        wiring.routes(deployment.services, deployment.keys),
+        wiring.routes(deployment.services),
         deployment.services.sessions,
         ClientAddresses(deployment.config.trusted_proxies),
     )

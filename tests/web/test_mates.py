@@ -21,7 +21,7 @@ async def test_who_reads_is_not_kept_waiting_by_mates_who_wait_to_write(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployment, path = tenant.deployment, tenant.vars_path()
-    routes = wiring.routes(deployment.services, deployment.keys)
+    routes = wiring.routes(deployment.services)
     application = Application(routes, deployment.services.sessions, ClientAddresses())
     headers = {
         who: {"Authorization": f"Bearer {tenant.tokens[who]}", "Content-Type": JSON_API}

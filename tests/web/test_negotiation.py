@@ -674,7 +674,7 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
     client: str,
 ) -> None:
     assert deployment.config.trusted_proxies == (ip_network("192.0.2.0/24"),)
-    routes = wiring.routes(deployment.services, deployment.keys)
+    routes = wiring.routes(deployment.services)
     application = Application(
         routes, deployment.services.sessions, ClientAddresses(deployment.config.trusted_proxies)
     )

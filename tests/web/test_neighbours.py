@@ -25,7 +25,7 @@ NEIGHBOUR = "outsider"
 async def answered_before(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> float:
     """How many requests of a flood are answered while a neighbour's read waits: the median."""
     deployment = tenant.deployment
-    routes = wiring.routes(deployment.services, deployment.keys)
+    routes = wiring.routes(deployment.services)
     application = Application(routes, deployment.services.sessions, ClientAddresses())
     paths = dict.fromkeys(FLOODERS, tenant.vars_path())
     paths[NEIGHBOUR] = f"/workspaces/{tenant.other_workspace}/vars"

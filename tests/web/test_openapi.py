@@ -112,7 +112,7 @@ def document_in(dialect: Dialect) -> Any:
     """The document of a service that speaks so."""
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    routes = wiring.routes(services, keys, dialect)
+    routes = wiring.routes(services, dialect)
     return msgspec.json.decode(
         msgspec.json.encode(openapi.document(routes, examples.IDS, examples.TAGS, dialect.amend))
     )
@@ -129,7 +129,7 @@ def resolved(document: Any, part: Any) -> Any:
 def test_every_route_is_in_the_document_and_nothing_else(
     document: Any, served: ServedDeployment
 ) -> None:
-    routes = {(one.method, one.template) for one in wiring.routes(served.services, served.keys)}
+    routes = {(one.method, one.template) for one in wiring.routes(served.services)}
     assert {(one.method, one.template) for one in operations(document)} == routes
 
 

@@ -76,7 +76,7 @@ async def stopped_clock(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Asyn
     config, keys = deployment.config, deployment.keys
     services = wiring.services(deployment.services.database, keys, config.quota)
     application = Application(
-        wiring.routes(services, keys), services.sessions, ClientAddresses(config.trusted_proxies)
+        wiring.routes(services), services.sessions, ClientAddresses(config.trusted_proxies)
     )
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:

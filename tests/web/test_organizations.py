@@ -467,10 +467,7 @@ async def test_the_token_of_a_new_organization_manages_it(tenant: Tenant) -> Non
 
 
 async def test_the_directory_api_can_be_left_out(deployment: Deployment) -> None:
-    templates = {
-        one.template
-        for one in wiring.routes(deployment.services, deployment.keys, directory_api=False)
-    }
+    templates = {one.template for one in wiring.routes(deployment.services, directory_api=False)}
     assert "/api/v2/organizations" not in templates
     assert "/.well-known/terraform.json" not in templates
     assert "/api/v2/varsets/{varset_id}" not in templates

@@ -47,7 +47,7 @@ def routes() -> Sequence[Route]:
     """All of them, as the service is put together."""
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    return tuple(wiring.routes(services, keys))
+    return tuple(wiring.routes(services))
 
 
 def reading(method: str = "GET") -> list[Route]:
@@ -253,10 +253,10 @@ async def test_a_change_that_asks_for_what_there_is_not_is_refused_and_nothing_i
 async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignored(
     shared: Tenant,
 ) -> None:
-    services, keys = shared.deployment.services, shared.deployment.keys
+    services = shared.deployment.services
     ignored = TERRAFORM.ignored_includes
     application = Application(
-        wiring.routes(services, keys, TERRAFORM), services.sessions, ClientAddresses(), ignored
+        wiring.routes(services, TERRAFORM), services.sessions, ClientAddresses(), ignored
     )
     headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
     path = f"/organizations/{shared.organization}/workspaces"

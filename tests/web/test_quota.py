@@ -29,9 +29,7 @@ async def limited(
     deployment = tenant.deployment
     quota, setup = Quota(variables, value_bytes), wiring.Setup(limits=limits)
     services = wiring.services(deployment.services.database, deployment.keys, quota, setup=setup)
-    application = Application(
-        wiring.routes(services, deployment.keys), services.sessions, ClientAddresses()
-    )
+    application = Application(wiring.routes(services), services.sessions, ClientAddresses())
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield replace(

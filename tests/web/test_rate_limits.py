@@ -79,7 +79,7 @@ async def limited(
     """The deployment of the tenant with a limit, where no bucket fills while the test runs."""
     monkeypatch.setattr(admission, "RateLimits", lambda limit: RateLimits(limit, Clock()))
     deployment = tenant.deployment
-    routes = wiring.routes(deployment.services, deployment.keys)
+    routes = wiring.routes(deployment.services)
     addresses = ClientAddresses(deployment.config.trusted_proxies)
     application = Application(
         routes, deployment.services.sessions, addresses, frozenset(), rate_limit=LIMIT

@@ -48,7 +48,7 @@ async def test_who_waits_while_storage_is_silent_waits_no_longer_than_who_has_a_
             PostgresDatabase(way.url, SECONDS) as database,
         ):
             services = wiring.services(database, deployment.keys, deployment.config.quota)
-            routes = wiring.routes(services, deployment.keys)
+            routes = wiring.routes(services)
             application = Application(routes, services.sessions, ClientAddresses())
             transport = httpx.ASGITransport(application)
             async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:

@@ -133,7 +133,7 @@ async def limited(
     monkeypatch.setattr(admission, "RateLimits", lambda _: still)
     deployment = tenant.deployment
     application = Application(
-        wiring.routes(deployment.services, deployment.keys),
+        wiring.routes(deployment.services),
         deployment.services.sessions,
         ClientAddresses(deployment.config.trusted_proxies),
         rate_limit=LIMIT,

@@ -2,7 +2,15 @@
 
 from collections.abc import Callable, Mapping
 
-from teamvars.changes import directory, runners, team_members, trails, variable_sets, variables
+from teamvars.changes import (
+    directory,
+    keys,
+    runners,
+    team_members,
+    trails,
+    variable_sets,
+    variables,
+)
 from teamvars.changes.looks import LookUps
 from teamvars.decisions import Write
 from teamvars.storage.database import Statement
@@ -14,6 +22,7 @@ LOOK_UPS: LookUps = {
     **variable_sets.LOOK_UPS,
     **team_members.LOOK_UPS,
     **runners.LOOK_UPS,
+    **keys.LOOK_UPS,
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     **directory.STATEMENTS,

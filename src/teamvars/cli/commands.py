@@ -76,6 +76,14 @@ OPERATOR = (
     ("exec", "executing:exec_", "Run a command with all values, after a receipt."),
     ("keys status", "keys:status", "List the keys, and what still needs each."),
     (
+        "keys add",
+        "keys:add",
+        "Add a key to the keyring, which is not in use yet, and print its id.",
+    ),
+    ("keys activate", "keys:activate", "Use a key from now on."),
+    ("keys rewrap", "keys:rewrap", "Bring heads and approvals under the audit key in use."),
+    ("keys retire", "keys:retire", "Use a key no more."),
+    (
         "keys wrap",
         "key_wrap:wrap",
         "Write the keyring anew, wrapped as TEAMVARS_KEYRING_WRAP says.",
@@ -107,7 +115,7 @@ CLIENT = (
     (
         "vars search",
         "variables:search",
-        "Find variables in all workspaces you may read.",
+        "Find variables in all workspaces and variable sets you may read.",
     ),
     ("vars history", "variables:history", "Show who changed a variable, newest first."),
     ("set list", "sets:list_", "List the variable sets you see."),

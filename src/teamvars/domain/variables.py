@@ -230,9 +230,9 @@ class Versions(msgspec.Struct, frozen=True):
     version_ids: frozenset[str] = frozenset()
     any_version: bool = False
 
-    def require(self, version_id: str) -> None:
-        """Refuses when what is to be changed is at another version."""
-        if not self.any_version and version_id not in self.version_ids:
+    def require(self, *version_ids: str) -> None:
+        """Refuses when what is to be changed is at another version; it may be known by several."""
+        if not self.any_version and self.version_ids.isdisjoint(version_ids):
             raise Refusal(OTHER_VERSION)
 
 

@@ -28,6 +28,10 @@ class Approvals:
     """Makes and checks approvals, and tokens of jobs, under the audit keys of the keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         self._active = keyring.audit.active
         self._keys = _derived(keyring, _LABEL)
         self._token_keys = _derived(keyring, _TOKEN_LABEL)
@@ -73,7 +77,7 @@ class Approvals:
 def _derived(keyring: Keyring, label: bytes) -> dict[str, bytes]:
     return {
         key_id: hmac.digest(key, label, hashlib.sha256)
-        for key_id, key in keyring.audit.keys.items()
+        for key_id, key in keyring.audit.usable.items()
     }
 
 

@@ -43,6 +43,10 @@ class Chain:
     """Makes and checks links, HMAC-SHA-256 under the audit keys of the keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         self._active = keyring.audit.active
         self._closed = keyring.audit.closed
         self._signers = tuple(keyring.audit.usable)
@@ -178,8 +182,25 @@ class Chain:
 
         The head itself would let whoever has seen it put the stream back to where it was then.
         """
-        shown = length_prefixed("version of a list", stream.id, stream.head)
-        return self._mac(self._active, shown).hex()
+        return self._version(self._active, stream.id, stream.head)
+
+    def versions_of(self, stream: Stream) -> frozenset[str]:
+        """All that callers may have been shown of it where it is now: under each key that is not
+        closed, of the head that there is or as one of these keys would have signed it.
+        """
+        heads = {stream.head}
+        if self.head_holds(stream):
+            heads |= {self.signed_by(key_id, stream) for key_id in self._signers}
+        return frozenset(
+            self._version(key_id, stream.id, head) for key_id in self._signers for head in heads
+        )
+
+    def signed_by(self, key_id: str, stream: Stream) -> bytes:
+        """The head of the stream where it is now, under that key."""
+        return self._mac(key_id, "stream head", stream.id, stream.sequence, stream.link)
+
+    def _version(self, key_id: str, stream_id: str, head: bytes) -> str:
+        return self._mac(key_id, length_prefixed("version of a list", stream_id, head)).hex()
 
     def head_holds(self, stream: Stream) -> bool:
         """Whether the stream's row was written by a holder of an audit key that is not closed."""
@@ -189,8 +210,7 @@ class Chain:
         """The id of the key under which the stream's row was written; None: of none that counts."""
         try:
             for key_id in self._signers:
-                head = self._mac(key_id, "stream head", stream.id, stream.sequence, stream.link)
-                if hmac.compare_digest(head, stream.head):
+                if hmac.compare_digest(self.signed_by(key_id, stream), stream.head):
                     return key_id
         except TypeError:  # as in `holds`
             pass

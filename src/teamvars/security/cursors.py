@@ -29,9 +29,13 @@ class Cursors:
     """Makes and opens cursors with the master keys of a keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         ciphers = {
             key_id: AESSIV(hmac.digest(key, length_prefixed("cursor", key_id), hashlib.sha512))
-            for key_id, key in keyring.master.keys.items()
+            for key_id, key in keyring.master.usable.items()
         }
         self._active = ciphers[keyring.master.active]
         self._all = tuple(ciphers.values())

@@ -26,6 +26,10 @@ class RecordKeys:
     """Makes and opens records with the master keys of a keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         self._active = keyring.master.active
         self._keys = {
             (key_id, use): _mac(key, "idempotency record", use, key_id)

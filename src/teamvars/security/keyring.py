@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.ids import new_id
+from teamvars.domain.keys import AUDIT, MASTER, SERVER
 from teamvars.kernel import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
@@ -32,9 +33,6 @@ if sys.platform != "win32":
     import fcntl
 
 KEY_BYTES = 32
-MASTER = "master"
-AUDIT = "audit"
-SERVER = "server"
 _PREFIXES = {MASTER: "mk", AUDIT: "ak", SERVER: "sk"}
 _FORMAT, _WRAPPED_FORMAT = 1, 2
 _MARK = re.compile(r"store-[0-9A-Za-z-]{1,80}")
@@ -101,13 +99,31 @@ class Keyring(msgspec.Struct, frozen=True):
         its = self.key_sets[purpose]
         return self._with(purpose, replace(its, closed={**its.closed, key_id: at}))
 
+    def without(self, purpose: str, key_id: str) -> "Keyring":
+        """The same without that key, which is not in use."""
+        its = self.key_sets[purpose]
+        left = {id_: key for id_, key in its.keys.items() if id_ != key_id}
+        return self._with(purpose, replace(its, keys=left))
+
     def _with(self, purpose: str, key_set: KeySet) -> "Keyring":
         return replace(self, **{purpose: key_set})
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The ids of its keys."""
+        return frozenset(id_ for its in self.key_sets.values() for id_ in its.keys)
+
+    @property
+    def active(self) -> frozenset[str]:
+        """The ids of the keys in use."""
+        return frozenset(its.active for its in self.key_sets.values())
+
     def checks(self) -> dict[str, tuple[str, bytes]]:
-        """For each key id its purpose and check value: proof of the key, and of no other use."""
+        """For the id of each key that rows are under its purpose and check value: proof of the key,
+        and of no other use.
+        """
         return {
-            key_id: (purpose, hmac.digest(key, _check_label(purpose, key_id), hashlib.sha256))
+            key_id: (purpose, check_value(purpose, key_id, key))
             for purpose, key_set in ((MASTER, self.master), (AUDIT, self.audit))
             for key_id, key in key_set.keys.items()
         }
@@ -276,5 +292,7 @@ def _from_json(document: Mapping[str, object]) -> KeySet:
     return KeySet(active, keys, closed)
 
 
-def _check_label(purpose: str, key_id: str) -> bytes:
-    return f"teamvars key check\n{purpose}\n{key_id}".encode()
+def check_value(purpose: str, key_id: str, key: bytes) -> bytes:
+    """What proves that it is the key with that id."""
+    label = f"teamvars key check\n{purpose}\n{key_id}".encode()
+    return hmac.digest(key, label, hashlib.sha256)

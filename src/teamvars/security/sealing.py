@@ -114,11 +114,15 @@ class Sealer:
     """Makes and opens data keys with the master keys of a keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
+        self.take(keyring)
+        # Keyed by everything that is stored, so a changed row is never answered from memory.
+        self.data_key = lru_cache(_OPENED_KEYS)(self._open)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         self.active = keyring.master.active
         """The id of the master key that wraps what is wrapped from now on."""
         self._masters = {key_id: AESGCM(key) for key_id, key in keyring.master.keys.items()}
-        # Keyed by everything that is stored, so a changed row is never answered from memory.
-        self.data_key = lru_cache(_OPENED_KEYS)(self._open)
 
     def new_data_key(self, organization_id: str, version: int) -> WrappedKey:
         """A fresh random data key, wrapped by the active master key."""

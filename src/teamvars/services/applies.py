@@ -154,7 +154,7 @@ class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):
         granted = await access_to(tx, self._caller, now, self._to, lock=lock)
         granted.require(Permission.WRITE_VARIABLES)
         _, versions, _ = self._asked
-        versions.require(self._tools.chain.version_of(granted.stream))
+        versions.require(*self._tools.chain.versions_of(granted.stream))
         return (granted,)
 
     async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:

@@ -120,6 +120,10 @@ class Deliveries(UseCases):
         """
         self._some = asyncio.Semaphore(_AT_ONCE)
         self._one_huge, self._one_large = asyncio.Lock(), asyncio.Lock()
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
         server = keyring.server
         self._signer = (
             None

@@ -16,12 +16,14 @@ from teamvars.decisions import Found
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.ids import new_id
+from teamvars.domain.keys import NotedKey
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
+from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.security.server_keys import thumbprint
-from teamvars.storage import installation, streams
+from teamvars.storage import installation, keys, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.migrations import Migration
@@ -96,7 +98,7 @@ class Installation:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
         if not await self.database.read(schemas.schema):
             return False
-        return bool(await self.database.read(installation.find_checks))
+        return await self.database.read(installation.knows_keys)
 
     async def initialise(self, keyring: Keyring, caller: Caller) -> bool:
         """Notes the keyring in a store that has none and begins its history, with the keyring's
@@ -108,13 +110,15 @@ class Installation:
         async def body(tx: Transaction) -> bool:
             with _not_ready():
                 schemas.check(await schemas.schema(tx))
-            noted = await installation.find_checks(tx)
+            noted = await keys.noted(tx)
             if noted:
                 _require_fit(noted, keyring)
             await installation.begin_lineage(tx, new_id("store"))
             if noted:
                 return False
-            await installation.insert_checks(tx, keyring.checks(), self._clock())
+            now = self._clock()
+            checks = keyring.checks().items()
+            await keys.insert(tx, *(NotedKey(id_, *check, now, now) for id_, check in checks))
             chain = Chain(keyring)
             system = chain.open(SYSTEM_STREAM, NO_ORGANIZATION)
             await streams.insert(tx, system)
@@ -137,7 +141,7 @@ class Installation:
         """
         if (await self.outstanding()).missing:
             raise NotReady("The database lacks migrations. Run: teamvars migrate up")
-        noted = await self.database.read(installation.find_checks)
+        noted = await self.database.read(keys.noted)
         if not noted:
             raise NotReady("The database has no keyring yet. Run: teamvars init")
         _require_fit(noted, keyring)
@@ -173,10 +177,11 @@ class Readiness:
     Why it cannot be served is logged once for each reason, and when it can be again.
     """
 
-    def __init__(self, installation: Installation, keyring: Keyring) -> None:
+    def __init__(self, installation: Installation, keys: KeysInUse) -> None:
         self._installation = installation
-        self._keyring = keyring
-        self._sealer = Sealer(keyring)  # which remembers the keys that it has opened
+        self._keys = keys
+        self._keyring = keys.keyring
+        self._sealer = Sealer(keys.keyring)  # which remembers the keys that it has opened
         self._opened = ""
         self._asking: asyncio.Task[None] | None = None
         self._answered_at = 0.0
@@ -209,6 +214,11 @@ class Readiness:
 
     async def _ask(self) -> None:
         try:
+            if self._keys.refused is not None:
+                raise NotReady(self._keys.refused)
+            if self._keys.keyring is not self._keyring:
+                self._keyring = self._keys.keyring
+                self._sealer.take(self._keyring)
             await self._installation.require_ready(self._keyring)
             self._opened = await self._installation.require_data_key(self._sealer, self._opened)
             self._note(None)
@@ -243,14 +253,24 @@ def _not_ready() -> Iterator[None]:
         raise NotReady(str(error)) from None
 
 
-def _require_fit(noted: Mapping[str, tuple[str, bytes]], keyring: Keyring) -> None:
-    """Refuses a keyring that lacks a key the data needs, or holds another under its id."""
+def _require_fit(noted: Mapping[str, NotedKey], keyring: Keyring) -> None:
+    """Refuses a keyring that lacks a key the data may need, or holds another under its id, and one
+    that would use a key that was retired.
+    """
     held = keyring.checks()
-    for key_id, (purpose, check) in noted.items():
-        if key_id not in held or not hmac.compare_digest(held[key_id][1], check):
+    for key in noted.values():
+        _, check = held.get(key.id, (key.purpose, b""))
+        is_missing = key.id not in held and key.activated_at is not None
+        if is_missing or (key.id in held and not hmac.compare_digest(check, key.check_value)):
             raise NotReady(
-                f"The keyring is not this database's: it lacks the {purpose} key {key_id}. "
+                f"The keyring is not this database's: it lacks the {key.purpose} key {key.id}. "
                 "Point TEAMVARS_KEYRING at the right file; nothing was touched."
+            )
+    for key_id in (keyring.master.active, keyring.audit.active):
+        if key_id not in noted or noted[key_id].retired_at is not None:
+            raise NotReady(
+                f"The keyring is an old one: it would use {key_id}, which was retired. Copy the "
+                "keyring of another node; nothing was touched."
             )
 
 
@@ -258,8 +278,10 @@ async def upgrade(database: Database, tell: Tell, *, contract: bool) -> list[Mig
     """Does all that is to be done, and returns the migrations that it ended.
 
     Whatever ends it, another run goes on where it was; of several at once each does a part. Nodes
-    have half of the time between the pages of a backfill. Raises SchemaMismatch.
+    have half of the time between the pages of a backfill. No older node serves a new store, for
+    which nothing waits. Raises SchemaMismatch.
     """
+    contract = contract or not await database.read(schemas.schema)
     ended: list[Migration] = []
     most, filled = _FIRST_ROWS, None
     while True:

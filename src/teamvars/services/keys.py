@@ -1,28 +1,49 @@
-"""The keys of the keyring and those that they wrap: which there are, and what still needs each."""
+"""The keys of the keyring and those that they wrap: which there are, what still needs each, and
+changing them while nodes serve.
+"""
 
+import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
+from teamvars.decisions import approvals
+from teamvars.decisions import keys as decisions
+from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
-from teamvars.security.keyring import Keyring
-from teamvars.services.house import House, UseCases
+from teamvars.domain.errors import not_found
+from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node
+from teamvars.domain.runners import Approval, Runner
+from teamvars.security.keyring import Keyring, check_value, new_key
+from teamvars.security.keys_in_use import KeysInUse
+from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 from teamvars.storage import keys, runners
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import MissingReference, Transaction
+from teamvars.storage.engines import schemas
+
+T = TypeVar("T")
+
+PATIENCE = 6.0
+"""For how many seconds nodes are waited for that have not looked at the keyring yet."""
+_PAUSE_SECONDS = 0.25
 
 DATA = "data"
 """The purpose of what master keys wrap: each generation is a key of each organization."""
-DATA_KEYS = "data keys"
+DATA_KEYS, APPROVALS, TOKENS = "data keys", "approvals", "tokens of jobs"
+_VOID_IF_LEAKED = (APPROVALS, TOKENS)
 
 Needed = Mapping[str, int]
 """How many still need a key, by what they are in words."""
+File = Callable[[Callable[[Keyring], Keyring]], Keyring]
+"""Changes the file of the keyring, as `keyring.change`."""
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A key without its secret. `wraps`: how many data keys."""
+    """A key without its secret."""
 
     purpose: str
     id: str
@@ -36,20 +57,30 @@ class Key(msgspec.Struct, frozen=True):
         return self.needed.get(DATA_KEYS, 0)
 
 
-class Keys(UseCases):
-    """What an operator does with keys."""
+def told(needed: Needed) -> str:
+    """What needs a key, in words."""
+    return ", ".join(f"{what}: {count:,}" for what, count in needed.items())
 
-    def __init__(self, house: House, trust: Trust, keyring: Keyring) -> None:
+
+class Keys(UseCases):
+    """What an operator does with keys. Raises KeyRefused, and then nothing is changed."""
+
+    _add = makes(decisions.add)
+    _activate = makes(decisions.activate)
+    _retire = makes(decisions.retire)
+    _revoke = makes(approvals.revoke)
+
+    def __init__(self, house: House, trust: Trust, in_use: KeysInUse) -> None:
         super().__init__(house)
         self._trust = trust
-        self._keyring = keyring
+        self._in_use = in_use
 
     async def status(self) -> list[Key]:
         """All keys, by purpose, in the order in which they were added."""
         needed = await self._needed()
         ours = [
             Key(purpose, id_, id_ == its.active, id_ in its.closed, needed[id_])
-            for purpose, its in self._keyring.key_sets.items()
+            for purpose, its in self._in_use.keyring.key_sets.items()
             for id_ in its.keys
         ]
         generations = await self._database.read(keys.generations)
@@ -59,24 +90,150 @@ class Keys(UseCases):
             for number, count in generations.items()
         ]
 
+    async def add(self, caller: Caller, purpose: str, file: File) -> str:
+        """A key more, which is not in use yet; returns its id."""
+        await self._require_no_older_nodes()
+        added = new_key(purpose)
+        key_id = added.active
+        check = None
+        if purpose != SERVER:  # under which no row is
+            check = check_value(purpose, key_id, added.keys[key_id])
+        await self._add(caller, purpose, key_id, check)
+        file(lambda keyring: keyring.holding(purpose, added))
+        return key_id
+
+    async def is_served(self) -> bool:
+        """Whether any node serves."""
+        return bool(await self._live())
+
+    async def activate(self, caller: Caller, key_id: str, file: File) -> None:
+        """The key is in use from now on, which every node has."""
+        await self._require_no_older_nodes()
+        purpose = self._purpose(key_id)
+        its = self._in_use.keyring.key_sets[purpose]
+        if key_id in its.closed:
+            raise KeyRefused(f"{key_id} was retired. Add another: teamvars keys add {purpose}")
+        asked = caller, purpose, key_id, its.active
+        await self._patiently(lambda: self._activate(*asked))
+        file(lambda keyring: keyring.using(purpose, key_id))
+
+    async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
+        """The key is used no more, and gone from the keyring unless the trail needs it to verify
+        what was signed with it. Of a `leaked` one also what nobody can tell from forgeries is void.
+        """
+        await self._require_no_older_nodes()
+        purpose = self._purpose(key_id)
+        if key_id == self._in_use.keyring.key_sets[purpose].active:
+            raise KeyRefused(f"{key_id} is in use. Activate another first.")
+        await self._patiently(lambda: self._require_unused(key_id))
+        await self._require_unneeded(key_id, leaked=leaked)
+        if leaked and purpose == AUDIT:
+            await self._void(caller, key_id)
+        try:
+            at = await self._retire(caller, purpose, key_id, leaked=leaked)
+        except MissingReference:
+            raise KeyRefused(f"{key_id} is not retired: it wraps data keys again.") from None
+        file(lambda keyring: _retired(keyring, purpose, key_id, at))
+
+    async def sign_anew(self) -> None:
+        """Has heads and approvals under the audit key in use that are under another: no history is
+        written, and no version moves.
+        """
+        chain, active = self._tools.chain, self._in_use.keyring.audit.active
+        async for page in self._streams():
+            others = [one for one in page if chain.signer(one) not in (None, active)]
+            signed = [(stream, chain.signed_by(active, stream)) for stream in others]
+            await self._database.write(partial(keys.sign_heads, signed=signed))
+        until = await self._given_before(active)
+        sealed = [
+            (runner, self._trust.sealed(runner, approval))
+            for runner, approval in await self._approved()
+            if approval.key_id != active and approval.approved_at <= until
+        ]
+        await self._database.write(partial(keys.seal_approvals, sealed=sealed))
+
+    def _purpose(self, key_id: str) -> str:
+        purpose = self._in_use.keyring.purpose_of(key_id)
+        if purpose is None:
+            raise not_found(f"There is no key {key_id} in the keyring.")
+        return purpose
+
+    async def _require_no_older_nodes(self) -> None:
+        if schemas.contracts(await self._database.read(schemas.schema)):
+            raise KeyRefused(
+                "Keys are changed once no node of an older release runs, since these have none of "
+                "the new ones. Then run: teamvars migrate up --contract"
+            )
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """The attempt, made again while nodes may not have looked at the keyring yet."""
+        loop = asyncio.get_running_loop()
+        gives_up_at = loop.time() + PATIENCE
+        while True:
+            try:
+                return await attempt()
+            except KeyRefused:
+                if loop.time() >= gives_up_at:
+                    raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _require_unused(self, key_id: str) -> None:
+        """Refuses while a node uses the key: what it would need is counted after that."""
+        decisions.require_unused(await self._live(), key_id)
+
+    async def _require_unneeded(self, key_id: str, *, leaked: bool) -> None:
+        needed = dict((await self._needed())[key_id])
+        for what in _VOID_IF_LEAKED if leaked else ():
+            needed.pop(what, None)
+        if needed:
+            raise KeyRefused(
+                f"{key_id} is not retired: it is needed ({told(needed)}). 'teamvars keys rewrap' "
+                "has all but kept answers and tokens of jobs under the keys in use; these expire."
+            )
+
+    async def _void(self, caller: Caller, key_id: str) -> None:
+        """Revokes the approvals that may be forgeries: all from before the key was replaced."""
+        until = await self._given_before(self._in_use.keyring.audit.active)
+        for runner, approval in await self._approved():
+            if approval.key_id == key_id or approval.approved_at <= until:
+                await self._revoke(caller, runner.id)
+
+    async def _given_before(self, active: str) -> int:
+        """Until when nodes may have used another key than the one that is active."""
+        noted = (await self._database.read(keys.noted))[active]
+        return (noted.activated_at or 0) + keys.SILENT
+
+    async def _approved(self) -> list[tuple[Runner, Approval]]:
+        """The runners whose approval was made under a key that is not closed."""
+        found = await self._database.read(runners.every)
+        return [
+            (one, one.approval) for one in found if one.approval and self._trust.was_approved(one)
+        ]
+
     async def _needed(self) -> Mapping[str, Needed]:
         """What needs each key, by its id."""
         needed: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        rows = await self._database.read(self._rows)
-        for what, counted in {**rows, "heads of streams": await self._heads()}.items():
-            for key_id, count in counted.items():
+        counted: dict[str, Mapping[str, int]] = {
+            **await self._database.read(self._rows),
+            APPROVALS: Counter(one.key_id for _, one in await self._approved()),
+            "heads of streams": await self._heads(),
+            "nodes": Counter(id_ for node in await self._live() for id_ in node.active),
+        }
+        for what, by_key in counted.items():
+            for key_id, count in by_key.items():
                 needed[key_id][what] = count
         return needed
 
     async def _rows(self, tx: Transaction) -> dict[str, Mapping[str, int]]:
         now = self._clock()
-        approved = [one for one in await runners.every(tx) if self._trust.was_approved(one)]
         return {
             DATA_KEYS: await keys.wrapped_data_keys(tx),
             "kept answers": await keys.kept_answers(tx, now),
-            "approvals": Counter(one.approval.key_id for one in approved if one.approval),
-            "tokens of jobs": await keys.tokens_of_jobs(tx, now),
+            TOKENS: await keys.tokens_of_jobs(tx, now),
         }
+
+    async def _live(self) -> Sequence[Node]:
+        return await self._database.read(partial(keys.live, now=self._clock()))
 
     async def _heads(self) -> Mapping[str, int]:
         """How many heads there are under each audit key that is not closed."""
@@ -90,3 +247,9 @@ class Keys(UseCases):
         while page := await self._database.read(partial(keys.page_of_streams, after=after)):
             yield page
             after = page[-1].id
+
+
+def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:
+    if purpose == AUDIT:
+        return keyring.closing(purpose, key_id, at)
+    return keyring.without(purpose, key_id)

@@ -41,6 +41,10 @@ class Trust:
         """Who approves."""
         return self._mode
 
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
+        self._approvals.take(keyring)
+
     @property
     def issuers(self) -> Mapping[str, str]:
         """Each issuer that is accepted, with where its keys are from."""

@@ -4,7 +4,6 @@ organizations, and sealed values, sensitive ones too.
 An organization without the key that it seals with has one here that opens nowhere.
 """
 
-from collections.abc import Mapping
 from operator import itemgetter
 
 from teamvars.domain.access import WrappedKey
@@ -79,23 +78,9 @@ async def begin_lineage(tx: Transaction, id_: str) -> None:
     await tx.execute("INSERT INTO lineage (id) VALUES ($1) ON CONFLICT DO NOTHING", id_)
 
 
-async def find_checks(tx: Transaction) -> dict[str, tuple[str, bytes]]:
-    """Purpose and check value by key id: every key the data needs."""
-    rows = await tx.fetch("SELECT id, purpose, check_value FROM keyring_keys")
-    return {id_: (purpose, bytes(check)) for id_, purpose, check in rows}
-
-
-async def insert_checks(tx: Transaction, checks: Mapping[str, tuple[str, bytes]], now: int) -> None:
-    """Notes keys of the keyring, before anything is stored under them."""
-    for key_id, (purpose, check) in checks.items():
-        await tx.execute(
-            "INSERT INTO keyring_keys (id, purpose, check_value, created_at) "
-            "VALUES ($1, $2, $3, $4)",
-            key_id,
-            purpose,
-            check,
-            now,
-        )
+async def knows_keys(tx: Transaction) -> bool:
+    """Whether the store has a keyring, in the schema of whatever release."""
+    return await tx.fetch_one("SELECT 1 FROM keyring_keys LIMIT 1") is not None
 
 
 async def data_keys(tx: Transaction) -> list[WrappedKey]:

@@ -1,14 +1,90 @@
-"""What is stored under keys of the keyring, by the ids of these: what still needs a key."""
+"""The keys that the store knows, who has which, and how much is stored under each."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 
 from teamvars.domain.audit import NO_ORGANIZATION, Stream
+from teamvars.domain.keys import Node, NotedKey
+from teamvars.domain.runners import Approval, Runner
 from teamvars.storage.database import Transaction
 
 _PAGE_ROWS = 1000
 
+SILENT = 120_000_000
+"""After how many µs in which it has not said that it serves a node is none any more."""
+
 Counted = dict[str, int]
 """How many rows there are by the id of a key."""
+
+
+async def noted(tx: Transaction) -> dict[str, NotedKey]:
+    """The keys that the store knows, by id."""
+    rows = await tx.fetch(
+        "SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM keyring_keys"
+    )
+    return {row[0]: NotedKey(row[0], row[1], bytes(row[2]), *row[3:]) for row in rows}
+
+
+async def insert(tx: Transaction, *added: NotedKey) -> None:
+    """Notes keys of a new keyring."""
+    await tx.execute_many(
+        "INSERT INTO keyring_keys (id, purpose, check_value, created_at, activated_at) "
+        "VALUES ($1, $2, $3, $4, $5)",
+        [(one.id, one.purpose, one.check_value, one.created_at, one.activated_at) for one in added],
+    )
+
+
+async def see(tx: Transaction, node: Node, now: int) -> None:
+    """Notes that the node serves, and forgets those that have not said so for long."""
+    await tx.execute("DELETE FROM nodes WHERE seen_at <= $1", now - SILENT)
+    await tx.execute(
+        "INSERT INTO nodes (id, name, held, active, seen_at) VALUES ($1, $2, $3, $4, $5) "
+        "ON CONFLICT (id) DO UPDATE SET "
+        "held = excluded.held, active = excluded.active, seen_at = excluded.seen_at",
+        node.id,
+        node.name,
+        json.dumps(sorted(node.held)),
+        json.dumps(sorted(node.active)),
+        now,
+    )
+
+
+async def leave(tx: Transaction, node_id: str) -> None:
+    """The node serves no more."""
+    await tx.execute("DELETE FROM nodes WHERE id = $1", node_id)
+
+
+async def live(tx: Transaction, now: int) -> tuple[Node, ...]:
+    """The nodes that serve, by name."""
+    rows = await tx.fetch(
+        "SELECT id, name, held, active FROM nodes WHERE seen_at > $1 ORDER BY name, id",
+        now - SILENT,
+    )
+    return tuple(
+        Node(id_, name, frozenset(json.loads(held)), frozenset(json.loads(active)))
+        for id_, name, held, active in rows
+    )
+
+
+async def sign_heads(tx: Transaction, signed: Iterable[tuple[Stream, bytes]]) -> None:
+    """Puts other heads in the place of those that there are, unless these have moved since."""
+    await tx.execute_many(
+        "UPDATE streams SET head = $3 WHERE id = $1 AND head = $2",
+        [(stream.id, stream.head, head) for stream, head in signed],
+    )
+
+
+async def seal_approvals(tx: Transaction, sealed: Iterable[tuple[Runner, Approval]]) -> None:
+    """Puts other MACs in the place of those that there are, unless these are others by now."""
+    await tx.execute_many(
+        "UPDATE runners SET approval_key_id = $3, approval_mac = $4 "
+        "WHERE id = $1 AND approval_mac = $2",
+        [
+            (runner.id, runner.approval.mac, approval.key_id, approval.mac)
+            for runner, approval in sealed
+            if runner.approval is not None
+        ],
+    )
 
 
 async def wrapped_data_keys(tx: Transaction) -> Counted:

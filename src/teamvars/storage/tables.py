@@ -10,6 +10,7 @@ import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.invitations import Invitation
+from teamvars.domain.keys import NotedKey
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Founded, Organization
@@ -114,6 +115,10 @@ TABLES: Mapping[type[Record], Table] = {
     ),
     WrappedKey: Table(
         "data_keys", _columns("organization_id version master_key_id wrapped"), is_dated=True
+    ),
+    NotedKey: Table(
+        "keyring_keys",
+        _columns("id purpose check_value created_at activated_at retired_at"),
     ),
     User: Table(
         "users",

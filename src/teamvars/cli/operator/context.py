@@ -28,6 +28,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
+from teamvars.domain.keys import KeyRefused
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
@@ -46,6 +47,7 @@ _EXITS = {
 }
 PROBLEMS = (
     ExposedFiles,
+    KeyRefused,
     KeyringError,
     NotReady,
     SettingsError,

@@ -1,11 +1,14 @@
 """`keys`: which there are, and changing them while nodes serve."""
 
-from collections.abc import Mapping
+from functools import partial
 
-from teamvars.cli.operator.context import run
-from teamvars.cli.options import command, json_option
-from teamvars.cli.output import Fields, show
-from teamvars.services.keys import Key
+from teamvars import wiring
+from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.options import OneOf, argument, command, flag, json_option
+from teamvars.cli.output import Fields, note, say, show
+from teamvars.domain.keys import AUDIT, MASTER, SERVER
+from teamvars.security import keyring
+from teamvars.services.keys import File, Key, told
 
 
 @command
@@ -14,6 +17,55 @@ def status() -> None:
     """List the keys, and what still needs each."""
     found = run(lambda services, _: services.keys.status())
     show([_fields(key) for key in found], [_cells(key) for key in found])
+
+
+@command
+@argument("purpose", "What it is for.", type=OneOf([MASTER, AUDIT, SERVER]))
+def add(purpose: str) -> None:
+    """Add a key to the keyring, which is not in use yet, and print its id."""
+    file = _file()
+    key_id = run(lambda services, caller: services.keys.add(caller, purpose, file))
+    say(key_id)
+    note(
+        f"Copy {load_settings().keyring_path} to every other node, and to where you keep it safe; "
+        f"then run: teamvars keys activate {key_id}"
+    )
+
+
+@command
+@argument("key_id", "The id of a key.", metavar="ID")
+def activate(key_id: str) -> None:
+    """Use a key from now on; the former one of its purpose stays."""
+    file = _file()
+    run(lambda services, caller: services.keys.activate(caller, key_id, file))
+    note(
+        f"{key_id} is in use. Copy {load_settings().keyring_path} to every other node: each uses "
+        "the former key until it has the file."
+    )
+
+
+@command
+def rewrap() -> None:
+    """Bring heads and approvals under the audit key in use. Safe to stop and to repeat."""
+    run(lambda services, _: services.keys.sign_anew())
+
+
+@command
+@argument("key_id", "The id of a key.", metavar="ID")
+@flag("--leaked", "Void also what nobody can tell from forgeries: approvals made with it.")
+def retire(key_id: str, leaked: bool) -> None:
+    """Use a key no more. Refused while it is in use, or anything still needs it."""
+    file = _file()
+    run(lambda services, caller: services.keys.retire(caller, key_id, file, leaked=leaked))
+    note(
+        f"{key_id} is retired. Copy {load_settings().keyring_path} to every other node, and "
+        "destroy copies that still have it, once no backup needs them."
+    )
+
+
+def _file() -> File:
+    config = load_settings()
+    return partial(keyring.change, config.keyring_path, by=wiring.wrapping_of(config))
 
 
 def _fields(key: Key) -> Fields:
@@ -29,8 +81,3 @@ def _fields(key: Key) -> Fields:
 def _cells(key: Key) -> tuple[str, ...]:
     state = "active" if key.is_active else "closed" if key.is_closed else "kept"
     return key.purpose, key.id, state, told(key.needed)
-
-
-def told(needed: Mapping[str, int]) -> str:
-    """What needs a key, in words."""
-    return ", ".join(f"{what}: {count:,}" for what, count in needed.items())

@@ -6,11 +6,13 @@ version is pinned; a test fails when one of them is not what it was.
 """
 
 import asyncio
+import os
 import signal
 import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from ctypes import Array, c_bool
 from functools import partial
 from multiprocessing.connection import wait
@@ -143,7 +145,8 @@ class Server(MPServer):
             # Before anything is looked at: what happens from here on wakes the next turn.
             self.main_loop_interrupt.clear()
             if self.reload_signal:
-                self._reload(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+                self.reload_signal = False
+                hang_up(self.wrks)
             while self.interrupt_children:
                 self._note_death(self.interrupt_children.pop())
             if any(place.is_hopeless for place in self._places):
@@ -217,6 +220,15 @@ def stop(workers: Iterable[WorkerProcess], seconds: float) -> None:
             worker.kill()  # type: ignore[no-untyped-call]
 
 
+def hang_up(workers: Iterable[WorkerProcess]) -> None:
+    """Passes SIGHUP on to those that run, and heed it themselves: none is replaced for it."""
+    for worker in workers:
+        pid = worker.inner.pid
+        if pid is not None and not wait([worker.inner.sentinel], 0):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGHUP)
+
+
 def listening(address: str, port: int, backlog: int) -> socket.socket:
     """A socket for one worker, whose options the connections it accepts inherit.
 
@@ -261,6 +273,8 @@ def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Until granian waits for them: the parent's own handlers, inherited, would swallow them.
         signal.signal(number, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the application heeds it
     application = LastAnswers(loader())
     if sys.platform != "win32":  # where a loop heeds no signals
         _signals.set_loop_signals = application.heed_signals

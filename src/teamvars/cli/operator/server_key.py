@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from teamvars import wiring
 from teamvars.cli.exits import Failure
 from teamvars.cli.operator.context import load_settings, run
 from teamvars.cli.options import command
 from teamvars.cli.output import note, say
+from teamvars.domain.access import Caller
+from teamvars.domain.keys import SERVER
 from teamvars.security import keyring, server_keys
-from teamvars.security.keyring import SERVER, Keyring, KeyringError
+from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.settings import Settings
 
 
@@ -29,29 +33,35 @@ def show() -> None:
 def rotate() -> None:
     """Add a server key to the keyring and print the text for TEAMVARS_SERVER_KEY.
 
-    It names the former key as well, by which nodes sign until they are restarted. The audit trail
-    has an entry before the keyring has the key.
+    It names the former key as well, by which nodes that serve go on to sign until 'keys activate'.
+    The audit trail has an entry before the keyring has the key.
     """
 
+    async def noted(services: wiring.Services, caller: Caller) -> bool:
+        # First the entry: a key that nobody knows of is worse than an entry of one that never came.
+        former = None if before is None else before.active
+        said = added.active, server_keys.thumbprint(added), former
+        await services.audit.note_server_key(caller, *said)
+        return await services.keys.is_served()
+
     def step(keys: Keyring) -> Keyring:
-        return keys.holding(SERVER, added).using(SERVER, added.active)
+        held = keys.holding(SERVER, added)
+        return held if waits else held.using(SERVER, added.active)
 
     config = load_settings()
     before = _of(config, lambda: wiring.keys_of(config)).server
     added = keyring.new_key(SERVER)
-    # First the entry: a key that nobody knows of is worse than an entry of a key that never came.
-    said = added.active, server_keys.thumbprint(added), None if before is None else before.active
-    run(lambda services, caller: services.audit.note_server_key(caller, *said))
+    waits = run(noted) and before is not None
     by = wiring.wrapping_of(config)
     after = _of(config, lambda: keyring.change(config.keyring_path, step, by)).server
     assert after is not None  # it was just added
-    say(server_keys.text(after, former=None if before is None else before.active))
+    new = replace(after, active=added.active)
+    say(server_keys.text(new, former=None if before is None else before.active))
+    note(f"Copy {config.keyring_path} to every other node, and to where you keep it safe.")
     if before is not None:
         note("Give this to all clients first: it names the new key, and the former one after it.")
-    note(
-        f"Copy {config.keyring_path} to every other node, and to where you keep it safe; then "
-        "restart each: a node takes the new key when it starts."
-    )
+    if waits:
+        note(f"Then have nodes sign by it: teamvars keys activate {added.active}")
     if before is not None:
         note("Then give clients what 'teamvars server-key show' prints: the new key alone.")
 

@@ -105,8 +105,9 @@ async def require_whole(tx: Transaction) -> None:
 
 
 def missing(there: Schema) -> list[Migration]:
-    """What this release needs and is not there."""
-    return [one for one in migrations.known() if not one.is_contract and one.number not in there]
+    """What this release needs and is not there; in a new store that is everything."""
+    waiting = contracts(there)
+    return [one for one in migrations.known() if one.number not in there and one not in waiting]
 
 
 def unfinished(there: Schema) -> list[Migration]:
@@ -117,7 +118,9 @@ def unfinished(there: Schema) -> list[Migration]:
 
 
 def contracts(there: Schema) -> list[Migration]:
-    """What waits until no node of an older release runs."""
+    """What waits until no node of an older release runs; none has ever served a new store."""
+    if not there:
+        return []
     return [one for one in migrations.known() if one.is_contract and one.number not in there]
 
 

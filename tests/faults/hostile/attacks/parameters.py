@@ -24,7 +24,7 @@ async def long_parameters(target: Target, seconds: float) -> list[Answer]:
 
 
 def _paths(target: Target) -> Iterator[str]:
-    for route in wiring.routes(target.served.services, target.served.keys):
+    for route in wiring.routes(target.served.services):
         if route.method != "GET":
             continue
         for parameter in route.reads:

@@ -1,0 +1,79 @@
+"""What becomes of a request to add, activate or retire a key.
+
+The store is told first and the file of the keyring changed after it: a key that nobody knows of is
+worse than an entry of a key that never came. Whoever was stopped in between does the same again.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.keys import AUDIT, KeyRefused, Node, NotedKey
+
+
+class NotedKeys(Need[Mapping[str, NotedKey]], frozen=True):
+    """The keys that the store knows, by id."""
+
+
+class LiveNodes(Need[tuple[Node, ...]], frozen=True):
+    """The nodes that serve, by name."""
+
+
+def add(found: Found, purpose: str, key_id: str, check_value: bytes | None) -> Decision[None]:
+    """A key that no keyring has yet. One without a `check_value` is under no row."""
+    found.require_locked([SYSTEM_STREAM])
+    note = found.note(SYSTEM_STREAM, "key.add", key_id, {"purpose": purpose})
+    if check_value is None:
+        return Decision(None, (), (note,))
+    return Decision(None, (Insert(NotedKey(key_id, purpose, check_value, found.now)),), (note,))
+
+
+def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[None]:
+    """The key is about to take the place of the former one. Refuses while a node lacks it."""
+    found.require_locked([SYSTEM_STREAM])
+    lacking = [node for node in found.of(LiveNodes()) if key_id not in node.held]
+    if lacking:
+        raise KeyRefused(
+            f"{key_id} is not activated: {_named(lacking)} without it. Copy the keyring to its "
+            "host, or stop it."
+        )
+    details = {"purpose": purpose, "former": former}
+    note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
+    noted = found.of(NotedKeys()).get(key_id)
+    if noted is None:
+        return Decision(None, (), (note,))
+    return Decision(None, (Update(noted, replace(noted, activated_at=found.now)),), (note,))
+
+
+def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[int]:
+    """The key is used no more; the answer is since when. An audit key goes on to verify what was
+    signed with it before. Refuses while a node uses it.
+    """
+    found.require_locked([SYSTEM_STREAM])
+    require_unused(found.of(LiveNodes()), key_id)
+    details = {"purpose": purpose, **({"leaked": True} if leaked else {})}
+    note = found.note(SYSTEM_STREAM, "key.retire", key_id, details)
+    noted = found.of(NotedKeys()).get(key_id)
+    if noted is None:
+        return Decision(found.now, (), (note,))
+    closed = Update(noted, replace(noted, retired_at=found.now))
+    gone = Delete(NotedKey, (key_id,))
+    return Decision(found.now, (closed if purpose == AUDIT else gone,), (note,))
+
+
+def require_unused(nodes: Iterable[Node], key_id: str) -> None:
+    """Refuses a key that one of the nodes uses."""
+    using = [node for node in nodes if key_id in node.active]
+    if using:
+        raise KeyRefused(
+            f"{key_id} is not retired: {_named(using)} with it. Copy the keyring to its host, or "
+            "stop it."
+        )
+
+
+def _named(nodes: Iterable[Node]) -> str:
+    names = [node.name for node in nodes]
+    return f"{' and '.join(names)} {'serves' if len(names) == 1 else 'serve'}"

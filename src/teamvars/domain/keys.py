@@ -1,0 +1,43 @@
+"""Keys as the store knows them, by id and without their secret, and who has which."""
+
+import msgspec
+
+from teamvars.kernel import Discreet
+
+MASTER = "master"
+"""Wraps the data keys of organizations; kept answers and cursors are under keys made of it."""
+AUDIT = "audit"
+"""Signs entries and heads of the trail, approvals of runners, tokens of jobs, versions of lists."""
+SERVER = "server"
+"""Signs what jobs are handed."""
+
+
+class KeyRefused(Exception):
+    """A key is not changed as was asked; the text says what stands in the way."""
+
+
+class NotedKey(Discreet, frozen=True):
+    """A key of the keyring that the store knows, with what proves that a keyring has the same.
+
+    Until it is activated nothing is under it, so a keyring may be without it. One that was retired
+    is none that a keyring may use.
+    """
+
+    id: str
+    purpose: str
+    check_value: bytes
+    created_at: int
+    activated_at: int | None = None
+    retired_at: int | None = None
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A process that serves, and the ids of the keys that it has, and that it signs and seals with.
+
+    `name` is for people: its host and process.
+    """
+
+    id: str
+    name: str
+    held: frozenset[str]
+    active: frozenset[str]

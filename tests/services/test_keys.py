@@ -1,0 +1,487 @@
+"""Keys are changed while nodes serve: nothing too early, nothing fails, nothing is lost."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from teamvars.domain.errors import Refusal
+from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
+from teamvars.security import keyring
+from teamvars.security.chain import Chain
+from teamvars.security.keyring import Keyring
+from teamvars.services import installation
+from teamvars.services import keys as service
+from teamvars.services.installation import NotReady
+from teamvars.services.nodes import ServingNode
+from teamvars.services.trust import Trust
+from teamvars.storage import keys, migrations, runners, streams
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls, refusal_of
+from tests.services.jobs import Job, approve, propose
+from tests.storage.stores import words
+from tests.support.deployment import Deployment, operator
+from tests.support.tenant import variable_document
+
+PURPOSES = (MASTER, AUDIT, SERVER)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes that are made up never look at a file."""
+    monkeypatch.setattr(service, "PATIENCE", 0.0)
+
+
+class Hand:
+    """An operator on the host of a node, whose keyring is in a file."""
+
+    def __init__(self, node: Deployment, path: Path) -> None:
+        self.node = node
+        self.keys = node.services.keys
+        self.path = path
+        keyring.save_new(node.keys, path)
+
+    def file(self, step: Callable[[Keyring], Keyring]) -> Keyring:
+        changed = keyring.change(self.path, step)
+        self.node.services.keys_in_use.take(changed)
+        return changed
+
+    async def add(self, purpose: str) -> str:
+        return await self.keys.add(operator(), purpose, self.file)
+
+    async def activate(self, key_id: str) -> None:
+        await self.keys.activate(operator(), key_id, self.file)
+
+    async def retire(self, key_id: str, *, leaked: bool = False) -> None:
+        await self.keys.retire(operator(), key_id, self.file, leaked=leaked)
+
+    async def replaced(self, purpose: str) -> tuple[str, str]:
+        """Has another key of that purpose in use; the former and the new one."""
+        former = self.keyring.key_sets[purpose].active
+        added = await self.add(purpose)
+        await self.activate(added)
+        return former, added
+
+    @property
+    def keyring(self) -> Keyring:
+        return keyring.load(self.path)
+
+    def serving(self) -> ServingNode:
+        services = self.node.services
+        load = partial(keyring.load, self.path)
+        return ServingNode(services.installation, services.keys_in_use, self.path, load)
+
+    async def see(self, name: str, keys_: Keyring) -> Node:
+        """Another node serves with these keys."""
+        node = Node(name, name, keys_.held, keys_.active)
+        now = self.node.services.database.now()
+        await self.node.services.database.write(partial(keys.see, node=node, now=now))
+        return node
+
+    async def dump(self) -> tuple[object, object, bytes]:
+        """All that a refusal must leave as it is."""
+        heads = await self.node.services.audit.heads()
+        noted = await self.node.services.database.read(keys.noted)
+        return heads, noted, self.path.read_bytes()
+
+
+@pytest.fixture
+async def hand(own_calls: Calls, tmp_path: Path) -> Hand:
+    return Hand(own_calls.node, tmp_path / "keyring.json")
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_key_is_added_then_used_and_the_trail_tells(hand: Hand, purpose: str) -> None:
+    former = hand.keyring.key_sets[purpose].active
+    added = await hand.add(purpose)
+    assert hand.keyring.key_sets[purpose].active == former
+    assert added in hand.keyring.key_sets[purpose].keys
+    await hand.activate(added)
+    assert hand.keyring.key_sets[purpose].active == added
+    active = [one.id for one in await hand.keys.status() if one.is_active]
+    assert added in active
+    assert former not in active
+    assert await hand.node.audit_holds()
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_no_key_is_activated_before_every_live_node_has_it(hand: Hand, purpose: str) -> None:
+    old = hand.keyring
+    added = await hand.add(purpose)
+    await hand.see("node-b", old)
+    before = await hand.dump()
+    with pytest.raises(KeyRefused, match=r"node-b serves without it\. Copy the keyring"):
+        await hand.activate(added)
+    assert await hand.dump() == before
+    await hand.see("node-c", old)
+    with pytest.raises(KeyRefused, match="node-b and node-c serve without it"):
+        await hand.activate(added)
+    for name in ("node-b", "node-c"):
+        await hand.see(name, hand.keyring)
+    await hand.activate(added)
+    assert hand.keyring.key_sets[purpose].active == added
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_no_key_is_retired_that_is_in_use_here_or_at_a_node(hand: Hand, purpose: str) -> None:
+    old = hand.keyring
+    with pytest.raises(KeyRefused, match=r"is in use\. Activate another first"):
+        await hand.retire(old.key_sets[purpose].active)
+    former, added = await hand.replaced(purpose)
+    last = (await hand.replaced(purpose))[1]
+    await hand.see("node-b", old.holding(purpose, keyring.new_key(purpose)))
+    with pytest.raises(KeyRefused, match="node-b serves with it"):
+        await hand.retire(former)
+    before = await hand.dump()
+    await hand.see("node-b", hand.keyring.using(purpose, added))
+    with pytest.raises(KeyRefused, match="node-b serves with it"):
+        await hand.retire(added)
+    assert await hand.dump() == before
+    await hand.see("node-b", hand.keyring)
+    await hand.keys.sign_anew()
+    await hand.retire(added)
+    its = hand.keyring.key_sets[purpose]
+    assert (its.active, added in its.usable) == (last, False)
+    assert await hand.node.audit_holds()
+
+
+async def test_a_node_that_has_said_nothing_for_long_is_not_waited_for(hand: Hand) -> None:
+    node = Node("gone", "gone", frozenset(), frozenset())
+    long_ago = hand.node.services.database.now() - keys.SILENT
+    await hand.node.services.database.write(partial(keys.see, node=node, now=long_ago))
+    await hand.replaced(MASTER)
+    await hand.serving().say()
+    held = await hand.node.services.database.read(
+        lambda tx: tx.fetch("SELECT id FROM nodes WHERE id = 'gone'")
+    )
+    assert not held
+
+
+async def test_a_master_key_that_wraps_keys_or_has_sealed_an_answer_is_not_retired(
+    hand: Hand, own_calls: Calls
+) -> None:
+    former, _ = await hand.replaced(MASTER)
+    before = await hand.dump()
+    with pytest.raises(KeyRefused, match=r"it is needed \(data keys: 2\)"):
+        await hand.retire(former)
+    assert await hand.dump() == before
+    second, _ = await hand.replaced(MASTER)
+    third, _ = await hand.replaced(MASTER)
+    await hand.retire(second)
+    assert second not in hand.keyring.held
+
+    async def keep(tx: Transaction) -> None:
+        await tx.execute(
+            "INSERT INTO idempotency_records VALUES ('n', 'p', $1, $2, 1, $3, $2)",
+            third,
+            b"x",
+            own_calls.services.database.now() + 1_000_000_000,
+        )
+
+    await own_calls.services.database.write(keep)
+    with pytest.raises(KeyRefused, match=r"kept answers: 1"):
+        await hand.retire(third)
+
+
+async def test_what_a_constraint_finds_is_told_as_what_was_counted(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former, _ = await hand.replaced(MASTER)
+
+    async def nothing(tx: Transaction) -> dict[str, int]:
+        return {}
+
+    monkeypatch.setattr(keys, "wrapped_data_keys", nothing)
+    with pytest.raises(KeyRefused, match="it wraps data keys again"):
+        await hand.retire(former)
+    assert former in hand.keyring.held
+    assert former in await hand.node.services.database.read(keys.noted)
+
+
+async def test_an_audit_key_is_closed_once_every_head_is_under_another(
+    hand: Hand, own_calls: Calls
+) -> None:
+    await own_calls.create(key="before")
+    former, _ = await hand.replaced(AUDIT)
+    await own_calls.create(key="after")
+    before = await hand.dump()
+    with pytest.raises(KeyRefused, match="heads of streams"):
+        await hand.retire(former)
+    assert await hand.dump() == before
+    await hand.keys.sign_anew()
+    assert await own_calls.services.audit.heads() == before[0]
+    await hand.retire(former)
+    audit = hand.keyring.audit
+    assert (former in audit.keys, former in audit.usable) == (True, False)
+    assert await own_calls.node.audit_holds()
+    await own_calls.create(key="later")
+    assert await own_calls.node.audit_holds()
+    with pytest.raises(KeyRefused, match="was retired"):
+        await hand.activate(former)
+    (row,) = [one for one in await hand.keys.status() if one.id == former]
+    assert (row.is_closed, row.is_active, dict(row.needed)) == (True, False, {})
+
+
+async def test_whoever_has_a_leaked_audit_key_signs_nothing_backwards(
+    hand: Hand, own_calls: Calls
+) -> None:
+    await own_calls.create(key="kept")
+    leaked = hand.keyring
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    await hand.retire(former, leaked=True)
+    stream_id = own_calls.tenant.workspaces["network"]
+    thief = Chain(leaked)
+
+    async def rewrite(tx: Transaction) -> None:
+        """Drops the last entry, and signs the stream as it was before that."""
+        stream = await streams.find(tx, stream_id)
+        entries = await streams.entries(tx, [stream_id])
+        assert stream is not None
+        short = replace(stream, sequence=len(entries) - 1, link=entries[-1].previous)
+        head = thief.signed_by(former, short)
+        await tx.execute(
+            "DELETE FROM audit_entries WHERE stream_id = $1 AND sequence = $2",
+            stream_id,
+            len(entries),
+        )
+        await tx.execute(
+            "UPDATE streams SET sequence = $2, link = $3, head = $4 WHERE id = $1",
+            stream_id,
+            short.sequence,
+            short.link,
+            head,
+        )
+
+    await own_calls.services.database.write(rewrite)
+    assert not await own_calls.node.audit_holds()
+    assert await refusal_of(own_calls.create(key="more")) == "trail_altered"
+
+
+async def test_approvals_are_made_anew_with_the_key_in_use(hand: Hand, own_calls: Calls) -> None:
+    runner_id = await propose(own_calls.tenant)
+    await approve(own_calls.tenant, runner_id)
+    former, added = await hand.replaced(AUDIT)
+    with pytest.raises(KeyRefused, match="approvals: 1"):
+        await hand.retire(former)
+    trail = await own_calls.services.audit.heads()
+    await hand.keys.sign_anew()
+    assert await own_calls.services.audit.heads() == trail
+    await hand.retire(former)
+    (runner,) = await own_calls.services.database.read(runners.every)
+    assert runner.approval is not None
+    assert runner.approval.key_id == added
+    job = Job.new(own_calls.tenant)
+    await job.deliver(await job.exchange())
+
+
+async def test_approvals_of_a_leaked_key_are_void_until_they_are_given_again(
+    hand: Hand, own_calls: Calls
+) -> None:
+    runner_id = await propose(own_calls.tenant)
+    await approve(own_calls.tenant, runner_id)
+    job = Job.new(own_calls.tenant)
+    issued = await job.exchange()
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    with pytest.raises(KeyRefused, match="tokens of jobs: 1"):
+        await hand.retire(former)
+    await hand.retire(former, leaked=True)
+    for asked in (job.exchange(), job.deliver(issued)):
+        with pytest.raises(Refusal):
+            await asked
+    await approve(own_calls.tenant, runner_id)
+    await job.deliver(await job.exchange())
+    assert await own_calls.node.audit_holds()
+
+
+async def test_what_a_thief_approves_later_with_a_leaked_key_is_not_made_anew(
+    hand: Hand, own_calls: Calls
+) -> None:
+    runner_id = await propose(own_calls.tenant)
+    await approve(own_calls.tenant, runner_id)
+    leaked = Trust(hand.keyring)
+    former, _ = await hand.replaced(AUDIT)
+    (runner,) = await own_calls.services.database.read(runners.every)
+    assert runner.approval is not None
+    later = own_calls.services.database.now() + 2 * keys.SILENT
+    forged = leaked.sealed(runner, replace(runner.approval, approved_at=later))
+    await own_calls.services.database.write(
+        lambda tx: tx.execute(
+            "UPDATE runners SET approved_at = $1, approval_mac = $2", later, forged.mac
+        )
+    )
+    await hand.keys.sign_anew()
+    (runner,) = await own_calls.services.database.read(runners.every)
+    assert runner.approval == forged
+    await hand.retire(former, leaked=True)
+    (runner,) = await own_calls.services.database.read(runners.every)
+    assert runner.approval is None
+
+
+@pytest.mark.parametrize("purpose", [MASTER, AUDIT])
+async def test_no_if_match_fails_while_keys_change(
+    hand: Hand, own_calls: Calls, purpose: str
+) -> None:
+    tenant = own_calls.tenant
+    path = tenant.vars_path()
+
+    async def tag() -> str:
+        return (await tenant.call("writer", "GET", path)).headers["ETag"]
+
+    async def applied(key: str, if_match: str) -> int:
+        body = {"data": [variable_document(key=key)["data"]]}
+        where = path.replace("/vars", "/actions/apply")
+        return (
+            await tenant.call("writer", "POST", where, body, {"If-Match": if_match})
+        ).status_code
+
+    first = await tag()
+    former, _ = await hand.replaced(purpose)
+    assert await applied("a", first) == 200
+    second = await tag()
+    await hand.keys.sign_anew()
+    assert await applied("b", second) == 200
+    assert await applied("c", second) == 412
+    third = await tag()
+    await hand.keys.sign_anew()
+    if purpose == AUDIT:
+        await hand.retire(former)
+    assert await applied("d", third) == 200
+
+
+async def test_an_answer_that_was_kept_under_the_former_key_is_found(
+    hand: Hand, own_calls: Calls
+) -> None:
+    tenant, headers = own_calls.tenant, {"Idempotency-Key": f"key-{'1' * 20}"}
+    body = variable_document(key="once")
+    first = await tenant.call("writer", "POST", tenant.vars_path(), body, headers)
+    await hand.replaced(MASTER)
+    again = await tenant.call("writer", "POST", tenant.vars_path(), body, headers)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json()["data"]["id"] == first.json()["data"]["id"]
+
+
+async def test_a_cursor_of_the_former_key_goes_on(hand: Hand, own_calls: Calls) -> None:
+    tenant = own_calls.tenant
+    for key in "abc":
+        await own_calls.create(key=key)
+    path = f"/organizations/{tenant.organization}/audit-events?page[size]=1"
+    first = await tenant.call("owner", "GET", path)
+    await hand.replaced(MASTER)
+    following = first.json()["links"]["next"]
+    answer = await tenant.call("owner", "GET", following.removeprefix("/api/v2"))
+    assert answer.status_code == 200
+
+
+async def test_no_key_is_changed_while_nodes_may_run_that_have_no_heartbeat(hand: Hand) -> None:
+    contract = [one.number for one in migrations.known() if one.is_contract][-1]
+    await hand.node.services.database.write(
+        lambda tx: tx.execute("DELETE FROM schema_migrations WHERE number = $1", contract)
+    )
+    before = await hand.dump()
+    some = hand.keyring.audit.active
+    for change in (hand.add(MASTER), hand.activate(some), hand.retire(some)):
+        with pytest.raises(KeyRefused, match="teamvars migrate up --contract"):
+            await change
+    assert await hand.dump() == before
+
+
+@pytest.mark.parametrize("change", ["activate", "retire"])
+async def test_what_is_no_key_of_the_keyring_is_not_found(hand: Hand, change: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        await getattr(hand, change)("mk-unknown")
+    assert words(refused.value) == ["not_found"]
+
+
+# What a node does
+
+
+async def test_a_node_takes_the_keyring_of_its_file_and_says_so(hand: Hand) -> None:
+    node, in_use = hand.serving(), hand.node.services.keys_in_use
+    await node.look()
+    await node.say()
+    changed = keyring.change(
+        hand.path, lambda keys_: keys_.holding(MASTER, keyring.new_key(MASTER))
+    )
+    assert in_use.keyring != changed
+    await node.look()
+    assert in_use.keyring == changed
+    await node.say()
+    now = hand.node.services.database.now()
+    (said,) = await hand.node.services.database.read(partial(keys.live, now=now))
+    assert (said.held, said.active) == (changed.held, changed.active)
+    await node.leave()
+    assert not await hand.node.services.database.read(partial(keys.live, now=now))
+
+
+async def test_a_keyring_that_lacks_a_key_in_use_is_refused_and_the_node_goes_on(
+    hand: Hand, own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", -1.0)
+    old = hand.path.read_bytes()
+    await hand.replaced(AUDIT)
+    good = hand.path.read_bytes()
+    node = hand.serving()
+
+    async def ready() -> int:
+        return (await own_calls.node.client.get("http://teamvars.test/readyz")).status_code
+
+    for key, bad in (("a", old), ("b", b"{}"), ("c", old.replace(b'"ak-', b'"xx-'))):
+        hand.path.write_bytes(bad)
+        with capture_logs() as logged:
+            await node.look()
+            await node.look()
+        assert [line["event"] for line in logged] == ["the keyring of the file is refused"]
+        assert await ready() == 503
+        await own_calls.create(key=key)
+    hand.path.write_bytes(good)
+    await node.look()
+    assert await ready() == 200
+    assert await own_calls.node.audit_holds()
+
+
+async def test_a_file_that_is_not_there_is_not_read_unless_somebody_says_so(hand: Hand) -> None:
+    node, in_use = hand.serving(), hand.node.services.keys_in_use
+    hand.path.unlink()
+    await node.look()
+    assert in_use.refused is None
+    await node.look(anew=True)
+    assert in_use.refused is not None
+    assert "There is no keyring" in in_use.refused
+
+
+@pytest.mark.parametrize("purpose", [MASTER, AUDIT])
+async def test_a_keyring_is_refused_that_would_use_a_key_that_was_retired(
+    hand: Hand, purpose: str
+) -> None:
+    _, retired = await hand.replaced(purpose)
+    stale = hand.keyring
+    await hand.replaced(purpose)
+    await hand.keys.sign_anew()
+    await hand.retire(retired)
+    its = stale.key_sets[purpose]
+    newest = hand.keyring.key_sets[purpose]
+    stale = stale.holding(purpose, replace(newest, keys={**its.keys, **newest.keys}))
+    with pytest.raises(NotReady, match=f"it would use {retired}, which was retired"):
+        await hand.node.services.installation.require_ready(stale)
+    await hand.node.services.installation.require_ready(hand.keyring)
+
+
+async def test_a_key_that_was_never_in_use_may_be_missing_and_may_not_be_another(
+    hand: Hand,
+) -> None:
+    old = hand.keyring
+    added = await hand.add(MASTER)
+    require = hand.node.services.installation.require_ready
+    await require(old)
+    other = replace(keyring.new_key(MASTER), active=added)
+    forged = replace(other, keys={added: bytes(keyring.KEY_BYTES)})
+    with pytest.raises(NotReady, match="not this database's"):
+        await require(old.holding(MASTER, forged))
+    await hand.activate(added)
+    with pytest.raises(NotReady, match="not this database's"):
+        await require(old)
