@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from teamvars.domain import project_settings
-from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Setting
+from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Setting, Settings
 from teamvars.domain.organization_settings import DEFAULT_MODE
 from teamvars.domain.project_settings import OWN_MODE
 from teamvars.domain.tags import Tags
@@ -17,6 +17,7 @@ WORD = Setting("mode", "read", "What.", words={"read": "", "update": "No."})
 LINE, LINES = Setting("line", "", "What."), Setting("lines", "", "What.", has_lines=True)
 URL = Setting("url", "", "What.", is_url=True)
 LIST = Setting("list", (), "What.")
+GUARD = Setting("guard", False, "What.", unread=True)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,24 @@ def test_what_is_stored_counts_where_it_is_of_the_type_and_one_of_the_words(
     setting: Setting, value: object, may: bool
 ) -> None:
     assert setting.may_be(value) is may
+
+
+@pytest.mark.parametrize(
+    ("stored", "values"),
+    [
+        (
+            {"line": "a", "list": ["b"], "guard": False},
+            {"line": "a", "list": ("b",), "guard": False},
+        ),
+        ({"other": "a"}, {}),
+        ({"line": 7, "list": "b"}, {}),
+        ({"guard": "no"}, {"guard": True}),
+    ],
+)
+def test_of_what_is_stored_whatever_protects_counts_where_it_cannot_be_read(
+    stored: Any, values: Any
+) -> None:
+    assert Settings(LINE, LIST, GUARD).known(stored) == values
 
 
 def test_a_mode_is_a_projects_own_while_it_says_so() -> None:

@@ -11,6 +11,7 @@ from teamvars.domain.tags import (
     TagChange,
     Tags,
     TagsDraft,
+    effective_bindings,
     rows_of,
     surplus,
     tag_id_of,
@@ -104,3 +105,9 @@ def test_names_and_bindings_that_break_a_rule_are_pointed_at(
     asked: TagsDraft, at: list[str]
 ) -> None:
     assert [fault.pointer for fault in asked.all_faults()] == at
+
+
+def test_a_binding_of_the_project_counts_unless_the_workspace_has_one_of_its_key() -> None:
+    found = effective_bindings("ws-1", {"b": "own"}, "prj-1", {"a": "1", "b": "2"})
+    expected = [("a", "1", "prj-1"), ("b", "own", None)]
+    assert [(one.key, one.value, one.project_id) for one in found] == expected
