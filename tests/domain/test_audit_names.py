@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.audit import AuditEntry
-from teamvars.domain.audit_names import AuditNames
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
+from teamvars.domain.audit_names import OPERATOR, ActorNames, AuditNames
 
 
 def entry(stream: str, sequence: int, what: tuple[str, str, str], **details: Any) -> AuditEntry:
@@ -69,6 +69,26 @@ def test_a_name_alone_finds_all_that_have_it_and_a_path_those_of_one_organizatio
     assert NAMES.called("teams", "network") == set()
     assert NAMES.called("workspaces", "nobody/network") == set()
     assert NAMES.inside("org-1") == {"ws-1", "ws-3"}
+
+
+def test_an_id_is_known_with_its_type_once_something_has_it() -> None:
+    assert "ws-1" in NAMES
+    assert "ws-9" not in NAMES
+    found = [
+        NAMES.is_a(type_, id_) for id_ in ("ws-1", "ws-9") for type_ in ("workspaces", "teams")
+    ]
+    assert found == [True, False, False, False]
+
+
+def test_who_acted_where_and_with_what_is_named_and_an_operator_by_the_account() -> None:
+    by_user = entry("org-1", 9, ("any", "vars", "var-1"))._replace(actor_id="ws-1", token_id="at-1")
+    by_operator = by_user._replace(actor_kind=OPERATOR, stream_id=SYSTEM_STREAM, token_id=None)
+    assert (NAMES.of_actor(by_user), NAMES.of_stream(by_user)) == ("New/Backbone", "New")
+    assert (NAMES.of_actor(by_operator), NAMES.of_stream(by_operator)) == ("ws-1", SYSTEM_STREAM)
+    told = ActorNames({"ws-1": "alice", "org-1": "acme"}, {"at-1": "ci"})
+    assert (told.of_actor(by_user), told.of_token(by_user)) == ("alice", "ci")
+    assert (told.of_actor(by_operator), told.of_token(by_operator)) == (None, None)
+    assert told.of_token(by_user._replace(token_id="at-2")) is None
 
 
 def test_the_name_of_a_team_may_have_a_slash() -> None:
