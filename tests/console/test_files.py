@@ -36,6 +36,14 @@ def assets(client: httpx.Client) -> list[str]:
     return sorted(set(re.findall(r'(?:src|href)="(/app/[^"]+)"', client.get("/app/").text)))
 
 
+def test_the_shell_names_the_pages_that_one_comes_by_first_and_no_other(
+    client: httpx.Client,
+) -> None:
+    named = {path.rpartition("/")[2] for path in assets(client)}
+    assert {"organizations.js", "workspaces.js", "variables.js", "variable_form.js"} <= named
+    assert named.isdisjoint({"members.js", "teams.js", "runners.js", "import_dialog.js"})
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_every_page_is_the_shell_under_a_strict_policy(client: httpx.Client, path: str) -> None:
     answer = client.get(path, headers=BROWSER)

@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
 from string import Template
@@ -25,8 +25,7 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL_FILE = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
-_FIRST = ("main.js", "organizations.js", "workspaces.js", "variables.js")
-"""What whoever signs in comes by; modules of other pages are asked for when somebody looks."""
+_START = "main.js"
 _NOTE = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 """A comment that has its lines to itself: what is said to readers, and the types for a compiler."""
 _IMPORT = re.compile(r'^import [^;]*?from "\./([\w.]+)";$', re.MULTILINE)
@@ -81,7 +80,7 @@ def load(path: str) -> Files:
     # All at once: else a module is asked for only when the one that imports it is there.
     modules = "\n".join(
         f'<link rel="modulepreload" href="{base}/{name}">'
-        for name in sorted(_with_imports(_FIRST, sources))
+        for name in sorted(_with_imports(_START, sources))
     )
     shell = template.substitute(base=base, modules=modules).encode()
     assets = {
@@ -96,10 +95,10 @@ def _without_notes(source: bytes) -> bytes:
     return _NOTE.sub(lambda note: b"\n" * note[0].count(b"\n"), source)
 
 
-def _with_imports(names: Iterable[str], sources: Mapping[str, bytes]) -> set[str]:
-    """Those modules, and what they cannot be without."""
+def _with_imports(start: str, sources: Mapping[str, bytes]) -> set[str]:
+    """That module, and what it cannot be without: not what is asked for when somebody looks."""
     found: set[str] = set()
-    waiting = set(names)
+    waiting = {start}
     while waiting:
         found |= waiting
         imported = {one for name in waiting for one in _IMPORT.findall(sources[name].decode())}

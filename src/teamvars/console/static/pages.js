@@ -1,4 +1,8 @@
-/** Which page is at which path. Most are asked for when somebody looks at them. */
+/** Which page is at which path. Those that one comes by first are there at once, and others are asked for when somebody looks. */
+
+import { organizationsPage } from "./organizations.js";
+import { workspaceVariablesPage } from "./variables.js";
+import { workspacesPage } from "./workspaces.js";
 
 export const ROOT = "/app";
 
@@ -21,10 +25,9 @@ const variableSet = () => import("./variable_set.js");
  * @type {[RegExp, MakesPage][]}
  */
 export const PAGES = [
-  [/^\/app$/, async (context) => (await import("./organizations.js")).organizationsPage(context)],
+  [/^\/app$/, organizationsPage],
   [/^\/app\/settings\/tokens$/, async (context) => (await import("./tokens.js")).tokensPage(context)],
-  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/,
-    async (context) => (await import("./workspaces.js")).workspacesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/,
     async (context) => (await activity()).organizationActivityPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/members$/, async (context) => (await import("./members.js")).membersPage(context)],
@@ -56,8 +59,7 @@ export const PAGES = [
     async (context) => (await access()).teamWorkspacesPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/,
     async (context) => (await activity()).teamActivityPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/,
-    async (context) => (await import("./variables.js")).workspaceVariablesPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, workspaceVariablesPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/,
     async (context) => (await access()).workspaceAccessPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/settings$/,
