@@ -995,53 +995,79 @@ INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 
--- #29: effective.py, _SEALED_FOR_JOB
+-- #29: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
-SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, CAST(NULL AS TEXT),
-    0, CAST(NULL AS TEXT), streams.id,
-    variables.id, variables.workspace_id,
-    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
-    variables.value_bytes, CASE WHEN (
-        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
-        FROM streams AS of_reaching
-        WHERE of_reaching.id IN (
-            SELECT CAST($1 AS TEXT)
-            UNION SELECT set_targets.set_id FROM workspaces
+WITH reaching AS MATERIALIZED (
+    SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = workspaces.organization_id THEN 0
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) THEN 1
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = workspaces.id THEN 2
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = workspaces.organization_id THEN 0
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) THEN 3
+        WHEN variable_sets.priority = 1 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = workspaces.id THEN 4
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = workspaces.organization_id THEN 12
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) THEN 11
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NULL
+            AND set_targets.target_id = workspaces.id THEN 10
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = workspaces.organization_id THEN 12
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) THEN 9
+        WHEN variable_sets.priority = 0 AND variable_sets.project_id IS NOT NULL
+            AND set_targets.target_id = workspaces.id THEN 8 END) AS level
+    FROM workspaces
 JOIN set_targets ON set_targets.target_id
-    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE $1 = workspaces.id
-        )
-    ) <= CAST($4 AS BIGINT) THEN variables.sealed_value END, variables.key_version
+    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
+JOIN variable_sets ON variable_sets.id = set_targets.set_id
+    WHERE workspaces.id = $1 AND $1 = (
+    SELECT runner_tokens.workspace_id FROM runner_tokens
+    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
+)
+    GROUP BY set_targets.set_id, variable_sets.name
+)
+SELECT its.id, streams.id,
+    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
+    its.value_bytes, its.sealed_value, its.key_version,
+    CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
 FROM streams
-LEFT JOIN variables ON variables.workspace_id = streams.id
+LEFT JOIN variables AS its ON its.workspace_id = streams.id
+    AND (SELECT count(*) FROM reaching) < 16
+    AND 65536 >= (
+        SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
+        WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
+    AND NOT EXISTS (
+    SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
+    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND reaching.level < 7)
 WHERE streams.id = $1 AND $1 = (
     SELECT runner_tokens.workspace_id FROM runner_tokens
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )
 UNION ALL
-SELECT CAST(streams.head AS BYTEA), streams.sequence, streams.id, variable_sets.name,
-    variable_sets.priority, variable_sets.project_id, set_targets.target_id,
-    set_variables.id, set_variables.set_id,
-    set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
-    set_variables.value_bytes, CASE WHEN (
-        SELECT CAST(coalesce(sum(of_reaching.value_bytes), 0) AS BIGINT)
-        FROM streams AS of_reaching
-        WHERE of_reaching.id IN (
-            SELECT CAST($1 AS TEXT)
-            UNION SELECT set_targets.set_id FROM workspaces
-JOIN set_targets ON set_targets.target_id
-    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) WHERE $1 = workspaces.id
-        )
-    ) <= CAST($4 AS BIGINT) THEN set_variables.sealed_value END, set_variables.key_version
-FROM workspaces
-JOIN set_targets ON set_targets.target_id
-    IN (workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT))
-JOIN variable_sets ON variable_sets.id = set_targets.set_id
-JOIN streams ON streams.id = variable_sets.id
-LEFT JOIN set_variables ON set_variables.set_id = variable_sets.id
-WHERE workspaces.id = $1 AND $1 = (
-    SELECT runner_tokens.workspace_id FROM runner_tokens
-    WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
-);
+SELECT its.id, streams.id,
+    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
+    its.value_bytes, its.sealed_value, its.key_version,
+    CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
+FROM reaching AS source
+JOIN streams ON streams.id = source.id
+LEFT JOIN set_variables AS its ON its.set_id = source.id
+    AND (SELECT count(*) FROM reaching) < 16
+    AND 65536 >= (
+        SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
+        WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
+    AND NOT EXISTS (
+    SELECT 1 FROM variables AS higher
+    WHERE higher.key = its.key AND higher.category = its.category AND $1 = higher.workspace_id AND source.level > 7)
+    AND NOT EXISTS (
+    SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
+    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
 -- #30: runners.py, HANDED.locking.batched

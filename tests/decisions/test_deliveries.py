@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.deliveries import (
     Asked,
-    Effective,
     Handed,
     Issue,
     Issued,
@@ -165,19 +164,15 @@ STORED = [variable("password", sensitive=True), variable("region")]
 
 
 PLACES = ("ws-1:7",)
-HAS = Effective(b"head", PLACES, tuple(STORED))
-FORMER = Effective(b"former", ("ws-1:6", "varset-1:2"), tuple(STORED[:1]))
-HELD = effective.Source("ws-1", "", effective.Level.WORKSPACE)
-HOLDINGS = effective.Holdings(
-    {"ws-1": b"head"}, [effective.Candidate(each, HELD) for each in STORED], PLACES
-)
+HAS = effective.Holdings(b"head", PLACES, tuple(STORED))
+FORMER = effective.Holdings(b"former", ("ws-1:6", "varset-1:2"), tuple(STORED[:1]))
 
 
 def asking(handed: Handed | Refusal) -> Found:
     """A job that asks for values with that."""
     answers = {
         ToDelivery("ws-1"): handed,
-        ValuesForJob("ws-1"): HOLDINGS,
+        ValuesForJob("ws-1"): HAS,
         ToDelivery("ws-1", HAS.places): handed,
         ToDelivery("ws-1", FORMER.places): handed,
         LastTo("run-1", "ws-1"): None,
@@ -236,11 +231,6 @@ def test_what_the_workspace_has_is_not_looked_up_again_where_nothing_has_changed
     known = asking(handed())
     del known.answers[ValuesForJob("ws-1")]
     assert keys(deliver(known, "ws-1", HAS, DRAFT, TRUST)) == {"password", "region"}
-
-
-def test_what_has_values_too_large_to_come_along_is_not_whole() -> None:
-    assert HAS.is_whole
-    assert not replace(HAS, variables=(replace(STORED[0], sealed=None), STORED[1])).is_whole
 
 
 def test_a_receipt_names_the_set_that_a_variable_is_of() -> None:

@@ -8,7 +8,7 @@ from teamvars.decisions.host_deliveries import HostDraft, WorkspaceCalled, hand_
 from teamvars.decisions.needs import DataKeyOf
 from teamvars.domain.access import WrappedKey
 from tests.decisions.directory import NETWORK, OPERATOR, actions, found, refused
-from tests.decisions.test_deliveries import HOLDINGS
+from tests.decisions.test_deliveries import HAS
 
 KEY = WrappedKey("org-1", 1, "mk-1", b"wrapped")
 
@@ -17,7 +17,7 @@ def asking(*, locked: bool = True) -> Found:
     known = {
         WorkspaceCalled("acme", "network"): NETWORK,
         DataKeyOf("org-1"): KEY,
-        ValuesOf("ws-1"): HOLDINGS,
+        ValuesOf("ws-1"): HAS,
     }
     return found(known, actor=OPERATOR, locked=("org-1",) if locked else ())
 

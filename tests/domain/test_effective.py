@@ -8,28 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.effective import (
-    Candidate,
-    Holdings,
     Level,
     Reach,
     Rule,
+    Run,
     Source,
     effective,
+    head_of,
+    winning,
 )
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import Parent
-from teamvars.domain.variables import StoredVariable, Variable
-from teamvars.kernel.variables import Category
 
-OWN = Source("ws-1", "", Level.WORKSPACE)
+OWN = Source.of_workspace("ws-1")
+TOOL, ENV = "tool", "env"
 
 
-def candidate(source: Source, key: str, value: str, category: Category) -> Candidate:
-    """A variable of a source, which has its value in its description: none is opened here."""
-    id_ = f"var-{source.id}-{key}-{category.value}"
-    flags = False, False
-    variable = Variable(id_, source.id, key, None, value, category, *flags, "v-1", 1)
-    return Candidate(StoredVariable(variable, Sealed(b"", 1), 0), source)
+def run(source: Source, said: Mapping[str, str], category: str = TOOL) -> Run[str]:
+    """What a source has by key."""
+    return Run(source, [(key, category, said[key]) for key in sorted(said)])
 
 
 def a_set(
@@ -42,12 +38,12 @@ def a_set(
     return Source.of_set(name, name, is_priority=is_priority, parent=parent, reach=reach)
 
 
-def values(candidates: Sequence[Candidate]) -> Mapping[str, str]:
-    """The values that count by key."""
-    chosen = effective(candidates)
-    return {
-        one.winner.stored.variable.key: one.winner.stored.variable.description for one in chosen
-    }
+def values(runs: Sequence[Run[str]]) -> list[str]:
+    """What counts, by key and category; also where what does not is left out before."""
+    found = [one for (_, one), *_ in effective(runs)]
+    alone = [[one for _, one in each] for each in effective(winning(runs))]
+    assert alone == [[one] for one in found]
+    return found
 
 
 # HCP Terraform's "Variables overview", under "Precedence example", as of 16 March 2026.
@@ -68,38 +64,29 @@ EXAMPLE: Sequence[tuple[Source, Mapping[str, str]]] = [
 ]
 
 
-def of_example(rows: Sequence[tuple[Source, Mapping[str, str]]]) -> list[Candidate]:
-    return [
-        candidate(source, key, value, Category.TOOL)
-        for source, said in rows
-        for key, value in said.items()
-    ]
-
-
 def test_the_worked_example_of_hcp_terraform_comes_out_as_its_page_says() -> None:
-    expected = {"Region": "us-east-1", "Var1": "h", "Replicas": "9"}
-    assert values(of_example(EXAMPLE)) == expected
-    assert values(of_example(EXAMPLE[::-1])) == expected
+    runs = [run(source, said) for source, said in EXAMPLE]
+    # Region, Replicas, Var1.
+    assert values(runs) == ["us-east-1", "9", "h"]
+    assert values(runs[::-1]) == ["us-east-1", "9", "h"]
 
 
 def test_each_of_the_thirteen_levels_comes_before_the_next() -> None:
     assert [source.level for source, _ in EXAMPLE] == list(Level)
+    assert [level.rank for level in Level] == list(range(len(Level)))
     sources = [source for source, _ in EXAMPLE]
-    every = [candidate(one, "k", one.level.value, Category.ENV) for one in sources[::-1]]
-    (chosen,) = effective(every)
-    told = [one.source.level for one in (chosen.winner, *chosen.losers)]
-    assert told == list(Level)
-    assert {chosen.rule(one) for one in chosen.losers} == {Rule.LEVEL}
+    (chosen,) = effective([run(one, {"k": one.level.value}) for one in sources[::-1]])
+    assert [one for _, one in chosen] == list(Level)
+    (winner, _), *losers = chosen
+    assert {Rule.between(winner, source) for source, _ in losers} == {Rule.LEVEL}
 
 
 @pytest.mark.parametrize(("first", "second"), [("A", "B"), ("B", "a"), ("Z", "é"), ("a", "a ")])
 def test_of_two_sets_alike_the_name_decides_by_code_points(first: str, second: str) -> None:
-    every = [
-        candidate(a_set(name, "workspace"), "k", name, Category.ENV) for name in (second, first)
-    ]
-    (chosen,) = effective(every)
-    assert chosen.winner.source.name == first
-    assert [chosen.rule(one) for one in chosen.losers] == [Rule.NAME]
+    (chosen,) = effective([run(a_set(one, "workspace"), {"k": one}) for one in (second, first)])
+    (winner, name), (loser, _) = chosen
+    assert name == first
+    assert Rule.between(winner, loser) is Rule.NAME
 
 
 def test_a_set_that_reaches_a_workspace_twice_counts_at_its_higher_level() -> None:
@@ -112,27 +99,22 @@ def test_a_set_that_reaches_a_workspace_twice_counts_at_its_higher_level() -> No
 
 
 def test_the_same_key_of_another_category_is_no_conflict() -> None:
-    every = [
-        candidate(a_set("s", "global", is_priority=True), "k", "theirs", Category.ENV),
-        candidate(OWN, "k", "ours", Category.TOOL),
-    ]
-    chosen = effective(every)
-    assert [one.losers for one in chosen] == [[], []]
-    assert [one.winner.name for one in chosen] == [("k", Category.ENV), ("k", Category.TOOL)]
+    theirs = run(a_set("s", "global", is_priority=True), {"k": "theirs"}, ENV)
+    runs = [run(OWN, {"k": "ours"}, TOOL), theirs]
+    assert [[one for _, one in each] for each in effective(runs)] == [["theirs"], ["ours"]]
+    assert values(runs) == ["theirs", "ours"]
 
 
 def test_the_head_is_another_for_another_stream_or_head() -> None:
-    alone = Holdings({"ws-1": b"a"}, ())
-    assert alone.head == b"a"
     heads = [
-        alone.head,
-        Holdings({"ws-1": b"a", "varset-1": b"b"}, ()).head,
-        Holdings({"ws-1": b"a", "varset-2": b"b"}, ()).head,
-        Holdings({"ws-1": b"b", "varset-1": b"a"}, ()).head,
+        head_of({"ws-1": b"a"}),
+        head_of({"ws-1": b"a", "varset-1": b"b"}),
+        head_of({"ws-1": b"a", "varset-2": b"b"}),
+        head_of({"ws-1": b"b", "varset-1": b"a"}),
     ]
+    assert heads[0] == b"a"
     assert len(set(heads)) == len(heads)
-    turned = Holdings({"varset-1": b"b", "ws-1": b"a"}, ())
-    assert turned.head == heads[1]
+    assert head_of({"varset-1": b"b", "ws-1": b"a"}) == heads[1]
 
 
 # An oracle: sets and variables as they are described, and the page's list gone through from its
@@ -204,7 +186,7 @@ SETS = st.lists(
 def test_an_oracle_agrees_on_every_organization(
     own: frozenset[str], sets: Sequence[Described]
 ) -> None:
-    every = [candidate(OWN, key, "", Category.ENV) for key in own]
+    runs = [Run(OWN, [(key, ENV, "") for key in sorted(own)])]
     for one in sets:
         source = Source.of_set(
             one.name,
@@ -213,10 +195,10 @@ def test_an_oracle_agrees_on_every_organization(
             parent="project" if one.is_of_project else "organization",
             reach=[way for way in ("global", "project", "workspace") if way in one.ways],
         )
-        every += [candidate(source, key, one.name, Category.ENV) for key in one.keys]
-    chosen = effective(every)
-    assert values(every) == oracle(own, sets)
-    found = [one for each in chosen for one in (each.winner, *each.losers)]
-    assert sorted(one.stored.variable.id for one in found) == sorted(
-        one.stored.variable.id for one in every
+        runs.append(Run(source, [(key, ENV, one.name) for key in sorted(one.keys)]))
+    expected = oracle(own, sets)
+    assert values(runs) == [expected[key] for key in sorted(expected)]
+    held = [one for each in effective(runs) for one in each]
+    assert sorted(held, key=str) == sorted(
+        ((each.source, one) for each in runs for _, _, one in each.held), key=str
     )

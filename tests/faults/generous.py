@@ -37,7 +37,7 @@ def worker() -> ASGIApp:
                 decisions.deliver(
                     found,
                     workspace_id,
-                    decisions.effective(found, decisions.ValuesForJob(workspace_id)),
+                    found.of(decisions.ValuesForJob(workspace_id)),
                     draft,
                     self._trust,
                 ).answer

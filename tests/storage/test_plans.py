@@ -16,6 +16,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.pace import Pace
 from teamvars.protocol import encoded
 from teamvars.security.sealing import Sealer
 from teamvars.services import audit_pages
@@ -640,7 +641,7 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
         seen: dict[str, Statement] = {}
         asking = Listening(tx, seen, has_many=True)
         await asking.lock_each(runners.HANDED, [(b"hash", 0, "id", "[]")])
-        await effective.sealed_for_job(asking, "id", b"hash", 0, 1)
+        await effective.sealed_for_job(asking, ("id", b"hash", 0), Pace().keep, 1)
         explained = [await tx.fetch(f"EXPLAIN {one.sql}", *one.args) for one in seen.values()]
         return ["\n".join(str(row[0]) for row in rows) for rows in explained]
 

@@ -34,6 +34,7 @@ from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
 from teamvars.domain.workspaces import Workspace
+from teamvars.pace import Pace
 from teamvars.storage import effective, organizations, runners, streams, workspaces
 from teamvars.storage.database import Row, Statement, Transaction, each
 
@@ -50,9 +51,16 @@ def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
     return Handed(*handed)
 
 
+async def _values_of(tx: Transaction, _: Tools, __: Found, need: ValuesOf) -> Holdings:
+    has = await effective.sealed_of_workspace(tx, need.workspace_id, Pace.while_locked().keep)
+    if has is None:
+        raise not_found()
+    return has
+
+
 async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Holdings:
-    token = found.caller.token_hash, found.now
-    has = await effective.sealed_for_job(tx, need.workspace_id, *token, need.most)
+    asked = need.workspace_id, found.caller.token_hash, found.now
+    has = await effective.sealed_for_job(tx, asked, Pace.while_locked().keep, need.most)
     if has is None:
         raise Refusal(NO_VALID_TOKEN)
     return has
@@ -98,7 +106,7 @@ LOOK_UPS: LookUps = {
     ReceiptsPage: by_fields(runners.page_of_deliveries),
     LastTo: by_fields(runners.last_delivery),
     SensitiveAmong: by_fields(runners.sensitive_among),
-    ValuesOf: by_fields(effective.sealed_of_workspace),
+    ValuesOf: _values_of,
     ValuesForJob: _values_for_job,
     WorkspaceCalled: _called,
 }

@@ -26,7 +26,6 @@ from teamvars.domain.deliveries import (
     Since,
 )
 from teamvars.domain.effective import Holdings
-from teamvars.domain.effective import effective as chosen
 from teamvars.domain.errors import (
     NO_VALID_TOKEN,
     Code,
@@ -132,8 +131,9 @@ class ValuesOf(Need[Holdings], frozen=True):
 
 
 class ValuesForJob(Need[Holdings], frozen=True):
-    """As `ValuesOf`, for a caller with a token to the workspace, good or not; without any value
-    where these have more bytes than the `most`. Refuses: unauthenticated.
+    """As `ValuesOf`, for a caller with a token to the workspace, good or not; without the variables
+    where their values and those that they come before have more bytes than the `most`. Refuses:
+    unauthenticated.
     """
 
     workspace_id: str
@@ -211,21 +211,6 @@ class Bundle(Discreet, frozen=True):
     withheld: tuple[Variable, ...]
 
 
-class Effective(Discreet, frozen=True):
-    """What a run in a workspace gets, by key and category, and where the streams were of all that
-    it is from: one head for all, and their places.
-    """
-
-    head: bytes
-    places: tuple[str, ...]
-    variables: tuple[StoredVariable, ...]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the values were not too large to come along."""
-        return all(one.sealed is not None for one in self.variables)
-
-
 def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
     """The runner that means the job; of several, that with the lowest id.
 
@@ -275,7 +260,7 @@ def exchange(
 def deliver(
     found: Found,
     workspace_id: str,
-    has: Effective,
+    has: Holdings,
     draft: DeliveryDraft,
     trust: Trust,
 ) -> Decision[Bundle]:
@@ -291,7 +276,7 @@ def deliver(
     handed = _held(found, ToDelivery(workspace_id, has.places), trust)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
     if handed.reaching != len(has.places):
-        has = effective(found, ValuesForJob(workspace_id))
+        has = found.of(ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
     wanted = draft.wanted(has.variables)
     variables = [each for each in wanted if runner.hands_out(each.variable)]
@@ -320,7 +305,7 @@ def names(found: Found, workspace_id: str, trust: Trust) -> list[Nameable]:
     Refuses: unauthenticated for every token that delivers nothing here.
     """
     handed = _held(found, ToDelivery(workspace_id), trust)
-    has = effective(found, ValuesForJob(workspace_id))
+    has = found.of(ValuesForJob(workspace_id))
     hands_out = handed.runner.hands_out
     return [Nameable(each.variable, hands_out(each.variable)) for each in has.variables]
 
@@ -391,13 +376,6 @@ def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
     if runner.expires_at() <= now:
         return Since.EXPIRED
     return Since.APPROVED if runner.approval.version == runner.version else Since.CHANGED
-
-
-def effective(found: Found, asked: ValuesOf | ValuesForJob) -> Effective:
-    """What a run in the workspace gets."""
-    holdings = found.of(asked)
-    winners = (one.winner.stored for one in chosen(holdings.candidates))
-    return Effective(holdings.head, holdings.places, tuple(winners))
 
 
 def job_of(token: JobToken) -> Actor:

@@ -3,7 +3,7 @@
 import msgspec
 
 from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.deliveries import ValuesOf, effective, told
+from teamvars.decisions.deliveries import ValuesOf, told
 from teamvars.decisions.needs import DataKeyOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import DeliveryDraft
@@ -46,7 +46,7 @@ def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
     owner_id = workspace.organization_id
     found.require_locked([owner_id])
     key = found.of(DataKeyOf(owner_id))
-    has = effective(found, ValuesOf(workspace.id)).variables
+    has = found.of(ValuesOf(workspace.id)).variables
     for glob in draft.only:
         if not DeliveryDraft(only=(glob,)).wanted(has):
             detail = f"--only {glob}: there is no variable like this."

@@ -5,17 +5,23 @@ The order is that of HCP Terraform's page "Variables overview" as of 16 March 20
 not the service's: what somebody says on the command line, and in the environment of a command.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from hashlib import sha256
-from operator import attrgetter
-from typing import Literal
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from teamvars.domain.applies import Name
 from teamvars.domain.variable_sets import Parent
 from teamvars.domain.variables import StoredVariable
+from teamvars.domain.workspaces import Usage
+from teamvars.kernel import Discreet
+
+T = TypeVar("T")
 
 
 class Level(StrEnum):
@@ -34,6 +40,11 @@ class Level(StrEnum):
     ORGANIZATION_BY_WORKSPACE = "organization-by-workspace"
     ORGANIZATION_BY_PROJECT = "organization-by-project"
     GLOBAL = "global"
+
+    @property
+    def rank(self) -> int:
+        """Of the highest the lowest."""
+        return _RANK[self]
 
 
 _RANK: Mapping[Level, int] = {level: rank for rank, level in enumerate(Level)}
@@ -57,12 +68,18 @@ class Source(msgspec.Struct, frozen=True):
         levels = (_level(is_priority, parent, way) for way in reach)
         return cls(id_, name, min(levels, key=_RANK.__getitem__))
 
+    @classmethod
+    def of_workspace(cls, id_: str) -> "Source":
+        """The workspace itself."""
+        return cls(id_, "", Level.WORKSPACE)
+
     @property
     def rank(self) -> tuple[int, str]:
         """The lowest comes first; of one level the name that does, by code points."""
         return _RANK[self.level], self.name
 
 
+@cache
 def _level(is_priority: bool, parent: Parent, way: Reach) -> Level:
     where = "global" if way == "global" else f"{parent}-by-{way}"
     return Level(f"priority-{where}" if is_priority else where)
@@ -76,62 +93,81 @@ class Rule(StrEnum):
     LEVEL = "level"
     NAME = "name"
 
+    @classmethod
+    def between(cls, winner: Source, loser: Source) -> "Rule":
+        """By what a variable of one source comes before that of another."""
+        return cls.LEVEL if loser.level is not winner.level else cls.NAME
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A variable that reaches a workspace, and where it is from."""
 
-    stored: StoredVariable
+class Supply(msgspec.Struct, frozen=True):
+    """A source of a workspace, where its stream stands, and how much it has."""
+
     source: Source
-
-    @property
-    def name(self) -> Name:
-        """What it is in conflict by with others."""
-        return self.stored.variable.key, self.stored.variable.category
+    head: bytes
+    sequence: int
+    usage: Usage
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """The variable that counts of a key and category, and those that do not, in their order."""
+class Run(msgspec.Struct, Generic[T], frozen=True):
+    """What a source has by key, then category: these two, and whatever else there is of each."""
 
-    winner: Candidate
-    losers: Sequence[Candidate] = ()
-
-    def rule(self, loser: Candidate) -> Rule:
-        """By what the winner comes before one of the others."""
-        is_level = loser.source.level is not self.winner.source.level
-        return Rule.LEVEL if is_level else Rule.NAME
+    source: Source
+    held: Sequence[tuple[str, str, T]]
 
 
-class Holdings(msgspec.Struct, frozen=True):
-    """All variables that reach a workspace, or those alone that count, each with its source, and
-    the heads of the streams of the workspace and of all sets that reach it, by id. `places` are
-    these with their numbers.
+class Holdings(Discreet, frozen=True):
+    """What counts in a workspace, by key, then category, and where the streams were of all that
+    reaches it: one head for all, and their places. Not `is_whole`: without the variables, whose
+    values are too large to come along.
     """
 
-    heads: Mapping[str, bytes]
-    candidates: Sequence[Candidate]
-    places: tuple[str, ...] = ()
+    head: bytes
+    places: tuple[str, ...]
+    variables: tuple[StoredVariable, ...]
+    is_whole: bool = True
 
-    @property
-    def head(self) -> bytes:
-        """What is another whenever one of the streams has moved, or another set reaches it."""
-        return head_of(self.heads)
+    @classmethod
+    def at(
+        cls,
+        streams: Mapping[str, tuple[bytes, int]],
+        variables: Iterable[StoredVariable],
+        *,
+        is_whole: bool = True,
+    ) -> "Holdings":
+        """With the streams where they were: the head and the number of each by id."""
+        head = head_of({id_: head for id_, (head, _) in streams.items()})
+        places = sorted(f"{id_}:{sequence}" for id_, (_, sequence) in streams.items())
+        return cls(head, tuple(places), tuple(variables), is_whole)
 
 
 def head_of(heads: Mapping[str, bytes]) -> bytes:
-    """One for the heads of several streams; that of one alone is its own."""
+    """One for the heads of several streams, which is another whenever one of them has moved, or
+    there is another stream; that of one alone is its own.
+    """
     if len(heads) == 1:
         return next(iter(heads.values()))
     each = (id_.encode() + b"\0" + heads[id_] for id_ in sorted(heads))
     return sha256(b"\0".join(each)).digest()
 
 
-def effective(candidates: Iterable[Candidate]) -> list[Chosen]:
-    """What a run in a workspace gets, by key, then category."""
-    rivals: dict[Name, list[Candidate]] = {}
-    for one in candidates:
-        rivals.setdefault(one.name, []).append(one)
-    chosen = []
-    for name in sorted(rivals):
-        winner, *losers = sorted(rivals[name], key=attrgetter("source.rank"))
-        chosen.append(Chosen(winner, losers))
-    return chosen
+def winning(runs: Iterable[Run[T]]) -> Iterator[Run[T]]:
+    """The runs without what does not count, the highest first."""
+    taken: set[tuple[str, str]] = set()
+    for run in sorted(runs, key=attrgetter("source.rank")):
+        held = [one for one in run.held if one[:2] not in taken]
+        taken.update(one[:2] for one in held)
+        yield Run(run.source, held)
+
+
+def effective(runs: Iterable[Run[T]]) -> Iterator[Sequence[tuple[Source, T]]]:
+    """What a run in a workspace gets, by key, then category: of each what counts, and behind it
+    what does not, in their order. Only as much is looked at as is asked for.
+    """
+    ranked = sorted(runs, key=attrgetter("source.rank"))
+    every = merge(*(_numbered(n, run) for n, run in enumerate(ranked) if run.held))
+    for _, rivals in groupby(every, key=itemgetter(0, 1)):
+        yield [(ranked[n].source, one) for _, _, n, one in rivals]
+
+
+def _numbered(number: int, run: Run[T]) -> Iterator[tuple[str, str, int, T]]:
+    return ((key, category, number, one) for key, category, one in run.held)

@@ -14,7 +14,6 @@ from teamvars.decisions.deliveries import (
     NO_TARGET,
     Asked,
     Bundle,
-    Effective,
     NoTarget,
     Proof,
     ValuesForJob,
@@ -22,6 +21,7 @@ from teamvars.decisions.deliveries import (
 )
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
+from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.sealed import NOTHING
@@ -259,13 +259,11 @@ class Deliveries(UseCases):
             has = await self._seen(caller, ValuesForJob(workspace_id))
             return await self._delivered(caller, workspace_id, has, draft)
 
-    async def _seen(self, caller: Caller, need: ValuesForJob) -> Effective:
-        return await self._house.runner.glance(
-            caller, lambda found: decisions.effective(found, need)
-        )
+    async def _seen(self, caller: Caller, need: ValuesForJob) -> Holdings:
+        return await self._house.runner.glance(caller, lambda found: found.of(need))
 
     async def _delivered(
-        self, caller: Caller, workspace_id: str, has: Effective, draft: DeliveryDraft
+        self, caller: Caller, workspace_id: str, has: Holdings, draft: DeliveryDraft
     ) -> Delivery:
         assert self._signer is not None  # asked before
         change = Change(

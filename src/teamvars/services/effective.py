@@ -1,28 +1,30 @@
 """What a workspace gets, from itself and from sets, as its readers see it."""
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.effective import Candidate, Chosen, Rule, Source, effective, head_of
+from teamvars.domain.effective import Rule, Source, head_of
 from teamvars.domain.errors import refuse_all
-from teamvars.domain.sealed import NOTHING
 from teamvars.domain.variables import Variable, damaged_value
-from teamvars.domain.workspaces import Workspace
-from teamvars.pace import in_batches
-from teamvars.security.sealing import DataKey, SealBroken
+from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.pace import Pace, in_batches
+from teamvars.security.sealing import DataKey, Opener
 from teamvars.services.house import House, UseCases
 from teamvars.services.rendered import ListKey, Rendered, RenderedLists
 from teamvars.storage import access
 from teamvars.storage import effective as rows
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Row, Transaction
+
+T = TypeVar("T")
+OpenerOf = Callable[[str], Opener]
+"""What opens readable values of the workspace or set with that id."""
 
 _BATCH_BYTES = 64 * 1024
-_ROW_BYTES = 512
 
 
 class Overridden(msgspec.Struct, frozen=True):
@@ -40,18 +42,37 @@ class EffectiveVariable(msgspec.Struct, frozen=True):
     source: Source
     overridden: Sequence[Overridden] = ()
 
+    def variables(self) -> Sequence[Variable]:
+        """The one that counts and the others."""
+        return self.variable, *(one.variable for one in self.overridden)
 
-class EffectiveList(msgspec.Struct, frozen=True):
+
+class EffectiveList(msgspec.Struct, Generic[T], frozen=True):
     """What a workspace gets, by key, then category, in batches; `version` is another whenever some
     of it is.
     """
 
     workspace: Workspace
-    batches: Iterator[Sequence[EffectiveVariable]]
+    batches: Iterable[Sequence[T]]
     version: str
 
 
-Render = Callable[[EffectiveList], Coroutine[Any, Any, Rendered]]
+Render = Callable[[EffectiveList[T]], Coroutine[Any, Any, Rendered]]
+
+
+class Kind(msgspec.Struct, Generic[T], frozen=True):
+    """What a list shows of what reaches a workspace, with the `losers` or without: `show` opens it
+    as it is asked for, and `variables` are those in it.
+    """
+
+    name: str
+    losers: bool
+    show: Callable[[Iterable[rows.Chosen], OpenerOf], Iterator[T]]
+    variables: Callable[[T], Sequence[Variable]]
+
+    def size(self, one: T) -> int:
+        """Bytes of values and rows."""
+        return sum(rows.ROW_BYTES + len(each.value or "") for each in self.variables(one))
 
 
 class EffectiveVariables(UseCases):
@@ -62,84 +83,96 @@ class EffectiveVariables(UseCases):
         self._lists = lists
 
     async def list(
-        self, caller: Caller, workspace_id: str, render: Render, *, losers: bool
+        self, caller: Caller, workspace_id: str, kind: Kind[T], render: Render[T]
     ) -> Rendered:
-        """All variables that count, rendered, or cached at the heads of the workspace and of all
-        sets that reach it; with the `losers`, or the winners alone.
+        """The list, rendered, or cached at the heads of the workspace and of all sets that reach
+        it.
 
         Refuses: unauthenticated, not found, damaged values, all of them.
         """
-        subject = f"{workspace_id}/{'effective' if losers else 'all'}"
+        subject = f"{workspace_id}/{kind.name}"
+        look = partial(self._readable, caller=caller, workspace_id=workspace_id)
+        reading = rows.Reading(Pace().keep, losers=kind.losers)
         while True:
-            look = partial(self._readable, caller=caller, workspace_id=workspace_id)
-            granted, heads, value_bytes = await self._database.query(look)
-            shown = granted.workspace
-            key: ListKey = head_of(heads), shown.organization_name, shown.name
-            make = partial(self._rendered, granted, heads, render, losers=losers)
-            listed = self._lists.find(subject, key) or await self._lists.make(
-                subject, key, make, value_bytes=value_bytes
-            )
+            granted, ways = await self._database.query(look)
+            shown, own = granted.workspace, granted.stream
+            head = head_of({workspace_id: own.head, **{way[0]: way[1] for way in ways}})
+            key: ListKey = head, shown.organization_name, shown.name
+            listed = self._lists.find(subject, key)
+            if listed is None:
+                every = rows.supplies_of(own, ways)
+                size = sum(map(rows.size, every))
+                read = partial(reading.chosen, every=every)
+                at = replace(granted, stream=replace(own, head=head, usage=Usage(0, size)))
+                make = partial(self._rendered, at, read, kind, render)
+                listed = await self._lists.make(subject, key, make, value_bytes=size)
             if listed is not None:
                 return listed
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
-    ) -> tuple[WorkspaceAccess, Mapping[str, bytes], int]:
-        now = self._clock()
-        granted, sets = await access.workspace_and_sets(tx, caller, now, workspace_id)
+    ) -> tuple[WorkspaceAccess, Sequence[Row]]:
+        granted, ways = await access.workspace_and_sets(tx, caller, self._clock(), workspace_id)
         granted.require(Permission.READ_VARIABLES)
-        heads = {id_: head for id_, (head, _) in sets.items()}
-        value_bytes = granted.stream.usage.value_bytes + sum(size for _, size in sets.values())
-        return granted, {workspace_id: granted.stream.head, **heads}, value_bytes
+        return granted, ways
 
     async def _rendered(
-        self, granted: WorkspaceAccess, heads: Mapping[str, bytes], render: Render, *, losers: bool
+        self,
+        granted: WorkspaceAccess,
+        read: Callable[[Transaction], Coroutine[Any, Any, Iterable[rows.Chosen] | None]],
+        kind: Kind[T],
+        render: Render[T],
     ) -> Rendered | None:
-        """The list at those heads; None when one of them has moved."""
-        workspace = granted.workspace
-        look = partial(rows.readable_of_workspace, workspace_id=workspace.id, losers=losers)
-        found = await self._database.query(look)
-        if found.heads != heads:
+        """The list of what is read, at the head of all; None when there is another by now."""
+        chosen = await self._database.query(read)
+        if chosen is None:
             return None
-        opening = _Opening(self._tools.sealer.data_key(granted.key), losers=losers)
-        batches = in_batches(opening.every(effective(found.candidates)), _size, _BATCH_BYTES)
-        version = self._tools.chain.version_of(replace(granted.stream, head=head_of(heads)))
-        return await render(EffectiveList(workspace, batches, version))
+        broken: set[str] = set()
+        shown = kind.show(chosen, _openers(self._tools.sealer.data_key(granted.key), broken))
+        few = granted.stream.usage.value_bytes <= _BATCH_BYTES
+        batches = [list(shown)] if few else in_batches(shown, kind.size, _BATCH_BYTES)
+        version = self._tools.chain.version_of(granted.stream)
+        return await render(
+            EffectiveList(granted.workspace, _whole(batches, broken, kind), version)
+        )
 
 
-class _Opening:
-    """Opens readable values, of the `losers` too or of the winners alone."""
+def _openers(key: DataKey, broken: set[str]) -> OpenerOf:
+    """What opens readable values, and notes the ids of variables whose values do not open."""
 
-    def __init__(self, key: DataKey, *, losers: bool) -> None:
-        self._key = key
-        self._losers = losers
-        self._damaged: list[Variable] = []
+    def note(id_: str) -> str:
+        broken.add(id_)
+        return ""
 
-    def every(self, chosen: Iterable[Chosen]) -> Iterator[EffectiveVariable]:
-        """What is shown, opened as it is asked for. Refuses behind the last: damaged values."""
-        for one in chosen:
-            yield self._shown(one)
-        refuse_all(map(damaged_value, self._damaged))
+    return cache(partial(key.opener, sensitive=False, damaged=note))
 
-    def _shown(self, chosen: Chosen) -> EffectiveVariable:
+
+def _whole(
+    batches: Iterable[Sequence[T]], broken: set[str], kind: Kind[T]
+) -> Iterator[Sequence[T]]:
+    """The batches. Refuses behind the last: damaged values, which nobody knows sooner."""
+    damaged: list[Variable] = []
+    for batch in batches:
+        if broken:
+            damaged += [each for one in batch for each in kind.variables(one) if each.id in broken]
+        yield batch
+    refuse_all(map(damaged_value, damaged))
+
+
+def _winners(chosen: Iterable[rows.Chosen], opener_of: OpenerOf) -> Iterator[Variable]:
+    return (rows.opened(row, opener_of(source.id)) for (source, row), *_ in chosen)
+
+
+def _every(chosen: Iterable[rows.Chosen], opener_of: OpenerOf) -> Iterator[EffectiveVariable]:
+    for (source, winner), *losers in chosen:
         overridden = [
-            Overridden(self._opened(one), one.source, chosen.rule(one))
-            for one in (chosen.losers if self._losers else ())
+            Overridden(rows.opened(loser, opener_of(its.id)), its, Rule.between(source, its))
+            for its, loser in losers
         ]
-        winner = chosen.winner
-        return EffectiveVariable(self._opened(winner), winner.source, overridden)
-
-    def _opened(self, one: Candidate) -> Variable:
-        variable, sealed = one.stored.variable, one.stored.sealed
-        if variable.sensitive:
-            return variable
-        try:
-            return variable.with_value(self._key.open(sealed or NOTHING, variable))
-        except SealBroken:
-            self._damaged.append(variable)
-            return variable
+        yield EffectiveVariable(rows.opened(winner, opener_of(source.id)), source, overridden)
 
 
-def _size(one: EffectiveVariable) -> int:
-    every = (one.variable, *(each.variable for each in one.overridden))
-    return sum(_ROW_BYTES + len(variable.value or "") for variable in every)
+WINNERS = Kind("all", losers=False, show=_winners, variables=lambda one: (one,))
+"""The variables that count alone."""
+EVERY = Kind("effective", losers=True, show=_every, variables=EffectiveVariable.variables)
+"""Those that count, and what they come before."""

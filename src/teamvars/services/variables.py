@@ -172,9 +172,9 @@ class Variables(UseCases):
         self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None
     ) -> VariablesAccess[Any]:
         if at is not None:
-            reader, sets = await access.workspace_and_sets(tx, caller, self._clock(), at)
+            reader, ways = await access.workspace_and_sets(tx, caller, self._clock(), at)
             reader.require(Permission.READ_VARIABLES)
-            if owner_of(to) not in sets:
+            if all(set_id != owner_of(to) for set_id, *_ in ways):
                 raise not_found()
         granted = await access_to(tx, caller, self._clock(), to)
         granted.require(Permission.READ_VARIABLES)

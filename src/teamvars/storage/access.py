@@ -3,7 +3,7 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -47,6 +47,8 @@ from teamvars.storage.teams import RIGHTS, given
 
 A = TypeVar("A", bound=VariablesAccess[Any])
 
+_OF_WAY = 9
+"""Columns of a way, behind the access. Before that is the project that it is in."""
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the subject during the one before."""
 
@@ -74,13 +76,13 @@ async def workspace(
 
 async def workspace_and_sets(
     tx: Transaction, caller: Caller, now: int, workspace_id: str
-) -> tuple[WorkspaceAccess, Mapping[str, tuple[bytes, int]]]:
-    """As `workspace`; and of the sets that reach it, by id, where the stream of each stands, and
-    how many bytes of values it has.
+) -> tuple[WorkspaceAccess, Sequence[Row]]:
+    """As `workspace`; and a row for each way in which a set reaches it: first the set's id, and
+    where its stream stands.
     """
     rows = await tx.look_up_all(READ_WORKSPACE_AND_SETS, caller.token_hash, now, workspace_id)
-    granted = to_workspace(caller, rows[0][:-3] if rows else None)
-    return granted, {row[-3]: (row[-2], row[-1]) for row in rows if row[-3] is not None}
+    granted = to_workspace(caller, rows[0][1:-_OF_WAY] if rows else None)
+    return granted, [row[-_OF_WAY:] for row in rows if row[-_OF_WAY] is not None]
 
 
 async def variable_set(

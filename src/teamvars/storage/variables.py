@@ -24,7 +24,7 @@ RETURNING id
 _KEPT = None, None
 """In the place of a sealed value where the one that is there stays."""
 
-_CATEGORIES = {category.value: category for category in Category}
+CATEGORIES = {category.value: category for category in Category}
 
 OpenValue = Callable[[bytes, int, str], str]
 """Takes a sealed value, the generation of its key and the id of its variable; gives the value."""
@@ -177,7 +177,7 @@ def _listed(rows: Sequence[Row], owner_id: str, open_value: OpenValue) -> Iterat
                 key,
                 None if sensitive else open_value(sealed, by, id_),
                 description,
-                _CATEGORIES[category],
+                CATEGORIES[category],
                 hcl == 1,
                 sensitive == 1,
                 version_id,
@@ -209,7 +209,7 @@ def to_stored(row: Row) -> StoredVariable:
         key=key,
         value=None,
         description=description,
-        category=_CATEGORIES[category],
+        category=CATEGORIES[category],
         hcl=bool(hcl),
         sensitive=bool(sensitive),
         version_id=version_id,

@@ -100,7 +100,7 @@ def set_place(set_id: str) -> Place:
 
 
 def variables(
-    variables: Sequence[Variable], place: Place, dialect: Dialect
+    variables: Iterable[Variable], place: Place, dialect: Dialect
 ) -> list[VariableResource]:
     """The resources of some variables of one owner."""
     categories, has_created_at = dialect.categories, dialect.has_created_at

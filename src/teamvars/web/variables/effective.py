@@ -2,8 +2,8 @@
 or alone.
 """
 
-from functools import partial
-from typing import Annotated, Any
+from itertools import groupby
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -12,10 +12,14 @@ from teamvars.domain.effective import Level, Rule, Source
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.effective import (
+    EVERY,
+    WINNERS,
     EffectiveList,
     EffectiveVariable,
     EffectiveVariables,
+    Kind,
     Overridden,
+    Render,
 )
 from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
@@ -29,7 +33,6 @@ from teamvars.web.variables.documents import (
     Place,
     VariableListDocument,
     VariableRelationships,
-    VariableResource,
     entity_tag,
     rendered,
     set_place,
@@ -37,6 +40,7 @@ from teamvars.web.variables.documents import (
 )
 from teamvars.web.variables.routes import list_response
 
+T = TypeVar("T")
 _ALL = "/api/v2/workspaces/{workspace_id}/all-vars"
 _EFFECTIVE = "/api/v2/workspaces/{workspace_id}/effective-vars"
 _LEVEL = Annotated[
@@ -126,7 +130,7 @@ class EffectiveRoutes:
             Route(
                 "GET",
                 _ALL,
-                partial(self._list, losers=False),
+                self._list_winners,
                 {200: VariableListDocument},
                 name="listAllVariables",
                 text="List all variables that count in a workspace, those of sets among them.",
@@ -135,7 +139,7 @@ class EffectiveRoutes:
             Route(
                 "GET",
                 _EFFECTIVE,
-                partial(self._list, losers=True),
+                self._list_every,
                 {200: EffectiveListDocument},
                 name="listEffectiveVariables",
                 text="List what a workspace gets, where it is from, and what it comes before.",
@@ -143,26 +147,30 @@ class EffectiveRoutes:
             ),
         ]
 
-    async def _list(self, request: Request, *, losers: bool) -> Response:
-        found = await self._effective.list(
-            request.require_caller(),
-            request.parameters["workspace_id"],
-            self._render_effective if losers else self._render_all,
-            losers=losers,
-        )
+    async def _list_winners(self, request: Request) -> Response:
+        return await self._list(request, WINNERS, self._render_winners)
+
+    async def _list_every(self, request: Request) -> Response:
+        return await self._list(request, EVERY, self._render_every)
+
+    async def _list(self, request: Request, kind: Kind[T], render: Render[T]) -> Response:
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
+        found = await self._effective.list(caller, workspace_id, kind, render)
         return list_response(request, found)
 
-    async def _render_all(self, found: EffectiveList) -> Rendered:
-        places = _Places(found.workspace)
+    async def _render_winners(self, found: EffectiveList[Variable]) -> Rendered:
+        places, dialect = _Places(found.workspace), self._dialect
+        batches = (
+            [
+                resource
+                for place, some in groupby(batch, places.of)
+                for resource in documents.variables(some, place, dialect)
+            ]
+            for batch in found.batches
+        )
+        return await rendered(entity_tag(found.version, found.workspace, dialect), batches)
 
-        def resource(variable: Variable) -> VariableResource:
-            place = places.of(variable)
-            return documents.variables([variable], place, self._dialect)[0]
-
-        batches = ([resource(one.variable) for one in batch] for batch in found.batches)
-        return await rendered(entity_tag(found.version, found.workspace, self._dialect), batches)
-
-    async def _render_effective(self, found: EffectiveList) -> Rendered:
+    async def _render_every(self, found: EffectiveList[EffectiveVariable]) -> Rendered:
         places = _Places(found.workspace)
         batches = ([self._resource(one, places) for one in batch] for batch in found.batches)
         return await rendered(entity_tag(found.version, found.workspace, self._dialect), batches)
