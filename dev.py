@@ -221,8 +221,12 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         partial(run, "dev", "python -m bench.session"),
     ),
     "release": (
-        "make this checkout a release: X [--checked]; see CONTRIBUTING.md",
+        "make this checkout a release: X [--checked] [--advisories PATH]; see CONTRIBUTING.md",
         partial(run, "dev", "python -m tools.release"),
+    ),
+    "advisories": (
+        "compare what is pinned with a list of advisories: a folder or zip of OSV's",
+        partial(run, "dev", "python -m tools.advisories"),
     ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.environments import ROOT, locked_environment
 from tools import release as releasing
-from tools.release import Checkout, NotReleased, release, verify
+from tools.release import Checkout, NotReleased, release, require_no_advisory, verify
 
 SOURCES = ("src", "requirements", "pyproject.toml", "packages", "tools", "README.md", "LICENSE")
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n- One thing.\n\n## 0.1.0 (2026-11-21)\n\nThe first.\n"
@@ -149,3 +149,24 @@ def test_so_does_one_that_fails_the_check(checkout: Checkout) -> None:
     with pytest.raises(NotReleased, match="The check fails"):
         release(checkout, "9.1.0", is_checked=False)
     assert state(checkout) == before
+
+
+def test_nothing_is_released_that_is_known_to_be_vulnerable(tmp_path: Path) -> None:
+    (lists := tmp_path / "requirements").mkdir()
+    for name in ("client", "runtime", "dev"):
+        (lists / f"{name}.txt").write_text(f"{name}==1.0\n")
+    (advisories := tmp_path / "advisories").mkdir()
+
+    def said(package: str) -> None:
+        affected = [{"package": {"name": package, "ecosystem": "PyPI"}, "versions": ["1.0"]}]
+        advisory = {"id": "PYSEC-1", "modified": "2026-11-26T00:00:00Z", "affected": affected}
+        (advisories / "one.json").write_text(json.dumps(advisory))
+
+    with pytest.raises(NotReleased, match="has no advisories"):
+        require_no_advisory(tmp_path, advisories)
+    said("dev")  # which no installation has
+    assert require_no_advisory(tmp_path, advisories).startswith("Compared with 1 advisories")
+    for name in ("client", "runtime"):
+        said(name)
+        with pytest.raises(NotReleased, match=rf"{name} 1\.0: PYSEC-1, no summary"):
+            require_no_advisory(tmp_path, advisories)

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools.advisories import RELEASED, Unusable, compare
+
 ROOT = Path(__file__).parents[1]
 DISTRIBUTIONS = ("packages/teamvars-hcl", "packages/teamvars-cli", ".")
 """The folder of each project that is built from these sources; all have the same version."""
@@ -120,6 +122,19 @@ def release(checkout: Checkout, number: str, *, is_checked: bool) -> list[Path]:
     return files
 
 
+def require_no_advisory(root: Path, advisories: Path) -> str:
+    """Says how much was compared with what a release runs with. Raises NotReleased where some of it
+    is known to be vulnerable.
+    """
+    try:
+        found = compare((root / "requirements" / f"{name}.txt" for name in RELEASED), advisories)
+    except Unusable as reason:
+        raise NotReleased(str(reason)) from None
+    if found.faults:
+        raise NotReleased("\n".join(found.faults))
+    return f"Compared with {found.advisories:,} advisories, the newest of {found.newest}."
+
+
 def environment(folder: Path, root: Path) -> Path:
     """A new environment with what the service runs with, and its Python."""
     made = folder / "environment"
@@ -179,8 +194,12 @@ def main() -> None:
     parser.add_argument("release", help="what it is called, such as 0.2.0")
     checked = "this very commit has passed the whole check: do not run it again"
     parser.add_argument("--checked", action="store_true", help=checked)
+    known = "a folder or zip of OSV's advisories, with which to compare what it runs with"
+    parser.add_argument("--advisories", type=Path, metavar="PATH", help=known)
     options = parser.parse_args()
     try:
+        if options.advisories is not None:
+            print(require_no_advisory(ROOT, options.advisories))
         files = release(Checkout(ROOT), options.release, is_checked=options.checked)
     except NotReleased as reason:
         sys.exit(f"Nothing was released.\n{reason}")
