@@ -2,6 +2,10 @@
 
 import random
 from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
 
 from teamvars.domain.applies import Name
 from teamvars.domain.effective import Level, Reach, Source
@@ -62,6 +66,27 @@ def winners(layout: Layout, held: Held, workspace: Workspace) -> Mapping[Name, s
         if candidates:
             found[name] = min(candidates)[1]
     return found
+
+
+ONE, TWO = (VariableSet(f"varset-{n}", f"s{n}", "org-1", "acme") for n in (1, 2))
+BOTH = Layout({ONE.id: ONE, TWO.id: TWO}, {ONE.id: {"prj-1"}, TWO.id: {"ws-1"}}, {"ws-1": "prj-1"})
+
+
+@pytest.mark.parametrize(
+    ("other", "differing"),
+    [
+        ({}, set()),
+        ({"places": {"ws-1": "prj-2"}}, {ONE.id}),
+        ({"places": {"ws-1": "prj-1", "ws-2": "prj-1"}}, set()),
+        ({"attached": {ONE.id: {"prj-1"}}}, {TWO.id}),
+        ({"sets": {ONE.id: replace(ONE, is_global=True), TWO.id: TWO}}, {ONE.id}),
+        ({"sets": {ONE.id: ONE}}, {TWO.id}),
+    ],
+)
+def test_sets_differ_that_are_others_or_that_workspaces_gain_or_lose_with_a_project(
+    other: dict[str, Any], differing: set[str]
+) -> None:
+    assert BOTH.differing(replace(BOTH, **other)) == differing
 
 
 def test_effects_are_what_a_naive_comparison_finds() -> None:
