@@ -99,6 +99,28 @@ async def test_a_token_for_one_key_is_good_for_no_other_that_the_form_names(
     await job.exchange(thumbprint=job.key.thumbprint)
 
 
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"audience": SERVICE}, "invalid_target"),
+        ({"resource": "https://evil.example/api/v2/workspaces/ws-1"}, "invalid_target"),
+        ({"resource": f"{SERVICE}/api/v2/workspaces/"}, "invalid_target"),
+        ({"resource": f"{SERVICE}/api/v2/teams/team-1"}, "invalid_target"),
+        ({"resource": ""}, "invalid_request"),
+        ({"scope": "all"}, "invalid_scope"),
+        ({"grant_type": ""}, "invalid_request"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"subject_token_type": "saml"}, "invalid_request"),
+        ({"requested_token_type": "id"}, "invalid_request"),
+        ({"actor_token": "x"}, "invalid_request"),
+    ],
+)
+async def test_a_form_asks_for_a_token_for_a_workspace_of_this_service_and_for_nothing_else(
+    tenant: Tenant, more: dict[str, str], code: str
+) -> None:
+    assert await refusal_of(Job.new(tenant).exchange(**more)) == code
+
+
 async def test_a_machine_is_known_by_its_key_alone(tenant: Tenant) -> None:
     job = Job.new(tenant)
     assert await refusal_of(job.exchange(of_machine(job.key.thumbprint))) == "invalid_target"

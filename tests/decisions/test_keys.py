@@ -1,0 +1,91 @@
+"""What becomes of requests to add, activate or retire a key."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Needs
+from teamvars.decisions.keys import LiveNodes, NotedKeys, activate, add, retire
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.keys import AUDIT, MASTER, KeyRefused, Node, NotedKey
+from tests.decisions.directory import NOW, OPERATOR, actions, found
+
+MADE = NotedKey("key-2", MASTER, b"check", NOW)
+NOTED = replace(MADE, created_at=1)
+OLD, BOTH = frozenset({"key-1"}), frozenset({"key-1", "key-2"})
+
+
+def keys(noted: NotedKey | None, *nodes: Node) -> Found:
+    """What there is of `key-2`, and of nodes that serve."""
+    known = {} if noted is None else {noted.id: noted}
+    answers = {NotedKeys(): known, LiveNodes(): nodes}
+    return found(answers, actor=OPERATOR, locked=(SYSTEM_STREAM,))
+
+
+def adding(known: Found, value: bytes | None = b"check") -> Decision[None]:
+    return add(known, MASTER, "key-2", value)
+
+
+def activating(known: Found) -> Decision[None]:
+    return activate(known, MASTER, "key-2", "key-1")
+
+
+def retiring(known: Found, purpose: str = MASTER, *, leaked: bool = False) -> Decision[int]:
+    return retire(known, purpose, "key-2", leaked=leaked)
+
+
+@pytest.mark.parametrize("decide", [adding, activating, retiring])
+def test_keys_are_changed_under_the_lock_of_the_system(decide: Callable[[Found], object]) -> None:
+    with pytest.raises(Needs) as needs:
+        decide(found({NotedKeys(): {}, LiveNodes(): ()}, actor=OPERATOR))
+    assert getattr(needs.value.need, "stream_ids", None) == {SYSTEM_STREAM}
+
+
+@pytest.mark.parametrize(
+    ("decision", "action", "writes", "more"),
+    [
+        (adding(keys(None)), "add", (Insert(MADE),), {}),
+        (adding(keys(None), None), "add", (), {}),
+        (
+            activating(keys(NOTED)),
+            "activate",
+            (Update(NOTED, replace(NOTED, activated_at=NOW)),),
+            {"former": "key-1"},
+        ),
+        (activating(keys(None)), "activate", (), {"former": "key-1"}),
+        (retiring(keys(NOTED)), "retire", (Delete(NotedKey, ("key-2",)),), {}),
+        (
+            retiring(keys(NOTED), AUDIT, leaked=True),
+            "retire",
+            (Update(NOTED, replace(NOTED, retired_at=NOW)),),
+            {"leaked": True},
+        ),
+        (retiring(keys(None)), "retire", (), {}),
+    ],
+)
+def test_what_becomes_of_a_key_is_recorded_and_noted_where_something_is_under_it(
+    decision: Decision[Any], action: str, writes: Any, more: dict[str, object]
+) -> None:
+    assert decision.writes == writes
+    assert actions(decision) == [(SYSTEM_STREAM, f"key.{action}")]
+    (note,) = decision.notes
+    assert note.event.subject_id == "key-2"
+    details = dict(note.event.details)
+    assert details.pop("purpose") in (MASTER, AUDIT)
+    assert details == more
+
+
+def test_no_key_is_activated_that_a_node_lacks_and_none_retired_that_one_uses() -> None:
+    has = Node("n-1", "here", BOTH, OLD)
+    lacks, other = Node("n-2", "there", OLD, OLD), Node("n-3", "elsewhere", OLD, OLD)
+    activating(keys(NOTED, has))
+    with pytest.raises(KeyRefused, match="there serves without it"):
+        activating(keys(NOTED, has, lacks))
+    with pytest.raises(KeyRefused, match="there and elsewhere serve without it"):
+        activating(keys(NOTED, has, lacks, other))
+    retiring(keys(NOTED, has))
+    with pytest.raises(KeyRefused, match="here serves with it"):
+        retiring(keys(NOTED, replace(has, active=BOTH), lacks))
