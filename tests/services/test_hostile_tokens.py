@@ -99,6 +99,20 @@ async def test_a_token_for_one_key_is_good_for_no_other_that_the_form_names(
     await job.exchange(thumbprint=job.key.thumbprint)
 
 
+async def test_a_token_that_names_no_key_is_for_the_forms_where_the_runner_allows_that(
+    tenant: Tenant,
+) -> None:
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)
+    named = job.key.thumbprint
+    assert await refusal_of(job.exchange(job_token(None), thumbprint=named)) == "invalid_target"
+    runner_id = await propose(tenant, name="anybody", allow_unbound=True)
+    await approve(tenant, runner_id)
+    issued = await job.exchange(job_token(None), thumbprint=named)
+    assert issued.runner_id == runner_id
+    await job.deliver(issued)
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [
