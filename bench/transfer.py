@@ -22,7 +22,7 @@ from teamvars.storage import streams, tables, variables
 from teamvars.storage.database import Transaction
 
 _SENSITIVE_EVERY = 10
-_KEPT_BY_MIGRATIONS = "schema_migrations"
+_FILLED_BY_MIGRATIONS = ("schema_migrations", "data_key_generations")
 
 
 class Bulk:
@@ -117,11 +117,11 @@ async def copy(file: Path, url: str) -> None:
 def _tables(source: apsw.Connection) -> Iterator[str]:
     """In the order they were made: none refers to a later one."""
     listed = source.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> ? "
-        "AND name NOT LIKE 'sqlite_%' ORDER BY rowid",
-        (_KEPT_BY_MIGRATIONS,),
+        "SELECT name FROM sqlite_schema WHERE type = 'table' "
+        "AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
     )
-    return (str(row[0]) for row in listed.fetchall())
+    names = (str(row[0]) for row in listed.fetchall())
+    return (name for name in names if name not in _FILLED_BY_MIGRATIONS)
 
 
 def _variable(workspace_id: str, n: int, now: int) -> Variable:

@@ -34,6 +34,7 @@ from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
+from teamvars.services.data_keys import DataKeys
 from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
@@ -57,6 +58,7 @@ from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.project_grants import ProjectGrants
 from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
+from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
@@ -163,6 +165,8 @@ class Services(msgspec.Struct, frozen=True):
     host_deliveries: HostDeliveries
     keys: Keys
     keys_in_use: KeysInUse
+    data_keys: DataKeys
+    rewraps: Rewraps
 
 
 clock = host_time
@@ -208,6 +212,8 @@ def services(
     outbox = Outbox(own_house, mailer, trust)
     deliveries = Deliveries(house, trust, keys, setup.service)
     in_use = KeysInUse(keys, tools.sealer, tools.chain, records, cursors, trust, deliveries)
+    data_keys = DataKeys(own_house, database)
+    all_keys = Keys(own_house, trust, in_use, data_keys)
     return Services(
         database=database,
         changes=changes,
@@ -248,8 +254,10 @@ def services(
         approvals=Approvals(own_house, trust),
         deliveries=deliveries,
         host_deliveries=HostDeliveries(own_house),
-        keys=Keys(own_house, trust, in_use),
+        keys=all_keys,
         keys_in_use=in_use,
+        data_keys=data_keys,
+        rewraps=Rewraps(own_house, data_keys, all_keys.sign_anew),
     )
 
 

@@ -52,6 +52,14 @@ async def use_users(calls: Calls) -> None:
     await services.accounts.enable(operator(), owner)
 
 
+async def use_data_keys(calls: Calls) -> None:
+    """Added, activated, and the one before retired after a job."""
+    keys = calls.services.data_keys
+    await keys.activate(operator(), await keys.add(operator()))
+    await calls.services.rewraps.run(operator(), lambda _: None)
+    await keys.retire(operator(), "data-1", leaked=True)
+
+
 async def use_invitations(calls: Calls) -> None:
     """Sent, refused, sent again, accepted, revoked and expired, with the user that one made."""
     database, services, keys = calls.services.database, calls.services, calls.node.keys
@@ -210,6 +218,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
     await use_runners(own_calls)
     await use_trails(own_calls)
     await use_keys(own_calls)
+    await use_data_keys(own_calls)
     await own_calls.services.audit.note_server_key(operator(), "sk-2", "thumbprint", "sk-1")
     found: dict[str, set[str]] = defaultdict(set)
     for entry in await own_calls.services.audit.newest(10_000):

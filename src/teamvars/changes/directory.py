@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from teamvars.changes.looks import LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
+from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
@@ -22,6 +23,7 @@ from teamvars.security.tokens import hash_token
 from teamvars.storage import (
     access,
     access_by_name,
+    data_keys,
     invitations,
     memberships,
     organizations,
@@ -131,6 +133,7 @@ LOOK_UPS: LookUps = {
     needs.OrganizationCalled: by_fields(access_by_name.organization_meant),
     needs.OrganizationWithId: by_fields(organizations.get),
     needs.DataKeyOf: by_fields(organizations.data_key),
+    Generations: by_fields(data_keys.generations),
     needs.TeamCalled: by_fields(access_by_name.team_meant),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
     needs.TeamsWithIds: by_fields(teams.find_by_ids),

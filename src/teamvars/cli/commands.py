@@ -75,13 +75,13 @@ OPERATOR = (
     ("server-key rotate", "server_key:rotate", "Add a server key to the keyring."),
     ("exec", "executing:exec_", "Run a command with all values, after a receipt."),
     ("keys status", "keys:status", "List the keys, and what still needs each."),
+    ("keys rewrap", "rewrapping:rewrap", "Put everything under the keys in use."),
     (
         "keys add",
         "keys:add",
         "Add a key to the keyring, which is not in use yet, and print its id.",
     ),
     ("keys activate", "keys:activate", "Use a key from now on."),
-    ("keys rewrap", "keys:rewrap", "Bring heads and approvals under the audit key in use."),
     ("keys retire", "keys:retire", "Use a key no more."),
     (
         "keys wrap",

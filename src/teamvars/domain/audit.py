@@ -65,6 +65,8 @@ ACTIONS: Mapping[str, Action] = {
     "key.add": _about("keys", "purpose"),
     "key.activate": _about("keys", "purpose former"),
     "key.retire": _about("keys", "purpose", "leaked"),
+    "rewrap.begin": _about("keys", ""),
+    "rewrap.end": _about("keys", "sealed broken"),
     "user.create": _about("users", _USER),
     "user.update": _about("users", f"{_USER} changed", "from"),
     "user.claim": _about("users", f"{_USER} changed", "from"),

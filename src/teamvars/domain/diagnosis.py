@@ -22,6 +22,12 @@ _MANY_CALLERS = 3
 _WHOLE = "every row that a stream counts is there, and every data key opens"
 
 
+SEALS = 2**32
+"""How many values one data key may seal before a nonce may come twice (NIST SP 800-38D, 8.3)."""
+MOST_SEALS = SEALS // 4
+"""After so many another is due: a job that seals anew leaves no entries."""
+
+
 class Severity(StrEnum):
     """`problem`: mend it; `advice`: know it; `ok`: nothing to do."""
 
@@ -296,6 +302,19 @@ def loss_findings(
         if losses.total
     ]
     return found or [_ok("rows", _WHOLE)]
+
+
+def seal_findings(organization_id: str, entries: int) -> list[Finding]:
+    """Whether another generation of data keys is due: `entries` are what the organization has made
+    since the one in use came into use, and each value that was sealed has left one.
+    """
+    if entries <= MOST_SEALS:
+        return []
+    text = (
+        f"The data key of {organization_id} may have sealed {entries:,} values, and is for "
+        f"{SEALS:,} at most. Run: teamvars keys add data"
+    )
+    return [Finding(Severity.ADVICE, "data keys", text)]
 
 
 def damage_findings(damaged: Losses, opened: int, *, every: bool) -> list[Finding]:

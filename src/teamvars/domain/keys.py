@@ -10,6 +10,8 @@ AUDIT = "audit"
 """Signs entries and heads of the trail, approvals of runners, tokens of jobs, versions of lists."""
 SERVER = "server"
 """Signs what jobs are handed."""
+DATA = "data"
+"""Seals values; each generation is a key of each organization."""
 
 
 class KeyRefused(Exception):

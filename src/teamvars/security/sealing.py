@@ -10,6 +10,7 @@ the one in use, then each of the others behind its number. One alone is wrapped 
 import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NoReturn
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -33,7 +34,7 @@ class SealBroken(Exception):
     """A sealed value or key does not open where it stands: altered, moved, or another key's."""
 
 
-def _refuse(id_: str) -> str:
+def _refuse(id_: str) -> NoReturn:
     raise SealBroken(f"The value of {id_} does not open.") from None
 
 
@@ -54,10 +55,8 @@ class DataKey:
 
     def seal(self, value: str, variable: Variable) -> Sealed:
         """The value, sealed to the variable's row and to its sensitive flag."""
-        nonce = os.urandom(_NONCE_BYTES)
         owner = self._places(self.version, variable.owner_id, variable.sensitive)
-        place = owner + text_field(variable.id)
-        return Sealed(nonce + self._seal(nonce, value.encode(), place), self.version)
+        return self._encrypted(value.encode(), owner + text_field(variable.id))
 
     def open(self, sealed: Sealed, variable: Variable) -> str:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
@@ -87,18 +86,40 @@ class DataKey:
 
     def seal_secret(self, secret: str, membership_id: str, link_hash: bytes) -> Sealed:
         """The secret of an invitation's link, sealed to its membership and its hash."""
-        nonce = os.urandom(_NONCE_BYTES)
         place = self._link_place(self.version, membership_id, link_hash)
-        return Sealed(nonce + self._seal(nonce, secret.encode(), place), self.version)
+        return self._encrypted(secret.encode(), place)
 
     def open_secret(self, sealed: Sealed, membership_id: str, link_hash: bytes) -> str:
         """The secret. Raises SealBroken unless it was sealed to exactly this link."""
-        nonce, ciphertext = sealed.content[:_NONCE_BYTES], sealed.content[_NONCE_BYTES:]
         place = self._link_place(sealed.version, membership_id, link_hash)
         try:
-            return self._ciphers[sealed.version].decrypt(nonce, ciphertext, place).decode()
-        except (KeyError, InvalidTag, ValueError):
+            return self._decrypted(sealed, place).decode()
+        except (KeyError, InvalidTag, ValueError, TypeError):
             raise SealBroken(f"The link of {membership_id} does not open.") from None
+
+    def resealed(self, sealed: Sealed, owner_id: str, sensitive: bool, id_: str) -> Sealed:
+        """The value of a variable under the key in use. Raises SealBroken as `open`."""
+        field = text_field(id_)
+        try:
+            plain = self._decrypted(
+                sealed, self._places(sealed.version, owner_id, sensitive) + field
+            )
+        except (KeyError, InvalidTag, ValueError, TypeError):
+            _refuse(id_)
+        return self._encrypted(plain, self._places(self.version, owner_id, sensitive) + field)
+
+    def resealed_secret(self, sealed: Sealed, membership_id: str, link_hash: bytes) -> Sealed:
+        """The secret of an invitation's link under the key in use. Raises SealBroken."""
+        secret = self.open_secret(sealed, membership_id, link_hash)
+        return self.seal_secret(secret, membership_id, link_hash)
+
+    def _encrypted(self, plain: bytes, place: bytes) -> Sealed:
+        nonce = os.urandom(_NONCE_BYTES)
+        return Sealed(nonce + self._seal(nonce, plain, place), self.version)
+
+    def _decrypted(self, sealed: Sealed, place: bytes) -> bytes:
+        nonce, ciphertext = sealed.content[:_NONCE_BYTES], sealed.content[_NONCE_BYTES:]
+        return self._ciphers[sealed.version].decrypt(nonce, ciphertext, place)
 
     def _link_place(self, version: int, membership_id: str, link_hash: bytes) -> bytes:
         purpose = "invitation link"

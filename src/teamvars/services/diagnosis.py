@@ -16,14 +16,17 @@ from teamvars.domain.diagnosis import (
     engine_findings,
     loss_findings,
     mail_findings,
+    seal_findings,
     token_findings,
     trail_findings,
 )
+from teamvars.domain.generations import active_of
 from teamvars.domain.runner_findings import Examined, Ways, runner_findings
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.storage import (
+    data_keys,
     diagnosis,
     installation,
     invitations,
@@ -61,6 +64,7 @@ class Diagnosis:
             text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
             findings.append(Finding(Severity.PROBLEM, "clock", text))
         findings += census_findings(await self._database.read(diagnosis.census))
+        findings += await self._database.read(_of_seals)
         return findings + await self._database.read(self._of_tokens)
 
     async def of_losses(self, sealer: Sealer) -> list[Finding]:
@@ -164,6 +168,12 @@ class _Tried:
                     self._damaged.append(value.title)
                 else:
                     self.opened += 1
+
+
+async def _of_seals(tx: Transaction) -> list[Finding]:
+    active = active_of(await data_keys.generations(tx))
+    busiest = await data_keys.busiest(tx, active.activated_at or 0)
+    return [] if busiest is None else seal_findings(busiest.organization_id, busiest.entries)
 
 
 async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:

@@ -15,13 +15,15 @@ from teamvars.decisions import keys as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import not_found
-from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node
+from teamvars.domain.generations import active_of, is_generation
+from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval, Runner
 from teamvars.security.keyring import Keyring, check_value, new_key
 from teamvars.security.keys_in_use import KeysInUse
+from teamvars.services.data_keys import DataKeys
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
-from teamvars.storage import keys, runners
+from teamvars.storage import data_keys, keys, runners
 from teamvars.storage.database import MissingReference, Transaction
 from teamvars.storage.engines import schemas
 
@@ -31,8 +33,6 @@ PATIENCE = 6.0
 """For how many seconds nodes are waited for that have not looked at the keyring yet."""
 _PAUSE_SECONDS = 0.25
 
-DATA = "data"
-"""The purpose of what master keys wrap: each generation is a key of each organization."""
 DATA_KEYS, APPROVALS, TOKENS = "data keys", "approvals", "tokens of jobs"
 _VOID_IF_LEAKED = (APPROVALS, TOKENS)
 
@@ -70,8 +70,9 @@ class Keys(UseCases):
     _retire = makes(decisions.retire)
     _revoke = makes(approvals.revoke)
 
-    def __init__(self, house: House, trust: Trust, in_use: KeysInUse) -> None:
+    def __init__(self, house: House, trust: Trust, in_use: KeysInUse, data_keys_: DataKeys) -> None:
         super().__init__(house)
+        self._data_keys = data_keys_
         self._trust = trust
         self._in_use = in_use
 
@@ -83,16 +84,22 @@ class Keys(UseCases):
             for purpose, its in self._in_use.keyring.key_sets.items()
             for id_ in its.keys
         ]
-        generations = await self._database.read(keys.generations)
-        newest = max(generations, default=0)
-        return ours + [
-            Key(DATA, f"data-{number}", number == newest, False, {"organizations": count})
-            for number, count in generations.items()
+        return ours + await self._generations()
+
+    async def _generations(self) -> list[Key]:
+        found = await self._database.read(data_keys.generations)
+        needed, active = await self._database.read(data_keys.needed), active_of(found)
+        return [
+            Key(DATA, one.id, one == active, False, needed.get(one.version, {}))
+            for one in found
+            if one.retired_at is None
         ]
 
     async def add(self, caller: Caller, purpose: str, file: File) -> str:
         """A key more, which is not in use yet; returns its id."""
         await self._require_no_older_nodes()
+        if purpose == DATA:
+            return await self._data_keys.add(caller)
         added = new_key(purpose)
         key_id = added.active
         check = None
@@ -109,6 +116,9 @@ class Keys(UseCases):
     async def activate(self, caller: Caller, key_id: str, file: File) -> None:
         """The key is in use from now on, which every node has."""
         await self._require_no_older_nodes()
+        if is_generation(key_id):
+            await self._data_keys.activate(caller, key_id)
+            return
         purpose = self._purpose(key_id)
         its = self._in_use.keyring.key_sets[purpose]
         if key_id in its.closed:
@@ -122,6 +132,9 @@ class Keys(UseCases):
         what was signed with it. Of a `leaked` one also what nobody can tell from forgeries is void.
         """
         await self._require_no_older_nodes()
+        if is_generation(key_id):
+            await self._data_keys.retire(caller, key_id, leaked=leaked)
+            return
         purpose = self._purpose(key_id)
         if key_id == self._in_use.keyring.key_sets[purpose].active:
             raise KeyRefused(f"{key_id} is in use. Activate another first.")

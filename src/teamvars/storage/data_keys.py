@@ -1,9 +1,55 @@
-"""Generations of data keys: which there are, and the wrapped keys of organizations.
+"""Generations of data keys: which there are, the wrapped keys of organizations, and what is sealed
+under which.
 
 A generation has a data key in every organization, which wraps those it needs together.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.generations import Generation
 from teamvars.storage.database import Transaction
+
+_PAGE_ROWS = 200
+_COLUMNS = "version, created_at, activated_at, retired_at"
+ORGANIZATIONS = "organizations"
+"""What needs the generation that it seals under."""
+
+_NEEDS = {
+    ORGANIZATIONS: "version, count(*) FROM data_keys",
+    "variables": "key_version, count(*) FROM variables",
+    "variables of sets": "key_version, count(*) FROM set_variables",
+    "links of invitations": (
+        "key_version, count(*) FROM invitations WHERE sealed_secret IS NOT NULL"
+    ),
+}
+_PAGE = f"""
+SELECT organization_id, version, master_key_id, wrapped FROM data_keys
+WHERE organization_id > $1 ORDER BY organization_id LIMIT {_PAGE_ROWS}
+"""
+# Whoever found the keys has them changed only while they are as they were.
+_REPLACE = """
+UPDATE data_keys SET version = $3, master_key_id = $4, wrapped = $5
+WHERE organization_id = $1 AND wrapped = $2
+"""
+_USE = """
+UPDATE organizations SET data_key_version = (
+    SELECT version FROM data_keys WHERE data_keys.organization_id = organizations.id
+)
+WHERE id = $1 AND EXISTS (
+    SELECT 1 FROM data_keys WHERE data_keys.organization_id = $1
+        AND data_keys.version <> organizations.data_key_version
+)
+"""
+
+
+async def generations(tx: Transaction) -> list[Generation]:
+    """All generations that there ever were, in order."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM data_key_generations ORDER BY version")
+    return [Generation(*row) for row in rows]
 
 
 async def active_generation(tx: Transaction) -> int:
@@ -11,3 +57,50 @@ async def active_generation(tx: Transaction) -> int:
     return await tx.count(
         "SELECT max(version) FROM data_key_generations WHERE activated_at IS NOT NULL"
     )
+
+
+async def needed(tx: Transaction) -> Mapping[int, Mapping[str, int]]:
+    """How much needs each generation that anything needs, by what it is in words."""
+    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for what, counted in _NEEDS.items():
+        for version, count in await tx.fetch(f"SELECT {counted} GROUP BY 1"):
+            found[version][what] = count
+    return found
+
+
+async def page(tx: Transaction, after: str) -> Sequence[WrappedKey]:
+    """The data keys of some organizations, of those after that id the first by id."""
+    rows = await tx.fetch(_PAGE, after)
+    return [WrappedKey(id_, version, master, bytes(key)) for id_, version, master, key in rows]
+
+
+async def replace_each(tx: Transaction, changed: Iterable[tuple[WrappedKey, WrappedKey]]) -> None:
+    """Puts data keys in the place of those that were found, unless these are others by now."""
+    pairs = list(changed)
+    rows = [
+        (before.organization_id, before.wrapped, after.version, after.master_key_id, after.wrapped)
+        for before, after in pairs
+    ]
+    await tx.execute_many(_REPLACE, rows)
+    await tx.execute_many(_USE, [(before.organization_id,) for before, _ in pairs])
+
+
+class Census(msgspec.Struct, frozen=True):
+    """How many entries the organization has that has most of them, and its id."""
+
+    organization_id: str
+    entries: int
+
+
+async def busiest(tx: Transaction, since: int) -> Census | None:
+    """The organization with the most entries since then, in µs; None: there are none.
+
+    Each seal of a value leaves an entry, but for those of a job that seals what is there anew.
+    """
+    row = await tx.fetch_one(
+        "SELECT organization_id, count(*) FROM audit_entries "
+        "WHERE at >= $1 AND organization_id IS NOT NULL AND organization_id <> '' "
+        "GROUP BY organization_id ORDER BY 2 DESC, 1 LIMIT 1",
+        since,
+    )
+    return None if row is None else Census(*row)

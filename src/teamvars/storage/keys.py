@@ -104,12 +104,6 @@ async def tokens_of_jobs(tx: Transaction, now: int) -> Counted:
     return await _counted(tx, f"SELECT key_id, count(*) FROM runner_tokens {live}", now)
 
 
-async def generations(tx: Transaction) -> dict[int, int]:
-    """How many data keys there are of each version, in order."""
-    rows = await tx.fetch("SELECT version, count(*) FROM data_keys GROUP BY 1 ORDER BY 1")
-    return {row[0]: row[1] for row in rows}
-
-
 async def page_of_streams(tx: Transaction, after: str) -> Sequence[Stream]:
     """Of the streams after that id the first by id, each without whose it is and what it counts."""
     rows = await tx.fetch(

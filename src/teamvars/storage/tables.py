@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.generations import Generation
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.keys import NotedKey
 from teamvars.domain.memberships import Membership
@@ -16,6 +17,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
+from teamvars.domain.rewraps import ONLY, Rewrap
 from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.team_access import Grant
@@ -119,6 +121,16 @@ TABLES: Mapping[type[Record], Table] = {
     NotedKey: Table(
         "keyring_keys",
         _columns("id purpose check_value created_at activated_at retired_at"),
+    ),
+    Generation: Table(
+        "data_key_generations",
+        _columns("version created_at activated_at retired_at"),
+        key="version",
+        later=("activated_at", "retired_at"),
+    ),
+    Rewrap: Table(
+        "rewraps",
+        _columns("holder held_until generation part after done", id=lambda _: ONLY),
     ),
     User: Table(
         "users",

@@ -6,7 +6,8 @@ from teamvars import wiring
 from teamvars.cli.operator.context import load_settings, run
 from teamvars.cli.options import OneOf, argument, command, flag, json_option
 from teamvars.cli.output import Fields, note, say, show
-from teamvars.domain.keys import AUDIT, MASTER, SERVER
+from teamvars.domain.generations import is_generation
+from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
 from teamvars.security import keyring
 from teamvars.services.keys import File, Key, told
 
@@ -20,16 +21,19 @@ def status() -> None:
 
 
 @command
-@argument("purpose", "What it is for.", type=OneOf([MASTER, AUDIT, SERVER]))
+@argument("purpose", "What it is for.", type=OneOf([MASTER, AUDIT, SERVER, DATA]))
 def add(purpose: str) -> None:
-    """Add a key to the keyring, which is not in use yet, and print its id."""
+    """Add a key to the keyring, which is not in use yet, and print its id.
+
+    Those for data are in the store: one of each organization, wrapped by a master key.
+    """
     file = _file()
     key_id = run(lambda services, caller: services.keys.add(caller, purpose, file))
     say(key_id)
-    note(
-        f"Copy {load_settings().keyring_path} to every other node, and to where you keep it safe; "
-        f"then run: teamvars keys activate {key_id}"
-    )
+    if purpose != DATA:
+        file_name = load_settings().keyring_path
+        note(f"Copy {file_name} to every other node, and to where you keep it safe.")
+    note(f"Then run: teamvars keys activate {key_id}")
 
 
 @command
@@ -38,16 +42,13 @@ def activate(key_id: str) -> None:
     """Use a key from now on; the former one of its purpose stays."""
     file = _file()
     run(lambda services, caller: services.keys.activate(caller, key_id, file))
+    if is_generation(key_id):
+        note(f"{key_id} is in use. For the values that are there: teamvars keys rewrap")
+        return
     note(
         f"{key_id} is in use. Copy {load_settings().keyring_path} to every other node: each uses "
         "the former key until it has the file."
     )
-
-
-@command
-def rewrap() -> None:
-    """Bring heads and approvals under the audit key in use. Safe to stop and to repeat."""
-    run(lambda services, _: services.keys.sign_anew())
 
 
 @command
@@ -57,6 +58,9 @@ def retire(key_id: str, leaked: bool) -> None:
     """Use a key no more. Refused while it is in use, or anything still needs it."""
     file = _file()
     run(lambda services, caller: services.keys.retire(caller, key_id, file, leaked=leaked))
+    if is_generation(key_id):
+        note(f"{key_id} is retired: no data key of it is left.")
+        return
     note(
         f"{key_id} is retired. Copy {load_settings().keyring_path} to every other node, and "
         "destroy copies that still have it, once no backup needs them."

@@ -1,0 +1,38 @@
+"""Generations of data keys: each organization has a data key of each that it needs."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+_PREFIX = "data-"
+
+
+class Generation(msgspec.Struct, frozen=True):
+    """A generation of data keys. Times in µs UTC; it is in use once it was activated, until a newer
+    one is.
+    """
+
+    version: int
+    created_at: int
+    activated_at: int | None = None
+    retired_at: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What operators call it."""
+        return id_of(self.version)
+
+
+def id_of(version: int) -> str:
+    """What operators call a generation."""
+    return f"{_PREFIX}{version}"
+
+
+def is_generation(key_id: str) -> bool:
+    """Whether that may be the id of a generation, and is none of a key in the keyring."""
+    return key_id.startswith(_PREFIX)
+
+
+def active_of(generations: Sequence[Generation]) -> Generation:
+    """The generation in use: the newest that was activated."""
+    return [one for one in generations if one.activated_at is not None][-1]

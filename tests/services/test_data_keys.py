@@ -1,0 +1,290 @@
+"""Generations of data keys: added, taken into use and retired while everybody reads and writes."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain import diagnosis as findings
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.keys import KeyRefused
+from teamvars.domain.organizations import OrganizationDraft
+from teamvars.kernel.variables import Category
+from teamvars.security.sealing import SealBroken
+from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.host_deliveries import HostDraft
+from teamvars.storage import data_keys, organizations
+from teamvars.storage.database import Transaction
+from tests.services.altered_trails import execute
+from tests.services.calls import Calls, caller
+from tests.services.jobs import Job, approve, propose
+from tests.support.deployment import operator
+from tests.support.tenant import variable_document
+
+VALUES = {"one": "first value", "two": "second value"}
+ALL_VALUES = VALUES | {f"{key}-secret": value for key, value in VALUES.items()}
+
+
+class Ended(Exception):
+    """Something has ended a step."""
+
+
+async def use_another(calls: Calls) -> str:
+    """Adds a generation and takes it into use."""
+    key_id = await calls.services.data_keys.add(operator())
+    await calls.services.data_keys.activate(operator(), key_id)
+    return key_id
+
+
+async def needed(calls: Calls) -> Mapping[int, Mapping[str, int]]:
+    """What needs each generation."""
+    return await calls.services.database.read(data_keys.needed)
+
+
+async def actions(calls: Calls) -> list[str]:
+    """What the trail says of keys, in order."""
+    entries = await calls.services.audit.newest(1000, AuditFilter(stream_id="system"))
+    return [
+        f"{one.action} {one.subject_id}"
+        for one in reversed(entries)
+        if one.action.startswith(("key.", "rewrap."))
+    ]
+
+
+async def shown(calls: Calls, path: str) -> dict[str, str]:
+    """The values by key that a list shows to the owner."""
+    answer = await calls.tenant.call("owner", "GET", path)
+    assert answer.status_code == 200, answer.text
+    return {one["attributes"]["key"]: one["attributes"]["value"] for one in answer.json()["data"]}
+
+
+async def handed_out(calls: Calls, workspace: str = "network") -> dict[str, str | None]:
+    """The values by key that a command on the host gets, sensitive ones too."""
+    draft = HostDraft(calls.tenant.organization, workspace, "ticket 4711", ())
+    handed = await calls.services.host_deliveries.hand_out(operator(), draft)
+    return {one.key: one.value for one in handed}
+
+
+@pytest.fixture
+async def both(own_calls: Calls) -> Calls:
+    """`network` has a variable of each of two generations, and secrets likewise."""
+    for n, (key, value) in enumerate(VALUES.items()):
+        if n:
+            await use_another(own_calls)
+        await own_calls.create(key=key, value=value)
+        name = f"{key}-secret"
+        await own_calls.create(key=name, value=value, category=Category.ENV, sensitive=True)
+    return own_calls
+
+
+async def test_what_is_sealed_from_then_on_is_sealed_under_the_newest(both: Calls) -> None:
+    found = await needed(both)
+    assert {version: its["variables"] for version, its in found.items()} == {1: 2, 2: 2}
+    assert found[2]["organizations"] == 2
+    assert "organizations" not in found[1]
+
+
+async def test_lists_searches_and_single_reads_open_values_of_both_generations(
+    both: Calls,
+) -> None:
+    tenant = both.tenant
+    secrets = {f"{key}-secret": None for key in VALUES}
+    path = tenant.vars_path()
+    assert await shown(both, path) == VALUES | secrets
+    assert await shown(both, path.replace("/vars", "/all-vars")) == VALUES | secrets
+    found = await shown(both, f"/organizations/{tenant.organization}/vars?fields[vars]=key,value")
+    assert found == VALUES | secrets
+    for key, value in VALUES.items():
+        (row,) = [one for one in await tenant.variables() if one["attributes"]["key"] == key]
+        answer = await tenant.call("owner", "GET", f"{path}/{row['id']}")
+        assert answer.json()["data"]["attributes"]["value"] == value
+
+
+async def test_changes_and_copies_open_values_of_both_generations(both: Calls) -> None:
+    tenant = both.tenant
+    source = {"data": {"type": "workspaces", "id": tenant.workspaces["network"]}}
+    copy = {"data": {"type": "copies", "relationships": {"source": source}}}
+    place = f"/workspaces/{tenant.workspaces['payments']}/actions/copy"
+    copied = await tenant.call("owner", "POST", place, copy)
+    assert copied.status_code == 200, copied.text
+    for row in await tenant.variables():
+        update = {"data": {**row, "attributes": {"sensitive": True}}}
+        path = f"{tenant.vars_path()}/{row['id']}"
+        assert (await tenant.call("owner", "PATCH", path, update)).status_code == 200
+    assert (await needed(both))[1]["variables"] == 1  # that secret is as it was
+    for workspace in ("network", "payments"):
+        assert await handed_out(both, workspace) == ALL_VALUES
+
+
+async def test_a_change_that_says_no_value_leaves_it_under_the_key_that_has_sealed_it(
+    both: Calls,
+) -> None:
+    tenant = both.tenant
+    (row,) = [one for one in await tenant.variables() if one["attributes"]["key"] == "one"]
+    path = f"{tenant.vars_path()}/{row['id']}"
+    update = {"data": {**row, "attributes": {"description": "another"}}}
+    assert (await tenant.call("owner", "PATCH", path, update)).status_code == 200
+    item = variable_document(key="one", value=VALUES["one"], description="one more")["data"]
+    del item["attributes"]["value"]
+    applied = await tenant.call(
+        "owner",
+        "POST",
+        f"/workspaces/{tenant.workspaces['network']}/actions/apply",
+        {"data": [item]},
+    )
+    assert applied.status_code == 200, applied.text
+    assert (await shown(both, tenant.vars_path()))["one"] == VALUES["one"]
+    assert (await needed(both))[1]["variables"] == 2
+
+
+async def test_jobs_and_commands_on_the_host_get_values_of_both_generations(both: Calls) -> None:
+    tenant = both.tenant
+    assert await handed_out(both) == ALL_VALUES
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)
+    _, delivered = await job.deliver(await job.exchange())
+    assert {one.key: one.value for one in delivered} == ALL_VALUES
+
+
+async def test_organizations_are_made_with_a_data_key_of_the_generation_in_use(
+    own_calls: Calls,
+) -> None:
+    await use_another(own_calls)
+    draft = OrganizationDraft(name="made-later", email="a@example.com")
+    await own_calls.services.organizations.create(caller(own_calls.tenant, "admin"), draft)
+
+    async def key_of(tx: Transaction) -> int:
+        (made,) = (await organizations.find_all(tx, ["made-later"])).values()
+        found = await organizations.data_key(tx, made.id)
+        assert found is not None
+        return found.version
+
+    assert await own_calls.services.database.read(key_of) == 2
+
+
+async def test_one_that_is_added_is_not_in_use_before_it_is_activated(own_calls: Calls) -> None:
+    keys = own_calls.services.data_keys
+    assert await keys.add(operator()) == "data-2"
+    with pytest.raises(KeyRefused, match="data-2 was added before"):
+        await keys.add(operator())
+    await own_calls.create(key="one")
+    assert (await needed(own_calls)).keys() == {1}
+    await keys.activate(operator(), "data-2")
+    await keys.activate(operator(), "data-2")
+    with pytest.raises(KeyRefused, match="newer than data-1"):
+        await keys.activate(operator(), "data-1")
+    for unknown in ("data-9", "data", "mk-1"):
+        with pytest.raises(KeyRefused, match=f"There is no {unknown}:"):
+            await keys.activate(operator(), unknown)
+    assert await actions(own_calls) == ["key.add data-2", "key.activate data-2"]
+
+
+async def test_one_that_anything_needs_is_not_retired(both: Calls) -> None:
+    keys = both.services.data_keys
+    with pytest.raises(KeyRefused, match=r"data-1 is not retired: it is needed \(variables: 2\)"):
+        await keys.retire(operator(), "data-1")
+    for key_id in ("data-2", await keys.add(operator())):
+        with pytest.raises(KeyRefused, match=f"{key_id} is in use or will be"):
+            await keys.retire(operator(), key_id)
+    assert await shown(both, both.tenant.vars_path()) == await shown(both, both.tenant.vars_path())
+    assert not [one for one in await actions(both) if one.startswith("key.retire")]
+
+
+async def test_one_that_was_retired_is_gone_from_every_organization(own_calls: Calls) -> None:
+    await use_another(own_calls)
+    keys, sealer = own_calls.services.data_keys, own_calls.tools.sealer
+    await keys.retire(operator(), "data-1", leaked=True)
+    stored = await own_calls.services.database.read(lambda tx: data_keys.page(tx, ""))
+    assert {sealer.generations(one) for one in stored} == {frozenset({2})}
+    for again in (keys.retire, keys.activate):
+        with pytest.raises(KeyRefused, match="gone for good"):
+            await again(operator(), "data-1")
+    active, left = await keys.generations()
+    assert (active.id, [one.id for one in left]) == ("data-2", ["data-2"])
+    assert await keys.add(operator()) == "data-3"
+
+
+async def test_whatever_ends_a_step_the_same_again_goes_on(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, replace_each = own_calls.services.data_keys, data_keys.replace_each
+    monkeypatch.setattr(data_keys, "_PAGE", data_keys._PAGE.replace("LIMIT 200", "LIMIT 1"))
+
+    async def first_alone(tx: Transaction, changed: Any) -> None:
+        await replace_each(tx, changed)
+        monkeypatch.setattr(data_keys, "replace_each", broken)
+
+    async def broken(tx: Transaction, changed: Any) -> None:
+        raise Ended
+
+    async def ended(step: Any) -> None:
+        monkeypatch.setattr(data_keys, "replace_each", first_alone)
+        with pytest.raises(Ended):
+            await step()
+        monkeypatch.setattr(data_keys, "replace_each", replace_each)
+        await step()
+
+    await ended(lambda: keys.add(operator()))
+    await ended(lambda: keys.activate(operator(), "data-2"))
+    assert (await needed(own_calls)).keys() == {2}
+    await ended(lambda: keys.retire(operator(), "data-1"))
+    assert await actions(own_calls) == [
+        "key.add data-2",
+        "key.activate data-2",
+        "key.retire data-1",
+    ]
+
+
+async def test_data_keys_that_do_not_open_are_named_and_stay(own_calls: Calls) -> None:
+    stored = await own_calls.services.database.read(lambda tx: data_keys.page(tx, ""))
+    broken = stored[0]
+    await execute(
+        own_calls.services.database,
+        broken.organization_id,
+        "UPDATE data_keys SET wrapped = substr(wrapped, 2) WHERE organization_id = $1",
+    )
+    keys = own_calls.services.data_keys
+    with pytest.raises(KeyRefused, match=f"{broken.organization_id} does not open"):
+        await keys.add(operator())
+    assert await actions(own_calls) == []
+    with pytest.raises(SealBroken):
+        own_calls.tools.sealer.data_key(
+            (await own_calls.services.database.read(lambda tx: data_keys.page(tx, "")))[0]
+        )
+
+
+async def test_values_that_are_written_while_another_comes_into_use_all_open(
+    own_calls: Calls,
+) -> None:
+    async def write() -> None:
+        for n in range(20):
+            await own_calls.create(key=f"key-{n}", value=f"value {n}")
+
+    writing = asyncio.create_task(write())
+    await use_another(own_calls)
+    await writing
+    wanted = {f"key-{n}": f"value {n}" for n in range(20)}
+    assert await shown(own_calls, own_calls.tenant.vars_path()) == wanted
+
+
+async def test_another_is_due_once_an_organization_has_made_many_entries_under_one(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def told() -> list[str]:
+        diagnosis = Diagnosis(own_calls.services.database, wiring.clock)
+        return [one.text for one in await diagnosis.of_data() if one.subject == "data keys"]
+
+    assert await told() == []
+    for n in range(3):
+        await own_calls.create(key=f"key-{n}")
+    monkeypatch.setattr(findings, "MOST_SEALS", 2)
+    (text,) = await told()
+    assert "teamvars keys add data" in text
+    await use_another(own_calls)
+    assert await told() == []
+    for n in range(3):
+        await own_calls.create(key=f"later-{n}")
+    (text,) = await told()
+    assert "may have sealed 3 values" in text

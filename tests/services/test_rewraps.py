@@ -1,0 +1,283 @@
+"""Everything comes under the keys in use, and nobody notices."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
+from teamvars.domain.keys import KeyRefused
+from teamvars.domain.rewraps import Rewrap
+from teamvars.domain.variable_sets import SetDraft
+from teamvars.security import keyring
+from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import SealBroken, Sealer
+from teamvars.services import rewraps as services
+from teamvars.services.rewraps import Outcome, Progress, UnderWay
+from teamvars.storage import data_keys, rewraps
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.rewraps import PARTS, SealedRow
+from tests.services.altered_trails import execute
+from tests.services.calls import Calls, caller
+from tests.services.test_data_keys import actions, handed_out, needed, use_another
+from tests.services.test_outbox import invite, node
+from tests.support.deployment import operator
+from tests.support.mailbox import open_mailbox
+from tests.support.tenant import variable_document
+
+MANY = 12
+
+
+async def rewrap(calls: Calls, **asked: Any) -> Outcome:
+    return await calls.services.rewraps.run(operator(), lambda _: None, **asked)
+
+
+async def every_row(database: Database) -> list[SealedRow]:
+    """Every sealed row there is, whatever has sealed it."""
+
+    async def body(tx: Transaction) -> list[SealedRow]:
+        return [row for part in PARTS for row in (await rewraps.page(tx, part, "", 0, 500))[1]]
+
+    return await database.read(body)
+
+
+async def heads_of(calls: Calls) -> dict[str, Head]:
+    """Where every stream but the system's stands."""
+    heads = [head for head, _ in await calls.services.audit.heads()]
+    return {one.stream_id: one for one in heads if one.stream_id != SYSTEM_STREAM}
+
+
+def opens(sealer: Sealer, row: SealedRow) -> bool:
+    """Whether the row opens with these keys."""
+    try:
+        key = sealer.data_key(row.key)
+        if row.link_hash:
+            key.open_secret(row.sealed, row.id, row.link_hash)
+        else:
+            key.opener(row.owner_id, row.sensitive)(*row.sealed, row.id)
+    except SealBroken:
+        return False
+    return True
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job has several steps, and one that was ended is soon nobody's."""
+    monkeypatch.setattr(services, "_MOST_AT_ONCE", 5)
+    monkeypatch.setattr(services, "HELD_FOR", 200_000)
+
+
+@pytest.fixture
+async def older(own_calls: Calls) -> Calls:
+    """Variables of a workspace and of a set, and a link, sealed under a generation that another has
+    followed.
+    """
+    tenant = own_calls.tenant
+    owner, draft = caller(tenant, "owner"), SetDraft(name="shared")
+    made = await own_calls.services.variable_sets.create(owner, tenant.organization, draft)
+    path = f"/varsets/{made.set.id}/relationships/vars"
+    answer = await tenant.call("owner", "POST", path, variable_document(key="of-set"))
+    assert answer.status_code == 201, answer.text
+    for n in range(MANY):
+        await own_calls.create(key=f"key-{n}", value=f"value {n}", sensitive=n % 2 == 0)
+    async with open_mailbox() as mailbox, node(own_calls, mailbox.server(insecure=True)) as mailing:
+        await invite(mailing)
+    await use_another(own_calls)
+    return own_calls
+
+
+async def test_everything_is_sealed_under_the_newest_and_nothing_else_has_changed(
+    older: Calls,
+) -> None:
+    tenant, told = older.tenant, list[Progress]()
+    before = await tenant.call("owner", "GET", tenant.vars_path())
+    heads = await heads_of(older)
+    outcome = await older.services.rewraps.run(operator(), told.append)
+    assert outcome == Outcome(MANY + 2, [])
+    assert told[-1] == Progress(MANY + 2, MANY + 2)
+    assert (await needed(older)).keys() == {2}
+    after = await tenant.call("owner", "GET", tenant.vars_path())
+    assert before.headers["ETag"] == after.headers["ETag"]
+    assert before.json() == after.json()
+    assert await heads_of(older) == heads
+    assert (await actions(older))[-2:] == ["rewrap.begin data-2", "rewrap.end data-2"]
+    assert await older.node.audit_holds()
+    await older.services.data_keys.retire(operator(), "data-1")
+    assert await handed_out(older) == {f"key-{n}": f"value {n}" for n in range(MANY)}
+    rows = await every_row(older.services.database)
+    assert [opens(older.tools.sealer, row) for row in rows] == [True] * (MANY + 2)
+
+
+async def test_of_two_jobs_at_once_one_is_told_of_the_other(older: Calls) -> None:
+    outcomes = await asyncio.gather(
+        *(rewrap(older, rate=10) for _ in range(2)), return_exceptions=True
+    )
+    assert sorted(map(type, outcomes), key=str) == [Outcome, UnderWay]
+    assert (await needed(older)).keys() == {2}
+
+
+async def test_a_job_that_was_ended_is_gone_on_with(older: Calls) -> None:
+    done: list[int] = []
+
+    def end(progress: Progress) -> None:
+        done.append(progress.done)
+        if progress.done:
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            await older.services.rewraps.run(operator(), end)
+    assert done == [5, 10]
+    assert await rewrap(older) == Outcome(MANY + 2, [])
+    assert (await actions(older))[-2:] == ["rewrap.begin data-2", "rewrap.end data-2"]
+    assert (await needed(older)).keys() == {2}
+
+
+async def test_a_job_that_another_has_taken_over_writes_nothing_more(older: Calls) -> None:
+    job, database = older.services.rewraps, older.services.database
+
+    async def take_over(_: Progress) -> None:
+        found = await database.read(rewraps.find)
+        assert found is not None
+        other = replace(found, holder="another")
+        assert await database.write(lambda tx: rewraps.replace(tx, found, other))
+
+    told: list[asyncio.Task[None]] = []
+    with pytest.raises(UnderWay):
+        await job.run(
+            operator(), lambda one: told.append(asyncio.ensure_future(take_over(one))), rate=50
+        )
+    assert (await needed(older))[1]["variables"] == MANY - 5
+
+
+async def test_a_value_that_is_written_meanwhile_is_not_overwritten(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, tenant = rewraps.put, older.tenant
+    (row,) = [one for one in await tenant.variables() if one["attributes"]["key"] == "key-1"]
+    page = rewraps.page
+
+    async def change(*args: Any) -> Any:
+        found = await page(*args)
+        monkeypatch.setattr(rewraps, "page", page)
+        waiting.set()
+        return found
+
+    waiting = asyncio.Event()
+    monkeypatch.setattr(rewraps, "page", change)
+    sealed = services.Rewraps.put
+
+    async def after_change(self: Any, before: Rewrap, job: Rewrap, rows: Sequence[Any]) -> Rewrap:
+        if waiting.is_set():
+            waiting.clear()
+            update = {"data": {**row, "attributes": {"value": "newer"}}}
+            path = f"{tenant.vars_path()}/{row['id']}"
+            assert (await tenant.call("owner", "PATCH", path, update)).status_code == 200
+        return await sealed(self, before, job, rows)
+
+    monkeypatch.setattr(services.Rewraps, "put", after_change)
+    await rewrap(older)
+    assert (await handed_out(older))["key-1"] == "newer"
+    assert put is rewraps.put
+    assert (await needed(older)).keys() == {2}
+
+
+async def test_what_was_under_way_when_another_came_into_use_is_found_in_the_end(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that is behind the job by then, as a slow writer leaves it."""
+    rows = await every_row(older.services.database)
+    (first, *_) = [row for row in rows if row.id.startswith("var-")]
+
+    async def left(tx: Transaction) -> None:
+        sql = "UPDATE variables SET sealed_value = $2, key_version = 1 WHERE id = $1"
+        await tx.execute(sql, first.id, first.sealed.content)
+
+    def tell(progress: Progress) -> None:
+        if progress.done == MANY:
+            told.append(asyncio.ensure_future(older.services.database.write(left)))
+
+    told: list[asyncio.Task[None]] = []
+    await older.services.rewraps.run(operator(), tell)
+    await asyncio.gather(*told)
+    assert (await needed(older)).keys() == {2}
+
+
+async def test_what_does_not_open_is_left_and_named(older: Calls) -> None:
+    (row,) = [one for one in await older.tenant.variables() if one["attributes"]["key"] == "key-3"]
+    await execute(
+        older.services.database,
+        row["id"],
+        "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE id = $1",
+    )
+    outcome = await rewrap(older)
+    assert outcome.sealed == MANY + 1
+    (told,) = outcome.broken
+    assert row["id"] in told
+    assert (await needed(older))[1] == {"variables": 1}
+    (entry,) = await older.services.audit.newest(1, AuditFilter(action="rewrap.end"))
+    assert entry.read_details() == {"sealed": MANY + 1, "broken": 1}
+    with pytest.raises(KeyRefused, match="variables: 1"):
+        await older.services.data_keys.retire(operator(), "data-1")
+
+
+async def test_a_job_may_be_as_slow_as_one_says(older: Calls) -> None:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await rewrap(older, rate=MANY + 2)
+    assert loop.time() - begun >= 0.9
+
+
+async def test_a_second_run_has_nothing_to_seal(older: Calls) -> None:
+    await rewrap(older)
+    rows = await every_row(older.services.database)
+    assert await rewrap(older) == Outcome(0, [])
+    assert [one.sealed for one in await every_row(older.services.database)] == [
+        one.sealed for one in rows
+    ]
+
+
+def with_master(keys: Keyring, other: Keyring) -> Keyring:
+    """These keys, and the other's master key in use."""
+    both = {**keys.master.keys, **other.master.keys}
+    return replace(keys, master=replace(other.master, keys=both))
+
+
+async def test_data_keys_come_under_the_master_key_in_use_and_what_leaked_opens_old_copies_alone(
+    older: Calls,
+) -> None:
+    leaked, database = older.node.keys, older.services.database
+    old_rows = await every_row(database)
+    fresh = keyring.generate()
+    keys = with_master(leaked, fresh)
+
+    async def note(tx: Transaction) -> None:
+        key_id = fresh.master.active
+        await tx.execute(
+            "INSERT INTO keyring_keys (id, purpose, check_value, created_at) "
+            "VALUES ($1, 'master', $2, 0)",
+            key_id,
+            keys.checks()[key_id][1],
+        )
+
+    await database.write(note)
+    other = Sealer(keys)
+    tools = replace(older.services.rewraps._tools, sealer=other)
+    for one in (older.services.rewraps, older.services.data_keys):
+        one._tools = tools
+    await use_another(older)
+    await rewrap(older)
+    for key_id in ("data-1", "data-2"):
+        await older.services.data_keys.retire(operator(), key_id)
+    stored = await database.read(lambda tx: data_keys.page(tx, ""))
+    assert {one.master_key_id for one in stored} == {fresh.master.active}
+    rows, thief = await every_row(database), Sealer(leaked)
+    new_alone = Sealer(replace(keys, master=fresh.master))
+    assert [opens(thief, row) for row in old_rows] == [True] * (MANY + 2)
+    assert [opens(thief, row) for row in rows] == [False] * (MANY + 2)
+    assert [opens(new_alone, row) for row in rows] == [True] * (MANY + 2)
+    # Not even with the data keys of the old copy.
+    keys_of = {row.id: row.key for row in old_rows}
+    assert not any(opens(thief, replace(row, key=keys_of[row.id])) for row in rows)
