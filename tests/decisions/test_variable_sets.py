@@ -39,7 +39,7 @@ from teamvars.domain.access import Level, SetAccess, WrappedKey
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.set_effects import Contest, PreviewDraft
+from teamvars.domain.set_effects import Contest, Layout, PreviewDraft
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
     Attached,
@@ -485,7 +485,11 @@ def test_what_a_set_would_make_of_workspaces_is_foreseen_as_it_changes_or_goes()
     known = found(
         to_set(),
         {AttachedTo("varset-1"): Attached(frozenset({"ws-1"}))},
-        {Contested("varset-1", "org-1"): Contest([("region", Category.TOOL)], [], [])},
+        {
+            Contested("varset-1", "org-1"): Contest(
+                [("region", Category.TOOL)], Layout({}, {}, {"ws-1": DEFAULT.id}), {}
+            )
+        },
         {PlacesOf("org-1"): {"ws-1": DEFAULT.id}, WorkspacesOf("org-1"): [(NETWORK, 0)]},
         NO_RUNNERS,
     )

@@ -1,6 +1,6 @@
 """What a change of a set makes of workspaces: what each gains, sees changed, and loses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -9,12 +9,10 @@ from teamvars.domain.applies import Name
 from teamvars.domain.set_effects import (
     MOST_NAMED,
     Alteration,
-    Comparison,
     Contest,
     Effect,
     Effects,
-    Rival,
-    RivalSet,
+    Layout,
     Standing,
     effects,
 )
@@ -24,6 +22,7 @@ from teamvars.kernel.variables import Category
 
 KEY: Name = ("region", Category.TOOL)
 OTHER: Name = ("account", Category.TOOL)
+A_KEY = frozenset({KEY})
 SET = VariableSet("varset-1", "middle", "org-1", "acme")
 HERE = Workspace("ws-1", "network", "org-1", "acme")
 THERE = Workspace("ws-2", "payments", "org-1", "acme")
@@ -43,11 +42,35 @@ CHANGED: Names = ([], [KEY], [])
 LOST: Names = ([], [], [KEY])
 
 
+Rival = tuple[VariableSet, str]
+"""Another set with the same key, and where it is."""
+
+
 def rival(
     name: str, at: str = "ws-1", *, is_priority: bool = False, parent: Parent = "organization"
 ) -> Rival:
-    """Another set with the same key."""
-    return Rival(RivalSet(f"varset-{name}", name, is_priority, parent), at, KEY)
+    project_id = "prj-1" if parent == "project" else None
+    id_, is_global = f"varset-{name}", at == "org-1"
+    flags = "", is_global, is_priority
+    return VariableSet(id_, name, "org-1", "acme", *flags, project_id=project_id), at
+
+
+def contest(
+    own: Sequence[tuple[str, Name]],
+    rivals: Sequence[Rival],
+    names: Sequence[Name] = (KEY,),
+    places: Mapping[str, str] = PLACES,
+) -> Contest:
+    """What a set is in conflict with that has these names."""
+    sets: dict[str, VariableSet] = {}
+    attached: dict[str, set[str]] = {}
+    for one, at in rivals:
+        is_global = one.is_global or (one.id in sets and sets[one.id].is_global)
+        sets[one.id] = replace(one, is_global=is_global)
+        attached.setdefault(one.id, set()).update({at} - {"org-1"})
+    held = dict.fromkeys(sets, A_KEY)
+    its = {id_: frozenset(name for at, name in own if at == id_) for id_, _ in own}
+    return Contest(names, Layout(sets, attached, places, held), its)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +121,11 @@ def test_what_becomes_of_a_workspace(
     rivals: Sequence[Rival],
     outcome: Names,
 ) -> None:
-    comparison = Comparison(before, after, Contest([KEY], own, rivals), PLACES)
+    comparison = contest(own, rivals).as_set(before, after)
     gained, changed, lost = outcome
     assert comparison.of(HERE) == Effect(HERE, gained, changed, lost)
 
 
-A_KEY = frozenset({KEY})
 NEW, GONE, OTHERWISE = Alteration(A_KEY), Alteration(deleted=A_KEY), Alteration(updated=A_KEY)
 
 
@@ -131,21 +153,19 @@ def test_what_becomes_of_a_workspace_as_a_variable_of_its_set_is_made_changed_or
     rivals: Sequence[Rival],
     outcome: Names,
 ) -> None:
-    contest = Contest([KEY], own, rivals)
-    comparison = Comparison(ATTACHED, ATTACHED, contest, PLACES, alteration)
+    comparison = contest(own, rivals).as_altered(ATTACHED, alteration)
     assert comparison.of(HERE) == Effect(HERE, *outcome)
 
 
 def test_what_another_set_has_in_one_project_is_no_matter_in_others() -> None:
-    contest = Contest([KEY], [], [rival("a", "prj-1")])
-    comparison = Comparison(NOWHERE, GLOBAL, contest, PLACES)
+    comparison = contest([], [rival("a", "prj-1")]).as_set(NOWHERE, GLOBAL)
     assert comparison.of(HERE) == Effect(HERE, *SAME)
     assert comparison.of(THERE) == Effect(THERE, *GAINED)
 
 
 def test_each_key_is_thought_of_by_itself_and_each_workspace() -> None:
-    contest = Contest([KEY, OTHER], OWN, [rival("z", "org-1"), rival("a", "prj-1")])
-    comparison = Comparison(NOWHERE, GLOBAL, contest, PLACES)
+    rivals = [rival("z", "org-1"), rival("a", "prj-1")]
+    comparison = contest(OWN, rivals, [KEY, OTHER]).as_set(NOWHERE, GLOBAL)
     assert comparison.of(HERE) == Effect(HERE, [OTHER], [], [])
     assert comparison.of(THERE) == Effect(THERE, [OTHER], [KEY], [])
 
@@ -155,16 +175,16 @@ def test_workspaces_are_counted_by_what_becomes_of_them_and_the_first_are_named(
     places = {one.id: "prj-1" for one in many}
 
     def told(
-        before: Standing, after: Standing | None, contest: Contest, seen: Sequence[Workspace]
+        before: Standing, after: Standing | None, among: Contest, seen: Sequence[Workspace]
     ) -> Effects:
-        comparison = Comparison(before, after, contest, places)
+        comparison = among.as_set(before, after)
         return effects("varset-1", comparison, many, {one.id for one in seen})
 
-    found = told(ATTACHED, GLOBAL, Contest([KEY], [("ws-0", KEY)], []), many)
+    found = told(ATTACHED, GLOBAL, contest([("ws-0", KEY)], [], places=places), many)
     # The first has its own, and the second had the set before.
     assert (found.gaining, found.changing, found.losing) == (MOST_NAMED, 0, 0)
     assert [one.workspace for one in found.first] == many[2:]
-    zeal = Contest([KEY], [], [rival("z")])
+    zeal = contest([], [rival("z")], places=places)
     gone = told(GLOBAL, None, zeal, many)
     assert (gone.gaining, gone.changing, gone.losing) == (0, 0, MOST_NAMED + 1)
     assert [one.workspace for one in gone.first] == [many[0], *many[2 : MOST_NAMED + 1]]

@@ -280,8 +280,7 @@ def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Eff
     else:
         was, after = _planned(found, before, draft.change, rules)
     contest = found.of(Contested(set_id, before.organization_id))
-    comparison = Comparison(was, after, contest, found.of(PlacesOf(before.organization_id)))
-    return _effects(found, before, comparison, rules.trust)
+    return _effects(found, before, contest.as_set(was, after), rules.trust)
 
 
 def preview_variables(found: Found, set_id: str, alteration: Alteration, trust: Trust) -> Effects:
@@ -291,8 +290,7 @@ def preview_variables(found: Found, set_id: str, alteration: Alteration, trust: 
     one = _permitted(found, set_id)
     is_ = Standing(one, found.of(AttachedTo(set_id)))
     contest = found.of(Contested(set_id, one.organization_id, alteration.names))
-    places = found.of(PlacesOf(one.organization_id))
-    return _effects(found, one, Comparison(is_, is_, contest, places, alteration), trust)
+    return _effects(found, one, contest.as_altered(is_, alteration), trust)
 
 
 def _effects(found: Found, one: VariableSet, comparison: Comparison, trust: Trust) -> Effects:

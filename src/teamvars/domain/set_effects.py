@@ -1,13 +1,15 @@
-"""What a change of a set makes of workspaces: which get a value, another value, or lose one."""
+"""What changes of sets make of workspaces: which get a value, another value, or lose one."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.applies import Name
-from teamvars.domain.effective import Level, Reach, Source
+from teamvars.domain.effective import Reach, Source
 from teamvars.domain.errors import Fault
-from teamvars.domain.variable_sets import Attached, Parent, SetDraft, VariableSet
+from teamvars.domain.variable_sets import Attached, SetDraft, VariableSet
 from teamvars.domain.workspaces import Workspace
 
 MOST_NAMED = 100
@@ -32,36 +34,101 @@ class Standing(msgspec.Struct, frozen=True):
         """Whether it reaches a workspace that is in that project."""
         return self.set.is_global or self.attached.reaches(workspace_id, project_id)
 
-    def source(self, workspace_id: str, project_id: str) -> Source | None:
-        """What it is for a workspace in that project; None: it does not reach that."""
-        ways: list[Reach] = ["global"] if self.set.is_global else []
-        if project_id in self.attached.projects:
-            ways.append("project")
-        if workspace_id in self.attached.workspaces:
-            ways.append("workspace")
-        if not ways:
-            return None
-        one = self.set
-        return Source.of_set(
-            one.id, one.name, is_priority=one.is_priority, parent=one.parent, reach=ways
+
+Held = Mapping[str, frozenset[Name]]
+"""The keys and categories that matter of sets, or of workspaces, by their ids."""
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The sets of an organization by id, the ids of what each is attached to, the projects that the
+    workspaces are in, by their ids, and what sets have that matters.
+    """
+
+    sets: Mapping[str, VariableSet]
+    attached: Mapping[str, Collection[str]]
+    places: Mapping[str, str]
+    held: Held = {}
+
+    def differing(self, other: "Layout") -> frozenset[str]:
+        """The ids of the sets that are not the same in both, or that workspaces may gain or lose
+        with a project.
+        """
+        left = {
+            place
+            for id_ in self.places.keys() & other.places.keys()
+            if self.places[id_] != other.places[id_]
+            for place in (self.places[id_], other.places[id_])
+        }
+        return frozenset(
+            id_
+            for id_ in self.sets.keys() | other.sets.keys()
+            if self._of(id_) != other._of(id_) or not left.isdisjoint(self.attached.get(id_, ()))
         )
 
+    def having(self, one: Standing, names: Collection[Name]) -> "Layout":
+        """With that set, and these in it."""
+        id_, its = one.set.id, one.attached.workspaces | one.attached.projects
+        return Layout(
+            {**self.sets, id_: one.set},
+            {**self.attached, id_: its},
+            self.places,
+            {**self.held, id_: frozenset(names)},
+        )
 
-class RivalSet(msgspec.Struct, frozen=True):
-    """Another set that some of its variables are in conflict by, as far as its level goes."""
+    def only(self, set_id: str) -> "Layout":
+        """Without the other sets."""
+        return replace(self, sets={id_: one for id_, one in self.sets.items() if id_ == set_id})
 
-    id: str
-    name: str
-    is_priority: bool
-    parent: Parent
+    def _of(self, set_id: str) -> tuple[VariableSet | None, Collection[str]]:
+        return self.sets.get(set_id), frozenset(self.attached.get(set_id, ()))
+
+    def by_target(self) -> "Reaching":
+        """Where those of the sets reach that have something that matters."""
+        found: dict[str, list[VariableSet]] = {}
+        for one in self.sets.values():
+            everywhere = (one.organization_id,) if one.is_global else ()
+            for id_ in (*everywhere, *self.attached.get(one.id, ())) if one.id in self.held else ():
+                found.setdefault(id_, []).append(one)
+        return Reaching(self.places, found)
 
 
-class Rival(msgspec.Struct, frozen=True):
-    """A variable of another set with a key and category of this one, for each target of that."""
+class Reaching(msgspec.Struct, frozen=True):
+    """The sets that are attached to each workspace, project and, being global, organization."""
 
-    set: RivalSet
-    target_id: str
-    name: Name
+    places: Mapping[str, str]
+    targets: Mapping[str, Sequence[VariableSet]]
+
+    def alike(self, workspace: Workspace) -> object:
+        """What is the same of two workspaces that all the same sets reach in the same ways."""
+        place = self.places.get(workspace.id)
+        return place, tuple(one.id for one in self.targets.get(workspace.id, ()))
+
+    def sources(self, workspace: Workspace) -> frozenset[Source]:
+        """The sets that reach a workspace, at their levels; none if it is not there."""
+        place = self.places.get(workspace.id)
+        if place is None:
+            return frozenset()
+        ways: dict[str, list[Reach]] = {}
+        sets: dict[str, VariableSet] = {}
+        targets: Mapping[Reach, str] = {
+            "global": workspace.organization_id,
+            "project": place,
+            "workspace": workspace.id,
+        }
+        for way, target in targets.items():
+            for one in self.targets.get(target, ()):
+                ways.setdefault(one.id, []).append(way)
+                sets[one.id] = one
+        return frozenset(
+            Source.of_set(
+                id_,
+                sets[id_].name,
+                is_priority=sets[id_].is_priority,
+                parent=sets[id_].parent,
+                reach=its,
+            )
+            for id_, its in ways.items()
+        )
 
 
 class Alteration(msgspec.Struct, frozen=True):
@@ -75,16 +142,6 @@ class Alteration(msgspec.Struct, frozen=True):
     def names(self) -> tuple[Name, ...]:
         """All of them, in order."""
         return tuple(sorted(self.created | self.deleted | self.updated))
-
-
-class Contest(msgspec.Struct, frozen=True):
-    """The keys and categories of a set that a change is about; each workspace of the organization
-    that has one of them itself; and the variables of other sets with one.
-    """
-
-    names: Sequence[Name]
-    own: Sequence[tuple[str, Name]]
-    rivals: Sequence[Rival]
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -116,78 +173,80 @@ Outcome = tuple[Sequence[Name], Sequence[Name], Sequence[Name]]
 
 
 class Comparison:
-    """A set before and after a change, which may be that it goes or one of its variables, among all
-    that it rivals with.
+    """Workspaces before and after sets have changed, or variables of sets, or workspaces have been
+    moved.
     """
 
-    def __init__(
-        self,
-        before: Standing,
-        after: Standing | None,
-        contest: Contest,
-        places: Mapping[str, str],
-        alteration: Alteration = Alteration(),  # noqa: B008 - frozen
-    ) -> None:
-        """`places` are the projects of all workspaces, by id."""
-        self._alteration = alteration
-        self._names = contest.names
-        self._places = places
+    def __init__(self, before: Layout, after: Layout, own: Held, updated: Held) -> None:
+        """`own` is what workspaces have themselves, and `updated` what says something else in sets
+        that have it before and after.
+        """
         self._before, self._after = before, after
-        self._own: dict[str, set[Name]] = {}
-        for workspace_id, name in contest.own:
-            self._own.setdefault(workspace_id, set()).add(name)
-        self._rivals: dict[str, list[Rival]] = {}
-        for rival in contest.rivals:
-            self._rivals.setdefault(rival.target_id, []).append(rival)
+        self._was, self._is = before.by_target(), after.by_target()
+        self._own, self._updated = own, updated
         self._known: dict[object, Outcome] = {}
 
     def of(self, workspace: Workspace) -> Effect:
         """What becomes of a workspace. Most are alike, and thought about once."""
-        id_, project_id = workspace.id, self._places[workspace.id]
-        before, after = self._sources(id_, project_id)
-        own = frozenset(self._own.get(id_, ()))
-        alone, together = self._rivals.get(id_, ()), self._rivals.get(project_id, ())
-        alike = before, after, own, tuple(alone), project_id if together else None
+        own = self._own.get(workspace.id, frozenset())
+        alike = self._was.alike(workspace), self._is.alike(workspace), own
         if alike not in self._known:
-            everywhere = self._rivals.get(workspace.organization_id, ())
-            ways: Mapping[Reach, Sequence[Rival]] = {
-                "workspace": alone,
-                "project": together,
-                "global": everywhere,
-            }
-            self._known[alike] = self._outcome(before, after, _strongest(own, ways))
+            self._known[alike] = self._outcome(workspace, own)
         return Effect(workspace, *self._known[alike])
 
-    def alone(self, workspace: Workspace) -> Effect:
-        """The same if it had nothing but this set. Nobody learns from it what it has."""
-        alike = self._sources(workspace.id, self._places[workspace.id])
-        if alike not in self._known:
-            self._known[alike] = self._outcome(*alike, {})
-        return Effect(workspace, *self._known[alike])
+    def alone(self, set_id: str) -> "Comparison":
+        """The same if workspaces had nothing but one set. Nobody learns from it what they have."""
+        before, after = self._before.only(set_id), self._after.only(set_id)
+        return Comparison(before, after, {}, self._updated)
 
-    def _sources(self, workspace_id: str, project_id: str) -> tuple[Source | None, Source | None]:
-        """What the set is for a workspace in that project, before and after."""
-        before = self._before.source(workspace_id, project_id)
-        return before, self._after.source(workspace_id, project_id) if self._after else None
-
-    def _outcome(
-        self, before: Source | None, after: Source | None, rivals: Mapping[Name, Source]
-    ) -> Outcome:
+    def _outcome(self, workspace: Workspace, own: frozenset[Name]) -> Outcome:
+        before, after = self._was.sources(workspace), self._is.sources(workspace)
         gained, changed, lost = [], [], []
-        made = self._alteration
-        for name in self._names:
-            rival = rivals.get(name)
-            was = name not in made.created and _counts(before, rival)
-            is_ = name not in made.deleted and _counts(after, rival)
-            if was == is_ and not (is_ and name in made.updated):
-                continue
-            if rival is not None or was == is_:
-                changed.append(name)
-            elif is_:
+        for name in sorted(self._touched(before, after)):
+            was = _winner(name, before, self._before.held, own)
+            is_ = _winner(name, after, self._after.held, own)
+            if was is None and is_ is not None:
                 gained.append(name)
-            else:
+            elif was is not None and is_ is None:
                 lost.append(name)
+            elif was is not None and is_ is not None and self._differ(name, was, is_):
+                changed.append(name)
         return gained, changed, lost
+
+    def _touched(self, before: frozenset[Source], after: frozenset[Source]) -> frozenset[Name]:
+        """What may be another: all that sets have which reach it otherwise, and of the others what
+        they have on one side, or is updated.
+        """
+        found: set[Name] = set()
+        for one in before | after:
+            was, is_ = (side.held.get(one.id, frozenset()) for side in (self._before, self._after))
+            stays = one in before and one in after
+            found |= (was ^ is_) | self._updated.get(one.id, frozenset()) if stays else was | is_
+        return frozenset(found)
+
+    def _differ(self, name: Name, was: Source, is_: Source) -> bool:
+        return was.id != is_.id or name in self._updated.get(is_.id, ())
+
+
+class Contest(msgspec.Struct, frozen=True):
+    """The keys and categories of a set that a change is about; the other sets that have one of
+    them; and which of them each workspace of the organization has itself.
+    """
+
+    names: Sequence[Name]
+    others: Layout
+    own: Held
+
+    def as_set(self, before: Standing, after: Standing | None) -> Comparison:
+        """As the set becomes another, or goes."""
+        will_be = self.others if after is None else self.others.having(after, self.names)
+        return Comparison(self.others.having(before, self.names), will_be, self.own, {})
+
+    def as_altered(self, one: Standing, alteration: Alteration) -> Comparison:
+        """As variables of the set are made, changed and deleted."""
+        before = self.others.having(one, frozenset(self.names) - alteration.created)
+        after = self.others.having(one, frozenset(self.names) - alteration.deleted)
+        return Comparison(before, after, self.own, {one.set.id: alteration.updated})
 
 
 def effects(
@@ -196,12 +255,12 @@ def effects(
     workspaces: Iterable[Workspace],
     seen: Collection[str],
 ) -> Effects:
-    """What becomes of all of these workspaces; those are told by name, in that order, whose ids the
-    caller sees. Others are counted as if they had nothing else: else who writes a set could try
-    which keys they have.
+    """What becomes of all of these workspaces as a set changes; those are told by name, in that
+    order, whose ids the caller sees. Others are counted as if they had nothing else: else who
+    writes a set could try which keys they have.
     """
-    found = (comparison.of(one) if one.id in seen else comparison.alone(one) for one in workspaces)
-    every = [one for one in found if one.gained or one.changed or one.lost]
+    alone = comparison.alone(set_id)
+    every = affected((comparison if one.id in seen else alone).of(one) for one in workspaces)
     return Effects(
         set_id,
         sum(1 for one in every if one.gained),
@@ -211,24 +270,15 @@ def effects(
     )
 
 
-def _counts(mine: Source | None, rival: Source | None) -> bool:
-    """Whether the variable of the set counts."""
-    return mine is not None and (rival is None or mine.rank < rival.rank)
+def affected(found: Iterable[Effect]) -> list[Effect]:
+    """Those that say of a workspace that something becomes of it."""
+    return [one for one in found if one.gained or one.changed or one.lost]
 
 
-def _strongest(
-    own: Collection[Name], rivals: Mapping[Reach, Sequence[Rival]]
-) -> Mapping[Name, Source]:
-    """What counts without the set, by key and category."""
-    ways: dict[tuple[RivalSet, Name], list[Reach]] = {}
-    for way, ones in rivals.items():
-        for rival in ones:
-            ways.setdefault((rival.set, rival.name), []).append(way)
-    found = {name: Source("", "", Level.WORKSPACE) for name in own}
-    for (one, name), reach in ways.items():
-        source = Source.of_set(
-            one.id, one.name, is_priority=one.is_priority, parent=one.parent, reach=reach
-        )
-        if not _counts(found.get(name), source):
-            found[name] = source
-    return found
+def _winner(
+    name: Name, sources: Iterable[Source], held: Held, own: frozenset[Name]
+) -> Source | None:
+    """Where a workspace has what counts."""
+    itself = [Source.of_workspace("")] if name in own else []
+    rivals = (one for one in sources if name in held.get(one.id, ()))
+    return min((*itself, *rivals), key=attrgetter("rank"), default=None)

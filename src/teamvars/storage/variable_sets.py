@@ -1,18 +1,18 @@
 """Variable sets as rows, and what they are attached to."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Level
 from teamvars.domain.applies import Name
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.set_effects import Contest, Rival, RivalSet, Standing
-from teamvars.domain.set_layouts import Held
-from teamvars.domain.variable_sets import Attached, Parent, SetDetails, SetSearch, VariableSet
+from teamvars.domain.set_effects import Contest, Held, Layout, Standing
+from teamvars.domain.variable_sets import Attached, SetDetails, SetSearch, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
+from teamvars.storage import projects
 from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
-from teamvars.storage.database import Transaction, each
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
 from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED, reached
 
@@ -346,71 +346,57 @@ async def shared_keys(
     return [(set_id, key) for set_id, key in rows]
 
 
+async def keys_of(tx: Transaction, set_ids: Collection[str]) -> frozenset[str]:
+    """The keys that these sets have."""
+    sql = "SELECT DISTINCT key FROM set_variables WHERE set_id IN {each $1}"
+    return frozenset(row[0] for row in await tx.fetch(sql, each(set_ids)))
+
+
 async def held(
-    tx: Transaction, organization_ids: Collection[str], set_ids: Collection[str]
-) -> Held:
-    """Which of the keys of these sets the sets and workspaces of organizations have."""
-    of_sets: dict[str, set[Name]] = {}
-    for set_id, key, category in await tx.fetch(
+    tx: Transaction, organization_ids: Collection[str], keys: Collection[str]
+) -> tuple[Held, Held]:
+    """Which of these keys the sets of organizations have, and their workspaces themselves."""
+    args = each(organization_ids), each(keys)
+    of_sets = await tx.fetch(
         "SELECT others.set_id, others.key, others.category FROM variable_sets "
         "JOIN set_variables AS others ON others.set_id = variable_sets.id "
-        "WHERE variable_sets.organization_id IN {each $1} AND others.key IN "
-        "(SELECT mine.key FROM set_variables AS mine WHERE mine.set_id IN {each $2})",
-        each(organization_ids),
-        each(set_ids),
-    ):
-        of_sets.setdefault(set_id, set()).add((key, Category(category)))
-    of_workspaces: dict[str, set[Name]] = {}
-    for workspace_id, key, category in await tx.fetch(
-        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
-        "WHERE variables.organization_id IN {each $1} AND variables.key IN "
-        "(SELECT mine.key FROM set_variables AS mine WHERE mine.set_id IN {each $2})",
-        each(organization_ids),
-        each(set_ids),
-    ):
-        of_workspaces.setdefault(workspace_id, set()).add((key, Category(category)))
-    return Held(
-        {id_: frozenset(names) for id_, names in of_sets.items()},
-        {id_: frozenset(names) for id_, names in of_workspaces.items()},
+        "WHERE variable_sets.organization_id IN {each $1} AND others.key IN {each $2}",
+        *args,
     )
+    of_workspaces = await tx.fetch(
+        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
+        "WHERE variables.organization_id IN {each $1} AND variables.key IN {each $2} "
+        "AND variables.key >= ''",
+        *args,
+    )
+    return _held(of_sets), _held(of_workspaces)
+
+
+def _held(rows: Iterable[Row]) -> Held:
+    found: dict[str, set[Name]] = {}
+    for owner_id, *name in rows:
+        found.setdefault(owner_id, set()).add(_name(*name))
+    return {id_: frozenset(names) for id_, names in found.items()}
 
 
 async def contested(
     tx: Transaction, set_id: str, organization_id: str, some: Sequence[Name] | None
 ) -> Contest:
-    """The keys and categories of a set, in order, or others that it may have; the workspaces of its
-    organization that have one of them, each with that; and the variables of other sets with one.
+    """The keys and categories of a set, in order, or others that it may have; the other sets of its
+    organization that have one of them, with what they are attached to; and the workspaces that do.
     """
     names = await _names_of(tx, set_id) if some is None else some
-    keys = each({key for key, _ in names})
-    own = await tx.fetch(
-        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
-        "WHERE variables.organization_id = $1 AND variables.key IN {each $2} "
-        "AND variables.key >= ''",
-        organization_id,
-        keys,
-    )
-    others = await tx.fetch(
-        "SELECT variable_sets.id, variable_sets.name, variable_sets.priority, "
-        "variable_sets.project_id, set_targets.target_id, others.key, others.category "
-        "FROM variable_sets JOIN set_targets ON set_targets.set_id = variable_sets.id "
-        "JOIN set_variables AS others ON others.set_id = variable_sets.id "
-        "AND others.key IN {each $3} "
-        "WHERE variable_sets.organization_id = $2 AND variable_sets.id <> $1",
-        set_id,
-        organization_id,
-        keys,
-    )
     wanted = frozenset(names)
-    return Contest(
-        names,
-        [(id_, name) for id_, *its in own if (name := _name(*its)) in wanted],
-        [
-            Rival(_rival(*its), target_id, name)
-            for *its, target_id, key, category in others
-            if (name := _name(key, category)) in wanted
-        ],
+    of_sets, own = (
+        {id_: its & wanted for id_, its in found.items() if id_ != set_id and its & wanted}
+        for found in await held(tx, [organization_id], {key for key, _ in names})
     )
+    sets = [one for one, _ in await of_organizations(tx, [organization_id]) if one.id in of_sets]
+    targets = await _targets_of(tx, of_sets)
+    attached = {id_: its.workspaces | its.projects for id_, its in targets.items()}
+    places = await projects.places(tx, organization_id)
+    others = Layout({one.id: one for one in sets}, attached, places, of_sets)
+    return Contest(names, others, own)
 
 
 async def _names_of(tx: Transaction, set_id: str) -> list[Name]:
@@ -422,11 +408,6 @@ async def _names_of(tx: Transaction, set_id: str) -> list[Name]:
 
 def _name(key: str, category: str) -> Name:
     return key, Category(category)
-
-
-def _rival(id_: str, name: str, is_priority: int, project_id: str | None) -> RivalSet:
-    parent: Parent = "organization" if project_id is None else "project"
-    return RivalSet(id_, name, bool(is_priority), parent)
 
 
 def _sets_of(organization_id: str, organization: str) -> Reading[VariableSet]:

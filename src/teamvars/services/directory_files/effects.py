@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.projects import default_project_of
 from teamvars.domain.runners import Runner
-from teamvars.domain.set_effects import Effect
-from teamvars.domain.set_layouts import Layout, effects_between
+from teamvars.domain.set_effects import Comparison, Effect, Layout, affected
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.storage import variable_sets
 from teamvars.storage.database import Transaction
@@ -41,16 +40,18 @@ async def effects(
     ]
     if not differing:
         return {}
-    held = await variable_sets.held(tx, [state.id for _, state in changes], differing)
-    return {
-        state.name: [
+    keys = await variable_sets.keys_of(tx, differing)
+    of_sets, own = await variable_sets.held(tx, [state.id for _, state in changes], keys)
+    found = {}
+    for before, after, state in pairs:
+        was, is_ = (replace(side, held=of_sets) for side in (before, after))
+        comparison = Comparison(was, is_, own, {})
+        spaces = (space for _, space in sorted(state.workspaces.items()))
+        found[state.name] = [
             replace(one, runners=_runners(state, one, hands_out))
-            for one in effects_between(
-                before, after, held, [space for _, space in sorted(state.workspaces.items())]
-            )
+            for one in affected(map(comparison.of, spaces))
         ]
-        for before, after, state in pairs
-    }
+    return found
 
 
 def _runners(

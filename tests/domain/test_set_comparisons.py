@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.applies import Name
 from teamvars.domain.effective import Level, Reach, Source
-from teamvars.domain.set_layouts import Held, Layout, effects_between
+from teamvars.domain.set_effects import Comparison, Held, Layout, affected
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
@@ -39,13 +39,13 @@ def a_layout(chance: random.Random) -> Layout:
     return Layout(sets, attached, places)
 
 
-def winners(layout: Layout, held: Held, workspace: Workspace) -> Mapping[Name, str]:
+def winners(layout: Layout, own: Held, workspace: Workspace) -> Mapping[Name, str]:
     """Where a workspace has each name from: the lowest of all ranks, one by one."""
     place = layout.places.get(workspace.id)
     found: dict[Name, str] = {}
     for name in NAMES if place is not None else ():
         candidates = []
-        if name in held.of_workspaces.get(workspace.id, ()):
+        if name in own.get(workspace.id, ()):
             candidates.append((Source("", "", Level.WORKSPACE).rank, workspace.id))
         for one in layout.sets.values():
             ways: dict[Reach, bool] = {
@@ -54,7 +54,7 @@ def winners(layout: Layout, held: Held, workspace: Workspace) -> Mapping[Name, s
                 "workspace": workspace.id in layout.attached[one.id],
             }
             reach = [way for way, is_one in ways.items() if is_one]
-            if reach and name in held.of_sets.get(one.id, ()):
+            if reach and name in layout.held.get(one.id, ()):
                 source = Source.of_set(
                     one.id,
                     one.name,
@@ -89,21 +89,32 @@ def test_sets_differ_that_are_others_or_that_workspaces_gain_or_lose_with_a_proj
     assert BOTH.differing(replace(BOTH, **other)) == differing
 
 
+def some_held(chance: random.Random) -> Held:
+    """Two names of five sets each."""
+    return {f"varset-{n}": frozenset(chance.sample(NAMES, 2)) for n in range(5)}
+
+
 def test_effects_are_what_a_naive_comparison_finds() -> None:
     chance, told = random.Random(33), 0
     for _ in range(2000):
-        before, after = a_layout(chance), a_layout(chance)
-        held = Held(
-            {f"varset-{n}": frozenset(chance.sample(NAMES, 2)) for n in range(5)},
-            {one.id: frozenset(chance.sample(NAMES, chance.randint(0, 2))) for one in SPACES},
-        )
+        held, updated = some_held(chance), {"varset-0": frozenset(chance.sample(NAMES, 1))}
+        before = replace(a_layout(chance), held=held)
+        held = held if chance.random() < 0.5 else some_held(chance)
+        after = replace(before if chance.random() < 0.3 else a_layout(chance), held=held)
+        own = {one.id: frozenset(chance.sample(NAMES, chance.randint(0, 2))) for one in SPACES}
         there = [one for one in SPACES if one.id in before.places and one.id in after.places]
-        found = {one.workspace.id: one for one in effects_between(before, after, held, there)}
+        comparison = Comparison(before, after, own, updated)
+        found = {one.workspace.id: one for one in affected(map(comparison.of, there))}
         for one in there:
-            was, is_ = winners(before, held, one), winners(after, held, one)
+            was, is_ = winners(before, own, one), winners(after, own, one)
+            differing = [
+                name
+                for name in was.keys() & is_.keys()
+                if was[name] != is_[name] or name in updated.get(is_[name], ())
+            ]
             expected = (
                 sorted(is_.keys() - was.keys()),
-                sorted(name for name in is_.keys() & was.keys() if is_[name] != was[name]),
+                sorted(differing),
                 sorted(was.keys() - is_.keys()),
             )
             effect = found.get(one.id)
@@ -115,8 +126,8 @@ def test_effects_are_what_a_naive_comparison_finds() -> None:
 
 def test_a_workspace_that_is_new_gains_what_reaches_it() -> None:
     one = VariableSet("varset-1", "s", "org-1", "acme", is_global=True)
-    before = Layout({one.id: one}, {}, {})
-    after = Layout({one.id: one}, {}, {SPACES[0].id: PROJECTS[0]})
-    held = Held({one.id: frozenset(NAMES[:1])}, {})
-    (effect,) = effects_between(before, after, held, SPACES[:1])
+    held = {one.id: frozenset(NAMES[:1])}
+    before = Layout({one.id: one}, {}, {}, held)
+    after = Layout({one.id: one}, {}, {SPACES[0].id: PROJECTS[0]}, held)
+    effect = Comparison(before, after, {}, {}).of(SPACES[0])
     assert effect.gained == NAMES[:1]
