@@ -1,11 +1,14 @@
 """What the fault runs share."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
 
 import pytest
 
 from tests.faults.hostile.finding import Finding, table
-from tests.support.postgres import LocalPostgres
+from tests.faults.nodes import open_nodes
+from tests.support.deployment import Deployment
+from tests.support.postgres import LocalPostgres, Postgres
 
 FINDINGS = pytest.StashKey[list[Finding]]()
 
@@ -15,6 +18,24 @@ def durable() -> Iterator[LocalPostgres]:
     """A PostgreSQL that keeps what a crash must not lose; tests here may kill it."""
     with LocalPostgres(durable=True) as server:
         yield server
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def nodes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[list[Deployment]]:
+    """Two nodes on one store; on SQLite they meet as two processes on a host would."""
+    if request.param == "sqlite":
+        folder = tmp_path_factory.mktemp("history")
+        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as deployments:
+            yield deployments
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = f"history-{uuid4()}"
+    server.create_database(name)
+    async with open_nodes(server.url(name), 2) as deployments:
+        yield deployments
+    server.drop_database(name)
 
 
 @pytest.fixture

@@ -1,19 +1,32 @@
 """What callers asked at the same time and were answered, and whether one order explains it all.
 
 The search is Wing and Gong's: an operation may come next in the order when no other that is still
-to come had ended before it began. Here the object is a whole workspace, not one key of it.
+to come had ended before it began. Here the object is a whole workspace, not one key of it, or what
+sets, projects and workspaces make of one (`test_effective_history`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 State = Mapping[str, str]
-"""The version of each variable that is there."""
+"""What is there, by name: of each variable the version."""
+
+
+class Step(Protocol):
+    """One request and its answer. Times are the caller's."""
+
+    @property
+    def begun(self) -> float: ...
+    @property
+    def ended(self) -> float: ...
+    def applied_to(self, state: State) -> State | None:
+        """What is there afterwards; None when the answer does not fit what was."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One request and its answer. Times are the caller's; `versions` is what a list showed."""
+    """A step in a workspace; `versions` is what a list showed."""
 
     begun: float
     ended: float
@@ -41,7 +54,7 @@ class Operation:
         return {**state, self.id: self.version} if self.status == 200 else None
 
 
-def is_linearizable(history: Sequence[Operation]) -> bool:
+def is_linearizable(history: Sequence[Step]) -> bool:
     """Whether all answers are those of some order that keeps what came after what."""
     operations = sorted(history, key=lambda operation: operation.begun)
     seen: set[tuple[frozenset[int], frozenset[tuple[str, str]]]] = set()

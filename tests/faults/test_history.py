@@ -3,7 +3,6 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count, cycle
 from typing import Any
@@ -12,31 +11,11 @@ from uuid import uuid4
 import pytest
 
 from tests.faults.history import Operation, is_linearizable
-from tests.faults.nodes import open_nodes
 from tests.support.deployment import Deployment
-from tests.support.postgres import Postgres
 from tests.support.tenant import Tenant, build_tenant
 
 CALLERS = 6
 EACH = 25
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def nodes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[list[Deployment]]:
-    """Two nodes on one store; on SQLite they meet as two processes on a host would."""
-    if request.param == "sqlite":
-        folder = tmp_path_factory.mktemp("history")
-        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as deployments:
-            yield deployments
-        return
-    server: Postgres = request.getfixturevalue("postgres")
-    name = f"history-{uuid4()}"
-    server.create_database(name)
-    async with open_nodes(server.url(name), 2) as deployments:
-        yield deployments
-    server.drop_database(name)
 
 
 class Recorder:
