@@ -29,6 +29,21 @@ async def give(tenant: Tenant, project: str, team: str, access: str) -> None:
     assert (await tenant.call("owner", "POST", "/team-projects", {"data": data})).is_success
 
 
+async def test_a_team_shows_the_projects_that_it_has_access_to(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await give(tenant, await make_project(tenant), "writers", "maintain")
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}/workspaces")
+    await visitor.sign_in("writer")
+    row = visitor.page.locator("main ul.rows > li", has_text="Shop")
+    await expect(row).to_have_text("Shopmaintainread and write")
+    await row.get_by_role("link").click()
+    await visitor.page.get_by_role("heading", level=1, name="Shop").wait_for()
+    await visitor.page.get_by_role("link", name="writers").wait_for()
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['readers']}/workspaces")
+    await visitor.page.get_by_text("It has access to no project").wait_for()
+
+
 async def test_a_project_is_made_renamed_and_deleted_once_no_workspace_is_in_it(
     site: Site, crowd: Crowd
 ) -> None:

@@ -135,8 +135,32 @@ export async function teamWorkspacesPage(context) {
   const { organization, signal } = context;
   const may = team.attributes.permissions["can-update-organization-access"]; // owners alone give access, of any kind
   const grants = new Grants({ organization, side: "team", id: team.id, may, signal });
-  await grants.list.draw();
-  return h("section", {}, head, grants.element);
+  /** @type {PagedList<Api.TeamProjectResource, Api.IncludedTeam | Api.IncludedProject>} */
+  const projects = new PagedList({
+    path: () => `/team-projects?filter[team][id]=${team.id}&include=project`,
+    row: (one, included) => projectRow(organization, one, included), noun: "project", signal,
+    nothing: () => h("p", { class: "hint" }, "It has access to no project, and so to nothing by one."),
+  });
+  await Promise.all([grants.list.draw(), projects.draw()]);
+  return h("section", {}, head,
+    h("h2", { class: "part" }, "Workspaces"), grants.element,
+    h("h2", { class: "part" }, "Projects, and every workspace in them"), projects.element);
+}
+
+/**
+ * A project that a team has access to, which is changed where the project says who has.
+ * @param {string} organization
+ * @param {Api.TeamProjectResource} grant
+ * @param {(Api.IncludedTeam | Api.IncludedProject)[]} included
+ */
+function projectRow(organization, { attributes, relationships }, included) {
+  const { id } = relationships.project.data;
+  const level = attributes["workspace-access"].variables;
+  return h("li", { class: "row" },
+    h("span", { class: "name" }, h("a", { href: `/app/${organization}/projects/${id}/access` },
+      name(oneOf(included, "projects", id)?.attributes.name ?? id))),
+    attributes.access !== level && h("span", { class: "badge" }, attributes.access),
+    h("span", { class: "aside may" }, LEVELS[level]));
 }
 
 /** The list, and above it a form for whoever `may` give access. */
