@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -25,7 +26,7 @@ from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
-from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping
@@ -115,6 +116,7 @@ from teamvars.web.variables.routes import (
 from teamvars.web.variables.search import VariableSearchRoutes
 
 HOUSEKEEPING_SECONDS = 60
+_UNWRAP_SECONDS = 1.0
 _OBJECTS_BETWEEN_COLLECTIONS = 5000
 """A batch of requests makes more than the interpreter's 700, and hardly ever a cycle among them."""
 
@@ -419,15 +421,28 @@ def _issuer(named: NamedIssuer) -> Issuer:
 def worker(by: Wrapping | None = None) -> ASGIApp:
     """What each worker process of the server runs; it reads the settings from the environment.
 
-    `by`: what wraps the keyring; the server has asked it already.
+    `by`: what wraps the keyring; the server has asked it, if the file is as it was then.
     """
     config = settings.load()
     logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
-        return asgi(config, keyring.load(config.keyring_path, by), by)
+        return asgi(config, _awaited_keys(config, by), by)
     except (KeyringError, SettingsError) as error:  # was there when the server started
         log.error("a worker cannot start", reason=str(error))
         raise SystemExit(1) from None
+
+
+def _awaited_keys(config: Settings, by: Wrapping | None) -> Keyring:
+    """The keyring, once it can be unwrapped: a worker that ended for that would end the server."""
+    is_said = False
+    while True:
+        try:
+            return keyring.load(config.keyring_path, by)
+        except KeyringUnavailable as unavailable:
+            if not is_said:
+                log.warning("a worker waits for what unwraps the keyring", reason=str(unavailable))
+            is_said = True
+        time.sleep(_UNWRAP_SECONDS)
 
 
 async def _keep_house(all_services: Services) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pyrage
 import pytest
 
@@ -108,6 +109,30 @@ def test_an_outage_of_what_unwraps_stops_no_node_that_runs_nor_its_workers(
             wait_until(lambda: is_ready(server.url), lambda: server.log)
         assert server.terminate() == 0
         assert WAITING not in server.log
+
+
+def test_after_the_file_was_written_anew_a_node_stays_ready_and_a_new_worker_waits(
+    wrapped: Host, bao: OpenBao
+) -> None:
+    """Of that file nobody has been told the key."""
+    before, anew = file(wrapped).read_bytes(), wrapped.data / "anew"
+    wrapped.succeed("keys", "wrap", "--from", wrapped.settings["KEYRING_WRAP"])
+    file(wrapped).rename(anew)
+    file(wrapped).touch(0o600)
+    file(wrapped).write_bytes(before)
+    with Server(wrapped) as server:
+        bao.kill()
+        anew.replace(file(wrapped))
+        try:
+            wait_until(lambda: "the keyring of the file waits" in server.log)
+            assert is_ready(server.url)
+            (worker,) = psutil.Process(server.pid).children()
+            worker.kill()
+            wait_until(lambda: "a worker waits for what unwraps the keyring" in server.log)
+        finally:
+            bao.start()
+        wait_until(lambda: is_ready(server.url), lambda: server.log)
+        assert server.terminate() == 0
 
 
 def test_a_start_waits_for_what_unwraps_says_so_once_and_serves_when_it_is_there(

@@ -12,7 +12,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
-from teamvars.security.keyring import Keyring
+from teamvars.security.keyring import Keyring, KeyringUnavailable
 from teamvars.services import installation
 from teamvars.services import keys as service
 from teamvars.services.installation import NotReady
@@ -442,6 +442,34 @@ async def test_a_keyring_that_lacks_a_key_in_use_is_refused_and_the_node_goes_on
     await node.look()
     assert await ready() == 200
     assert await own_calls.node.audit_holds()
+
+
+async def test_a_node_stays_ready_while_nobody_can_unwrap_the_file_and_asks_again(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, in_use = hand.serving(), hand.node.services.keys_in_use
+    await node.look()
+    changed = keyring.change(
+        hand.path, lambda keys_: keys_.holding(MASTER, keyring.new_key(MASTER))
+    )
+    unwrapped = node._load
+
+    def is_away() -> Keyring:
+        raise KeyringUnavailable("it sleeps")
+
+    with capture_logs() as logged:
+        monkeypatch.setattr(node, "_load", is_away)
+        for _ in range(2):
+            await node.look()
+        assert in_use.refused is None
+        assert in_use.keyring != changed
+        monkeypatch.setattr(node, "_load", unwrapped)
+        await node.look()
+    assert in_use.keyring == changed
+    assert [line["event"] for line in logged] == [
+        "the keyring of the file waits for what unwraps it",
+        "the keyring of the file is in use",
+    ]
 
 
 async def test_a_file_that_is_not_there_is_not_read_unless_somebody_says_so(hand: Hand) -> None:

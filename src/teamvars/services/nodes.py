@@ -15,7 +15,7 @@ import structlog
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import Node
-from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services.installation import Installation, NotReady
 from teamvars.storage import keys
@@ -44,6 +44,7 @@ class ServingNode:
         self._load = load
         self._id = new_id("node")
         self._read: Stamp | None = None
+        self._is_waiting = False
         self._said: tuple[Keyring, float] | None = None
         self._woken = asyncio.Event()
 
@@ -69,7 +70,8 @@ class ServingNode:
         """Takes the keyring of the file if that is another one than before, or `anew` in any case.
 
         One that cannot be used is refused, for which `/readyz` is 503 until the file has one that
-        can be; this process goes on with the keys that it has.
+        can be; this process goes on with the keys that it has. So it does while nobody can unwrap
+        the file, which is no refusal: the next look asks again.
         """
         stamp = await asyncio.to_thread(_stamp, self._path)
         if not anew and self._in_use.refused is None and stamp in (None, self._read):
@@ -77,11 +79,14 @@ class ServingNode:
         try:
             keyring = await asyncio.to_thread(self._load)
             await self._installation.require_ready(keyring)
+        except KeyringUnavailable as error:
+            self._wait(str(error))
+            return
         except (KeyringError, NotReady) as error:
             self._refuse(str(error))
         else:
             self._take(keyring)
-        self._read = stamp
+        self._read, self._is_waiting = stamp, False
 
     async def say(self) -> None:
         """Says that it serves, and with which keys, if that is news or was said a while ago."""
@@ -105,6 +110,11 @@ class ServingNode:
         if keyring != self._in_use.keyring or self._in_use.refused is not None:
             self._in_use.take(keyring)
             log.warning("the keyring of the file is in use", active=sorted(keyring.active))
+
+    def _wait(self, reason: str) -> None:
+        if not self._is_waiting:
+            log.warning("the keyring of the file waits for what unwraps it", reason=reason)
+        self._is_waiting = True
 
     def _refuse(self, reason: str) -> None:
         if reason != self._in_use.refused:
