@@ -227,6 +227,19 @@ async def test_secret_teams_are_seen_with_a_right_to_and_changed_as_others_are(
     assert await join(tenant, "manager", "secret", "plain") == 204
 
 
+async def test_tags_of_all_workspaces_are_listed_to_whoever_reads_all_of_them(
+    tenant: Tenant,
+) -> None:
+    where = f"/workspaces/{tenant.workspaces['payments']}/relationships/tags"
+    tag = {"data": [{"type": "tags", "attributes": {"name": "billing"}}]}
+    assert (await tenant.call("owner", "POST", where, tag)).is_success
+    path = f"/organizations/{tenant.organization}/tags"
+    assert (await tenant.call("plain", "GET", path)).json()["data"] == []
+    await give(tenant, "plain", "read-workspaces")
+    (one,) = (await tenant.call("plain", "GET", path)).json()["data"]
+    assert one["attributes"]["name"] == "billing"
+
+
 async def test_a_right_is_gone_with_the_team_from_the_next_request_on(tenant: Tenant) -> None:
     made = await give(tenant, "plain", "manage-workspaces")
     assert (await tenant.call("plain", "GET", tenant.vars_path())).status_code == 200

@@ -282,6 +282,27 @@ async def test_who_manages_the_token_of_a_team_is_kept_and_only_owners_change_it
     assert await tenant.deployment.audit_holds()
 
 
+@pytest.mark.parametrize("who", ["owner", "writer", "reader", "plain", "writers-token"])
+async def test_what_a_list_says_of_a_team_or_an_organization_is_what_it_says_alone(
+    tenant: Tenant, who: str
+) -> None:
+    word = "allow-member-token-management"
+    for name, may in (("writers", True), ("readers", False)):
+        said = team_document(visibility="organization", **{word: may})
+        answer = await tenant.call("owner", "PATCH", f"/teams/{tenant.teams[name]}", said)
+        assert answer.is_success
+    secret = await make(tenant, "new", **{"organization-access": {"manage-teams": True}})
+    users = {"data": [{"type": "users", "id": tenant.users["plain"]}]}
+    added = await tenant.call("owner", "POST", f"/teams/{secret['id']}/relationships/users", users)
+    assert added.is_success
+    for path, type_ in ((teams_path(tenant), "teams"), ("/organizations", "organizations")):
+        listed = (await tenant.call(who, "GET", path)).json()["data"]
+        assert listed
+        for one in listed:
+            alone = await tenant.call(who, "GET", f"/{type_}/{one['id']}")
+            assert alone.json()["data"] == one
+
+
 async def test_an_id_of_single_sign_on_is_kept_and_null_takes_it_away(tenant: Tenant) -> None:
     made = await make(tenant, "new", **{"sso-team-id": "some-group"})
     assert made["attributes"]["sso-team-id"] == "some-group"
