@@ -88,7 +88,7 @@ class Request(Generic[Asked]):
             alteration=plan.alteration,
             trust=self._trust,
         )
-        return replace(applied, effects=await self._house.runner.look(self._caller, see))
+        return replace(applied, effects=await self._house.runner.glance(self._caller, see))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""

@@ -41,8 +41,8 @@ class VariableSets(UseCases):
         return await self._make(caller, decisions.update, *asked)
 
     async def preview(self, caller: Caller, set_id: str, draft: PreviewDraft) -> Effects:
-        """See `decisions.variable_sets.preview`."""
-        return await self._house.runner.look(
+        """See `decisions.variable_sets.preview`. Not of one snapshot: much may be looked up."""
+        return await self._house.runner.glance(
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
 

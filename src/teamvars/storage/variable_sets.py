@@ -9,6 +9,7 @@ from teamvars.domain.set_effects import Contest, Held, Layout, Standing
 from teamvars.domain.variable_sets import Attached, SetDetails, SetSearch, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
+from teamvars.pace import in_batches
 from teamvars.storage import projects
 from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
@@ -36,6 +37,18 @@ _REACHES_NOT = f"""EXISTS (
                     AND set_targets.target_id
                         IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})))"""
 
+_KEYS_AT_ONCE = 20
+# $1: organizations, $2: keys.
+_IN_SETS = """
+SELECT others.set_id, others.key, others.category FROM variable_sets
+JOIN set_variables AS others ON others.set_id = variable_sets.id
+WHERE variable_sets.organization_id IN {each $1} AND others.key IN {each $2}
+"""
+_IN_WORKSPACES = """
+SELECT variables.workspace_id, variables.key, variables.category FROM variables
+WHERE variables.organization_id IN {each $1} AND variables.key IN {each $2}
+    AND variables.key >= ''
+"""
 
 # $1: the organization.
 _OF_PROJECT = """(variable_sets.project_id = $n OR variable_sets.id IN (
@@ -355,27 +368,24 @@ async def keys_of(tx: Transaction, set_ids: Collection[str]) -> frozenset[str]:
 async def held(
     tx: Transaction, organization_ids: Collection[str], keys: Collection[str]
 ) -> tuple[Held, Held]:
-    """Which of these keys the sets of organizations have, and their workspaces themselves."""
-    args = each(organization_ids), each(keys)
-    of_sets = await tx.fetch(
-        "SELECT others.set_id, others.key, others.category FROM variable_sets "
-        "JOIN set_variables AS others ON others.set_id = variable_sets.id "
-        "WHERE variable_sets.organization_id IN {each $1} AND others.key IN {each $2}",
-        *args,
-    )
-    of_workspaces = await tx.fetch(
-        "SELECT variables.workspace_id, variables.key, variables.category FROM variables "
-        "WHERE variables.organization_id IN {each $1} AND variables.key IN {each $2} "
-        "AND variables.key >= ''",
-        *args,
-    )
-    return _held(of_sets), _held(of_workspaces)
+    """Which of these keys the sets of organizations have, and their workspaces themselves. Some
+    keys at a time, since all sets may have them all.
+    """
+    of_sets: dict[str, set[Name]] = {}
+    of_workspaces: dict[str, set[Name]] = {}
+    for some in in_batches(sorted(keys), lambda _: 1, _KEYS_AT_ONCE):
+        args = each(organization_ids), each(some)
+        _add(of_sets, await tx.fetch(_IN_SETS, *args))
+        _add(of_workspaces, await tx.fetch(_IN_WORKSPACES, *args))
+    return _frozen(of_sets), _frozen(of_workspaces)
 
 
-def _held(rows: Iterable[Row]) -> Held:
-    found: dict[str, set[Name]] = {}
+def _add(found: dict[str, set[Name]], rows: Iterable[Row]) -> None:
     for owner_id, *name in rows:
         found.setdefault(owner_id, set()).add(_name(*name))
+
+
+def _frozen(found: Mapping[str, set[Name]]) -> Held:
     return {id_: frozenset(names) for id_, names in found.items()}
 
 
