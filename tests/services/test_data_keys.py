@@ -9,14 +9,16 @@ import pytest
 from teamvars import wiring
 from teamvars.domain import diagnosis as findings
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import DATA, KeyRefused
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.kernel.variables import Category
+from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage import data_keys, organizations
 from teamvars.storage.database import Transaction
+from teamvars.storage.engines import schemas
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller
 from tests.services.jobs import Job, approve, propose
@@ -288,3 +290,57 @@ async def test_another_is_due_once_an_organization_has_made_many_entries_under_o
         await own_calls.create(key=f"later-{n}")
     (text,) = await told()
     assert "may have sealed 3 values" in text
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+async def test_whoever_was_writing_before_another_came_into_use_is_waited_for(
+    own_calls: Calls,
+) -> None:
+    await use_another(own_calls)
+    made, database = await own_calls.create(), own_calls.services.database
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(tx: Transaction) -> None:
+        begun.set()
+        await go_on.wait()
+        await tx.execute("UPDATE variables SET key_version = 1 WHERE id = $1", made.id)
+
+    writing = asyncio.create_task(database.write(slow))
+    await begun.wait()
+    retiring = asyncio.create_task(own_calls.services.data_keys.retire(operator(), "data-1"))
+    await asyncio.wait({retiring}, timeout=0.5)
+    go_on.set()
+    await writing
+    with pytest.raises(KeyRefused, match=r"needed \(variables: 1\)"):
+        await retiring
+
+
+def no_file(_: object) -> Keyring:
+    """Generations are in the store."""
+    raise AssertionError
+
+
+async def test_operators_name_generations_as_they_do_other_keys(own_calls: Calls) -> None:
+    keys = own_calls.services.keys
+    key_id = await keys.add(operator(), DATA, no_file)
+    await keys.activate(operator(), key_id, no_file)
+    await own_calls.create()
+    listed = {one.id: one for one in await keys.status() if one.purpose == DATA}
+    assert listed["data-2"].needed == {"organizations": 2, "variables": 1}
+    assert [one.is_active for one in listed.values()] == [False, True]
+    await keys.retire(operator(), "data-1", no_file, leaked=False)
+    assert [one.id for one in await keys.status() if one.purpose == DATA] == ["data-2"]
+
+
+async def test_there_is_one_generation_as_long_as_nodes_of_older_releases_may_run(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas, "contracts", lambda _: ["one"])
+    keys = own_calls.services.keys
+    for step in (
+        keys.add(operator(), DATA, no_file),
+        keys.activate(operator(), "data-1", no_file),
+        keys.retire(operator(), "data-1", no_file, leaked=False),
+    ):
+        with pytest.raises(KeyRefused, match="migrate up --contract"):
+            await step
