@@ -154,6 +154,14 @@ async def test_changes_of_people_and_access_read_as_sentences(
     await expect(given_row.locator(".badge")).to_have_text("write")
 
 
+async def test_a_day_that_there_is_not_is_told_by_the_api(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go(f"/{tenant.organization}/activity?since=2026-13-45")
+    await visitor.sign_in("owner")
+    await expect(visitor.page.get_by_text("filter[since]")).to_be_visible()
+
+
 async def test_changes_since_a_day_and_the_workspaces_that_teams_were_given(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

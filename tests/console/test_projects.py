@@ -136,6 +136,7 @@ async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
     await told.wait_for()
 
 
+@on_each_engine
 async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_own(
     site: Site, crowd: Crowd
 ) -> None:

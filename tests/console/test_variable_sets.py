@@ -105,6 +105,7 @@ async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, cro
     assert await gets(tenant) == {}
 
 
+@on_each_engine
 async def test_what_a_variable_of_a_set_does_to_workspaces_is_read_before_it_is_saved(
     site: Site, crowd: Crowd
 ) -> None:
@@ -205,6 +206,7 @@ async def test_what_a_workspace_has_itself_and_what_it_gets_follow_each_other(
     await expect(beaten).to_contain_text("from Sharedoverridden by First")
 
 
+@on_each_engine
 async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it_are_named(
     site: Site, crowd: Crowd
 ) -> None:

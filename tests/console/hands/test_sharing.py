@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from selenium.webdriver.common.keys import Keys
+
 from tests.console.hands.people import Person
 from tests.console.test_variable_sets import EVERYWHERE, FIRST, gets, make_set, put
 
@@ -82,3 +84,18 @@ async def test_what_is_inherited_is_passed_by_the_arrows_and_opened_by_its_set(
     person.wait_for(lambda: person.focus() == "Shared")
     person.press("\ue007")
     person.wait_for(partial(person.find, "h1", "Shared"))
+
+
+async def test_escape_and_back_lead_to_where_one_was(person: Person) -> None:
+    organization = person.tenant.organization
+    person.enter("owner", f"/{organization}/projects")
+    person.reads("Default Project")
+    person.press("n")
+    person.wait_for(lambda: person.focus() == "Name")
+    person.press(Keys.ESCAPE)
+    person.wait_for(lambda: person.focus() == "New project")
+    person.click("Variable sets")
+    person.reads("No variable set yet")
+    person.driver.back()
+    person.reads("Default Project")
+    person.wait_for(lambda: person.focus() == organization)

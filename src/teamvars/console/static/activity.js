@@ -165,7 +165,8 @@ class Events {
  * @param {string} text
  */
 function asAsked(filter, text) {
-  return filter === "since" && /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00`).toISOString() : text;
+  const begin = new Date(filter === "since" && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : NaN);
+  return Number.isNaN(begin.getTime()) ? text : begin.toISOString();
 }
 
 /**

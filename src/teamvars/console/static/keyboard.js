@@ -40,7 +40,7 @@ function actOf(key, target, main) {
   if (!areOn || isTyping() || target.closest("input, textarea")) return null;
   if (key === "/") return seen(main, "input[type=search]", (one) => one.focus());
   // Where a form is open, whoever thinks to type in it would open another.
-  if (key === "n" && !main.querySelector("form")) return seen(main, "[data-adds]", (one) => one.click());
+  if (key === "n" && !main.querySelector("form")) return seen(main, "[data-adds]", press);
   return key === "?" ? explain : null;
 }
 
@@ -52,6 +52,15 @@ function actOf(key, target, main) {
 function seen(main, selector, act) {
   const found = within(main, selector).find((one) => one.checkVisibility());
   return found ? () => act(found) : null;
+}
+
+/**
+ * As a key does on what has the focus, where one is led back to.
+ * @param {HTMLElement} button
+ */
+function press(button) {
+  button.focus();
+  button.click();
 }
 
 /**

@@ -201,7 +201,10 @@ function follow(event) {
 async function goBack() {
   const wanted = location.pathname + location.search;
   if (wanted === shownPath) return;
-  if (session.token() !== null && !holdsTyped(main)) return render();
+  if (session.token() !== null && !holdsTyped(main)) {
+    await render();
+    return lead(document.querySelector("h1"));
+  }
   history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
   if (session.token() !== null) await go(wanted);
 }
