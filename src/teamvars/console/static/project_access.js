@@ -9,7 +9,6 @@ import { projectHead, readProject } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList } from "./paged_list.js";
 
-/** @import { Child } from "./dom.js" */
 /** @import { End } from "./fields.js" */
 /** @import { Context } from "./pages.js" */
 /** @typedef {Api.ProjectAccessType} Access */

@@ -14,7 +14,7 @@ import { redraw } from "./redraw.js";
 import { agreed, effectsOf, summaryOf, workspacesOf } from "./set_effects.js";
 import { setForm } from "./variable_sets.js";
 
-/** @import { End, Held } from "./fields.js" */
+/** @import { End } from "./fields.js" */
 /** @import { Context } from "./pages.js" */
 /** @typedef {"workspaces" | "projects"} Kind */
 /** @typedef {{id: string, called: string}} Called */
