@@ -1,15 +1,12 @@
 /** The projects of an organization that one may see, and the form of one. */
 
-import { Change, changed, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
-import { FormPlace, field, form, keepTyped, leaveButton } from "./fields.js";
+import { FormPlace } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
+import { namedForm } from "./named_form.js";
 import { PagedList, searchField } from "./paged_list.js";
 
-/** @import { Answer } from "./api.js" */
 /** @import { Context } from "./pages.js" */
-
-const AT = "/data/attributes";
 
 /** @param {Context} context */
 export async function projectsPage(context) {
@@ -58,26 +55,5 @@ function nothing() {
  */
 export function projectForm({ path, project, done, cancel }) {
   const start = project?.attributes ?? { name: "", description: "" };
-  const named = h("input", { value: start.name, spellcheck: "false" });
-  const description = h("textarea", { rows: 2, value: start.description });
-  const change = new Change();
-  /** @type {HTMLFormElement} */
-  const element = form({
-    class: "card", "aria-label": project ? "Change the project" : "A new project",
-    onsubmit: async (signal) => {
-      const now = { name: named.value.trim(), description: description.value };
-      const attributes = project ? changed(start, now) : now;
-      const data = { type: "projects", ...(project && { id: project.id }), attributes };
-      /** @type {Answer<Api.ProjectDocument>} */
-      const { document } = await send(project ? "PATCH" : "POST", path, { data }, { change, signal });
-      keepTyped(element, false);
-      done(document.data);
-    },
-  },
-    !project && h("h2", {}, "A new project"),
-    field({ label: "Name", control: named, pointer: `${AT}/name` }),
-    field({ label: "Description", control: description, pointer: `${AT}/description` }),
-    h("div", { class: "actions" },
-      h("button", { class: "button primary" }, project ? "Save" : "Create project"), cancel && leaveButton(cancel)));
-  return element;
+  return namedForm({ type: "projects", noun: "project", path, one: project, start, said: (named) => named, done, cancel });
 }

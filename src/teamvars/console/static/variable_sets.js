@@ -1,12 +1,11 @@
 /** The variable sets of an organization that one may see, and the form of one. */
 
-import { Change, changed, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
-import { FormPlace, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { FormPlace, tick } from "./fields.js";
 import { organizationHead, projectHead, readOrganization, readProject, setBadges } from "./heads.js";
+import { namedForm } from "./named_form.js";
 import { PagedList, searchField } from "./paged_list.js";
 
-/** @import { Answer } from "./api.js" */
 /** @import { Held } from "./fields.js" */
 /** @import { Context } from "./pages.js" */
 /** @typedef {{name: string, description: string, global: boolean, priority: boolean}} Said */
@@ -96,37 +95,16 @@ function nothing(may, add) {
 export function setForm({ path, set, project = null, done, cancel, agrees }) {
   /** @type {Said} */
   const start = set?.attributes ?? { name: "", description: "", global: false, priority: false };
-  const named = h("input", { value: start.name, spellcheck: "false" });
-  const description = h("textarea", { rows: 2, value: start.description });
   const everywhere = tick({ label: "Global", checked: start.global, pointer: `${AT}/global`,
     hint: "It reaches every workspace, those that are made later as well, and its sensitive values every runner of these." });
   const first = tick({ label: "Priority", checked: start.priority, pointer: `${AT}/priority`,
     hint: "Its variables come before those that a workspace has itself." });
   // Of a project none is global.
   everywhere.element.hidden = project !== null || set?.relationships.parent.data.type === "projects";
-  const change = new Change();
-  const said = () => {
-    const now = { name: named.value.trim(), description: description.value, global: everywhere.box.checked, priority: first.box.checked };
-    return set ? changed(start, now) : now;
-  };
-  /** @type {HTMLFormElement} */
-  const element = form({
-    class: "card", "aria-label": set ? "Change the variable set" : "A new variable set",
-    sure: async (held) => !agrees || agrees(said(), held),
-    onsubmit: async (signal) => {
-      const parent = project && { parent: { data: { type: "projects", id: project.id } } };
-      const data = { type: "varsets", ...(set && { id: set.id }), attributes: said(), ...(parent && { relationships: parent }) };
-      /** @type {Answer<Api.VariableSetDocument>} */
-      const { document } = await send(set ? "PATCH" : "POST", path, { data }, { change, signal });
-      keepTyped(element, false);
-      done(document.data);
-    },
-  },
-    !set && h("h2", {}, "A new variable set"),
-    field({ label: "Name", control: named, pointer: `${AT}/name` }),
-    field({ label: "Description", control: description, pointer: `${AT}/description` }),
-    h("div", { class: "columns" }, everywhere.element, first.element),
-    h("div", { class: "actions" },
-      h("button", { class: "button primary" }, set ? "Save" : "Create variable set"), cancel && leaveButton(cancel)));
-  return element;
+  return namedForm({
+    type: "varsets", noun: "variable set", path, one: set, start, done, cancel, agrees,
+    said: (named) => ({ ...named, global: everywhere.box.checked, priority: first.box.checked }),
+    more: h("div", { class: "columns" }, everywhere.element, first.element),
+    relationships: project && { parent: { data: { type: "projects", id: project.id } } },
+  });
 }
