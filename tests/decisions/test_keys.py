@@ -10,7 +10,7 @@ from teamvars.decisions import Decision, Found, Needs
 from teamvars.decisions.keys import LiveNodes, NotedKeys, activate, add, retire
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.keys import AUDIT, MASTER, KeyRefused, Node, NotedKey
+from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node, NotedKey
 from tests.decisions.directory import NOW, OPERATOR, actions, found
 
 MADE = NotedKey("key-2", MASTER, b"check", NOW)
@@ -29,8 +29,8 @@ def adding(known: Found, value: bytes | None = b"check") -> Decision[None]:
     return add(known, MASTER, "key-2", value)
 
 
-def activating(known: Found) -> Decision[None]:
-    return activate(known, MASTER, "key-2", "key-1")
+def activating(known: Found, purpose: str = MASTER) -> Decision[None]:
+    return activate(known, purpose, "key-2", "key-1")
 
 
 def retiring(known: Found, purpose: str = MASTER, *, leaked: bool = False) -> Decision[int]:
@@ -55,7 +55,7 @@ def test_keys_are_changed_under_the_lock_of_the_system(decide: Callable[[Found],
             (Update(NOTED, replace(NOTED, activated_at=NOW)),),
             {"former": "key-1"},
         ),
-        (activating(keys(None)), "activate", (), {"former": "key-1"}),
+        (activating(keys(None), SERVER), "activate", (), {"former": "key-1"}),
         (retiring(keys(NOTED)), "retire", (Delete(NotedKey, ("key-2",)),), {}),
         (
             retiring(keys(NOTED), AUDIT, leaked=True),
@@ -74,7 +74,7 @@ def test_what_becomes_of_a_key_is_recorded_and_noted_where_something_is_under_it
     (note,) = decision.notes
     assert note.event.subject_id == "key-2"
     details = dict(note.event.details)
-    assert details.pop("purpose") in (MASTER, AUDIT)
+    assert details.pop("purpose") in (MASTER, AUDIT, SERVER)
     assert details == more
 
 
@@ -89,3 +89,23 @@ def test_no_key_is_activated_that_a_node_lacks_and_none_retired_that_one_uses() 
     retiring(keys(NOTED, has))
     with pytest.raises(KeyRefused, match="here serves with it"):
         retiring(keys(NOTED, replace(has, active=BOTH), lacks))
+
+
+@pytest.mark.parametrize("noted", [None, replace(NOTED, retired_at=5)])
+def test_no_key_is_activated_that_was_retired_meanwhile(noted: NotedKey | None) -> None:
+    with pytest.raises(KeyRefused, match=r"key-2 was retired. Add another: .* keys add master"):
+        activating(keys(noted))
+
+
+def test_the_key_that_was_activated_last_of_its_purpose_is_not_retired() -> None:
+    known = keys(replace(NOTED, activated_at=5))
+    others = {
+        "key-1": replace(NOTED, id="key-1", activated_at=2),
+        "key-3": replace(NOTED, id="key-3"),
+        "key-4": replace(NOTED, id="key-4", purpose=AUDIT, activated_at=9),
+    }
+    known.answers[NotedKeys()] |= others
+    with pytest.raises(KeyRefused, match="key-2 is in use"):
+        retiring(known, leaked=True)
+    known.answers[NotedKeys()] |= {"key-3": replace(others["key-3"], activated_at=6)}
+    assert retiring(known).writes

@@ -513,3 +513,20 @@ async def test_a_key_that_was_never_in_use_may_be_missing_and_may_not_be_another
     await hand.activate(added)
     with pytest.raises(NotReady, match="not this database's"):
         await require(old)
+
+
+async def test_what_the_store_knows_by_now_is_refused_whatever_the_file_said(hand: Hand) -> None:
+    """As to an operator whose command has read the file before another's has changed it."""
+    stale = hand.keyring
+    _, second = await hand.replaced(MASTER)
+    in_use = hand.node.services.keys_in_use
+    in_use.take(hand.keyring.using(MASTER, stale.master.active))
+    before = await hand.dump()
+    with pytest.raises(KeyRefused, match=f"{second} is in use"):
+        await hand.retire(second)
+    assert await hand.dump() == before
+    server = await hand.add(SERVER)
+    keyring.change(hand.path, lambda keys_: keys_.using(SERVER, server))
+    with pytest.raises(KeyRefused, match=f"{server} is in use"):
+        await hand.retire(server)
+    assert keyring.load(hand.path).held >= {server}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found, Need
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.keys import AUDIT, KeyRefused, Node, NotedKey
+from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node, NotedKey
 
 
 class NotedKeys(Need[Mapping[str, NotedKey]], frozen=True):
@@ -32,7 +32,9 @@ def add(found: Found, purpose: str, key_id: str, check_value: bytes | None) -> D
 
 
 def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[None]:
-    """The key is about to take the place of the former one. Refuses while a node lacks it."""
+    """The key is about to take the place of the former one. Refuses while a node lacks it, and one
+    that was retired meanwhile.
+    """
     found.require_locked([SYSTEM_STREAM])
     lacking = [node for node in found.of(LiveNodes()) if key_id not in node.held]
     if lacking:
@@ -42,26 +44,41 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
         )
     details = {"purpose": purpose, "former": former}
     note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
-    noted = found.of(NotedKeys()).get(key_id)
-    if noted is None:
+    if purpose == SERVER:  # of which nothing is noted
         return Decision(None, (), (note,))
+    noted = found.of(NotedKeys()).get(key_id)
+    if noted is None or noted.retired_at is not None:
+        raise KeyRefused(f"{key_id} was retired. Add another: teamvars keys add {purpose}")
     return Decision(None, (Update(noted, replace(noted, activated_at=found.now)),), (note,))
 
 
 def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[int]:
     """The key is used no more; the answer is since when. An audit key goes on to verify what was
-    signed with it before. Refuses while a node uses it.
+    signed with it before. Refuses while a node uses it, and the one that was activated last.
     """
     found.require_locked([SYSTEM_STREAM])
     require_unused(found.of(LiveNodes()), key_id)
     details = {"purpose": purpose, **({"leaked": True} if leaked else {})}
     note = found.note(SYSTEM_STREAM, "key.retire", key_id, details)
-    noted = found.of(NotedKeys()).get(key_id)
+    known = found.of(NotedKeys())
+    noted = known.get(key_id)
     if noted is None:
         return Decision(found.now, (), (note,))
+    later = [key for key in known.values() if key.purpose == purpose and _follows(key, noted)]
+    if noted.activated_at is not None and not later:
+        raise in_use(key_id)
     closed = Update(noted, replace(noted, retired_at=found.now))
     gone = Delete(NotedKey, (key_id,))
     return Decision(found.now, (closed if purpose == AUDIT else gone,), (note,))
+
+
+def _follows(key: NotedKey, former: NotedKey) -> bool:
+    return (key.activated_at or 0) > (former.activated_at or 0)
+
+
+def in_use(key_id: str) -> KeyRefused:
+    """The refusal to retire a key that new data is under."""
+    return KeyRefused(f"{key_id} is in use. Activate another first.")
 
 
 def require_unused(nodes: Iterable[Node], key_id: str) -> None:

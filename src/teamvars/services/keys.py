@@ -121,8 +121,6 @@ class Keys(UseCases):
             return
         purpose = self._purpose(key_id)
         its = self._in_use.keyring.key_sets[purpose]
-        if key_id in its.closed:
-            raise KeyRefused(f"{key_id} was retired. Add another: teamvars keys add {purpose}")
         asked = caller, purpose, key_id, its.active
         await self._patiently(lambda: self._activate(*asked))
         file(lambda keyring: keyring.using(purpose, key_id))
@@ -137,7 +135,7 @@ class Keys(UseCases):
             return
         purpose = self._purpose(key_id)
         if key_id == self._in_use.keyring.key_sets[purpose].active:
-            raise KeyRefused(f"{key_id} is in use. Activate another first.")
+            raise decisions.in_use(key_id)
         await self._patiently(lambda: self._require_unused(key_id))
         await self._require_unneeded(key_id, leaked=leaked)
         if leaked and purpose == AUDIT:
@@ -156,7 +154,8 @@ class Keys(UseCases):
         async for page in self._streams():
             others = [one for one in page if chain.signer(one) not in (None, active)]
             signed = [(stream, chain.signed_by(active, stream)) for stream in others]
-            await self._database.write(partial(keys.sign_heads, signed=signed))
+            if signed:
+                await self._database.write(partial(keys.sign_heads, signed=signed))
         until = await self._given_before(active)
         sealed = [
             (runner, self._trust.sealed(runner, approval))
@@ -263,6 +262,8 @@ class Keys(UseCases):
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:
+    if key_id == keyring.key_sets[purpose].active:  # by now
+        raise decisions.in_use(key_id)
     if purpose == AUDIT:
         return keyring.closing(purpose, key_id, at)
     return keyring.without(purpose, key_id)
