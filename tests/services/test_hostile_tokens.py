@@ -117,7 +117,8 @@ async def test_a_token_that_names_no_key_is_for_the_forms_where_the_runner_allow
     ("more", "code"),
     [
         ({"audience": SERVICE}, "invalid_target"),
-        ({"resource": "https://evil.example/api/v2/workspaces/ws-1"}, "invalid_target"),
+        ({"resource": "https://evil.example/api/v2/workspaces/{id}"}, "invalid_target"),
+        ({"resource": "/api/v2/workspaces/{id}"}, "invalid_target"),
         ({"resource": f"{SERVICE}/api/v2/workspaces/"}, "invalid_target"),
         ({"resource": f"{SERVICE}/api/v2/teams/team-1"}, "invalid_target"),
         ({"resource": ""}, "invalid_request"),
@@ -132,7 +133,11 @@ async def test_a_token_that_names_no_key_is_for_the_forms_where_the_runner_allow
 async def test_a_form_asks_for_a_token_for_a_workspace_of_this_service_and_for_nothing_else(
     tenant: Tenant, more: dict[str, str], code: str
 ) -> None:
-    assert await refusal_of(Job.new(tenant).exchange(**more)) == code
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)
+    said = {name: text.replace("{id}", tenant.workspaces["network"]) for name, text in more.items()}
+    assert await refusal_of(job.exchange(**said)) == code
+    await job.exchange()
 
 
 async def test_a_machine_is_known_by_its_key_alone(tenant: Tenant) -> None:
