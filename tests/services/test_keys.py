@@ -1,6 +1,9 @@
 """Keys are changed while nodes serve: nothing too early, nothing fails, nothing is lost."""
 
-from collections.abc import Callable
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -8,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringUnavailable
-from teamvars.services import installation
+from teamvars.services import installation, nodes
 from teamvars.services import keys as service
 from teamvars.services.installation import NotReady
 from teamvars.services.nodes import ServingNode
@@ -24,6 +27,7 @@ from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
 from tests.support.deployment import Deployment, operator
+from tests.support.patience import until
 from tests.support.tenant import variable_document
 
 PURPOSES = (MASTER, AUDIT, SERVER)
@@ -530,3 +534,71 @@ async def test_what_the_store_knows_by_now_is_refused_whatever_the_file_said(han
     with pytest.raises(KeyRefused, match=f"{server} is in use"):
         await hand.retire(server)
     assert keyring.load(hand.path).held >= {server}
+
+
+@pytest.fixture
+async def following(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hand]:
+    """A node that follows its file, and looks at it when it is told to alone."""
+    monkeypatch.setattr(nodes, "LOOK_SECONDS", 3600.0)
+    task = asyncio.create_task(hand.serving().follow())
+    yield hand
+    task.cancel()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+
+
+async def said(hand: Hand) -> frozenset[str]:
+    """The keys that the nodes have said to have."""
+    now = hand.node.services.database.now()
+    found = await hand.node.services.database.read(partial(keys.live, now=now))
+    return frozenset(key_id for node in found for key_id in node.held)
+
+
+async def test_a_hangup_has_a_node_look_once_and_say_what_it_has(
+    following: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand, looks = following, []
+
+    async def has_said() -> bool:
+        return await said(hand) == hand.keyring.held
+
+    await until(has_said)
+    look = ServingNode.look
+
+    async def counted(node: ServingNode, *, anew: bool = False) -> None:
+        looks.append(anew)
+        await look(node, anew=anew)
+
+    monkeypatch.setattr(ServingNode, "look", counted)
+    keyring.change(hand.path, lambda keys_: keys_.holding(AUDIT, keyring.new_key(AUDIT)))
+    os.kill(os.getpid(), signal.SIGHUP)
+    await until(has_said)
+    await asyncio.sleep(0.05)
+    assert looks == [True]
+    assert hand.node.services.keys_in_use.keyring == hand.keyring
+
+
+async def test_what_fails_is_tried_again_at_the_next_look(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "LOOK_SECONDS", 0.01)
+    failures: list[Exception] = [storage_unavailable(), RuntimeError("a bug")]
+    look = ServingNode.look
+
+    async def failing(node: ServingNode, *, anew: bool = False) -> None:
+        if failures:
+            raise failures.pop(0)
+        await look(node, anew=anew)
+
+    monkeypatch.setattr(ServingNode, "look", failing)
+    keyring.change(hand.path, lambda keys_: keys_.holding(AUDIT, keyring.new_key(AUDIT)))
+
+    async def has_said() -> bool:
+        return await said(hand) == hand.keyring.held
+
+    with capture_logs() as logged:
+        task = asyncio.create_task(hand.serving().follow())
+        await until(has_said)
+        task.cancel()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+    told = [line["event"] for line in logged]
+    assert told == ["the keyring is looked at later", "the keyring of the file is in use"]
