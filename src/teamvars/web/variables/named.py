@@ -3,6 +3,7 @@ document says, or by the variable's id alone. What comes of it is the same as at
 path.
 """
 
+from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.workspaces import ByNames
 from teamvars.services.variables import Variables
@@ -16,6 +17,7 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import requests
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
+from teamvars.web.variables.owners import OF_WORKSPACES
 from teamvars.web.variables.routes import DEPRECATION, of_workspaces
 
 _ALL, _ONE = "/api/v2/vars", "/api/v2/vars/{variable_id}"
@@ -32,7 +34,7 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
     async def list_(request: Request) -> Response:
         """List all variables of a workspace that is named, as older clients do."""
         view = await workspaces.read(request.require_caller(), _names(request))
-        return await by_workspace.listed(request, _workspace(view.workspace.id))
+        return await by_workspace.listed(request, ToWorkspace(view.workspace.id))
 
     async def create(request: Request) -> Response:
         """Create a variable of the workspace that the document names, as older clients do."""
@@ -41,14 +43,15 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
 
     async def update(request: Request) -> Response:
         """Update a variable of whichever workspace has it, as older clients do."""
-        return await by_workspace.updated(request, await owner_of(request))
+        owner = Identifier(await id_of(request), OF_WORKSPACES.type)
+        return await by_workspace.updated(request, owner)
 
     async def delete(request: Request) -> Response:
         """Delete a variable of whichever workspace has it, as older clients do."""
-        return await by_workspace.deleted(request, await owner_of(request))
+        return await by_workspace.deleted(request, ToWorkspace(await id_of(request)))
 
-    async def owner_of(request: Request) -> Identifier:
-        return _workspace(await variables.workspace_of(request.parameters["variable_id"]))
+    async def id_of(request: Request) -> str:
+        return await variables.workspace_of(request.parameters["variable_id"])
 
     return [
         Route(
@@ -97,10 +100,6 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
             name="deleteVariableById",
         ),
     ]
-
-
-def _workspace(id_: str) -> Identifier:
-    return Identifier(id_, "workspaces")
 
 
 def _names(request: Request) -> ByNames:

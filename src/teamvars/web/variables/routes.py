@@ -64,7 +64,7 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
 
     async def list_(request: Request) -> Response:
         at = request.parameters[OF_WORKSPACES.parameter]
-        return await of_sets.listed(request, OF_SETS.identifier(request), at)
+        return await of_sets.listed(request, OF_SETS.asked(request), at)
 
     async def read(request: Request) -> Response:
         return await of_sets.found(request, request.parameters[OF_WORKSPACES.parameter])
@@ -168,7 +168,7 @@ class VariableRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        return await self.listed(request, self._kind.identifier(request))
+        return await self.listed(request, self._kind.asked(request))
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
@@ -183,7 +183,7 @@ class VariableRoutes:
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
-        return await self.deleted(request, self._kind.identifier(request))
+        return await self.deleted(request, self._kind.asked(request))
 
     async def found(self, request: Request, at: str | None = None) -> Response:
         """The variable that the path names, of a set where that reaches a workspace."""
@@ -194,9 +194,9 @@ class VariableRoutes:
             return Response(304, headers={"ETag": shown.headers["ETag"]})
         return shown
 
-    async def listed(self, request: Request, owner: Identifier, at: str | None = None) -> Response:
+    async def listed(self, request: Request, to: ToOwner, at: str | None = None) -> Response:
         """The list of an owner, of a set where it reaches a workspace."""
-        caller, to = request.require_caller(), self._to(owner)
+        caller = request.require_caller()
         return list_response(request, await self._variables.list(caller, to, self._render, at=at))
 
     async def created(self, request: Request, owner: Identifier) -> Response:
@@ -204,7 +204,7 @@ class VariableRoutes:
         draft, named = requests.create_draft(request.document, owner, self._dialect)
         named = named if self._kind is OF_WORKSPACES else None
         caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
-        to = self._to(owner)
+        to = self._kind.to(owner.id)
         work = self._variables.create(caller, to, draft, named)
         made = partial(self._shown, status=201, more=deprecated)
         again = partial(self._again, request, to)
@@ -212,7 +212,7 @@ class VariableRoutes:
 
     async def updated(self, request: Request, owner: Identifier) -> Response:
         """The variable of an owner that the path names, as it is from now on."""
-        to, id_ = self._to(owner), self._kind.variable_of(request)
+        to, id_ = self._kind.to(owner.id), self._kind.variable_of(request)
         draft = requests.update_draft(request.document, owner, id_, self._dialect)
         wanted = requests.wanted_versions(request)
         caller = request.require_caller()
@@ -220,14 +220,11 @@ class VariableRoutes:
         again = partial(self._again, request, to)
         return await changed(request, work, self._shown, withheld=Withheld(_WITHHELD, again))
 
-    async def deleted(self, request: Request, owner: Identifier) -> Response:
+    async def deleted(self, request: Request, to: ToOwner) -> Response:
         """Nothing: the owner has the variable of the path no more."""
         id_, wanted = self._kind.variable_of(request), requests.wanted_versions(request)
-        await self._variables.delete(request.require_caller(), self._to(owner), id_, wanted)
+        await self._variables.delete(request.require_caller(), to, id_, wanted)
         return Response(204)
-
-    def _to(self, owner: Identifier) -> ToOwner:
-        return self._kind.to(owner.id)
 
     def _shown(
         self, found: OwnedVariable, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
