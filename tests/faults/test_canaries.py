@@ -22,7 +22,7 @@ from teamvars.protocol.job_keys import JobKey
 from tests.faults.aviary import Aviary, processes
 from tests.faults.canaries import canary, finds
 from tests.faults.jobs import JobService, open_job_service
-from tests.support.commands import SCRIPT, Host
+from tests.support.commands import SCRIPT, InstalledHost
 from tests.support.patience import HANGS, wait_until
 from tests.support.postgres import LocalPostgres
 from tests.support.processes import children
@@ -83,7 +83,7 @@ class Search:
 async def search(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Search]:
-    host = Host(tmp_path_factory.mktemp("jobs")).having(log_format="json")
+    host = InstalledHost(tmp_path_factory.mktemp("jobs")).having(log_format="json")
     (temporary := host.folder / "tmp").mkdir()
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())

@@ -91,8 +91,10 @@ class Host:
 
 
 class InstalledHost(Host):
-    """A host whose servers are started as a user starts them, by the installed script: for whoever
-    measures how long they take to start, or how much memory they need.
+    """A host whose servers are started as a user starts them, by the installed script.
+
+    For whoever measures how long they take to start or how much memory they need, looks at the
+    environment that a process was started with, or tells the interpreter something in it.
     """
 
     def start(self, *words: object, out: IO[str], err: IO[str]) -> subprocess.Popen[str]:
