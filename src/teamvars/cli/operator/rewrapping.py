@@ -33,7 +33,7 @@ def rewrap(rate: int | None) -> None:
             lambda services, caller: services.rewraps.run(caller, _Telling().tell, rate=rate)
         )
     except UnderWay:
-        text = "Another 'keys rewrap' is under way. Nothing was changed by this one."
+        text = "Another 'keys rewrap' is under way, and goes on alone."
         raise Failure(text, CONFLICT) from None
     _end_with(outcome)
 
