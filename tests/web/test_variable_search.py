@@ -156,13 +156,13 @@ async def grant(tenant: Tenant, team: str, workspace: str) -> str:
 
 def where(one: Attributes) -> str:
     """The name of the workspace, or of the set behind that word."""
-    name: str | None = one["workspace-name"]
-    assert (name is None) != (one["varset-name"] is None)
-    return f"set {one['varset-name']}" if name is None else name
+    name: str = one["workspace-name"]
+    assert bool(name) != bool(one["varset-name"])
+    return name or f"set {one['varset-name']}"
 
 
 def order(one: Attributes) -> tuple[str, bool, str, bool]:
-    in_workspace = one["workspace-name"] is not None
+    in_workspace = one["workspace-name"] != ""
     return one["key"], in_workspace, fold(where(one)), one["category"] == "tool"
 
 
@@ -182,7 +182,7 @@ async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
             if chance.random() < 0.6
         ]
         assert (await apply(tenant, *made, who="owner", workspace=name)).status_code == 200
-        said = {"workspace-name": name, "varset-name": None}
+        said = {"workspace-name": name, "varset-name": ""}
         model += [{**one["attributes"], **said} for one in made]
     for name, attached in SETS.items():
         id_ = await make_set(tenant, name, *attached, **as_global(is_=name == "everywhere"))
@@ -193,7 +193,7 @@ async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
         ]
         answer = await tenant.call("owner", "POST", f"/varsets/{id_}/actions/apply", {"data": made})
         assert answer.status_code == 200, answer.text
-        said = {"workspace-name": None, "varset-name": name}
+        said = {"workspace-name": "", "varset-name": name}
         model += [{**one["attributes"], **said} for one in made]
     return tenant, sorted(model, key=order)
 
@@ -251,7 +251,7 @@ async def test_no_page_is_larger_than_asked_and_a_full_store_gives_full_ones(
 async def test_a_variable_looks_as_elsewhere_and_says_where_it_is(tenant: Tenant) -> None:
     made = await tenant.make_variable("region")
     (found,) = (await page(tenant))["data"]
-    attributes = {**made["attributes"], "workspace-name": "network", "varset-name": None}
+    attributes = {**made["attributes"], "workspace-name": "network", "varset-name": ""}
     assert attributes.pop("value") == "eu"
     assert found == {**made, "attributes": attributes}
 
@@ -262,7 +262,7 @@ async def test_a_variable_of_a_set_comes_before_others_and_names_the_set(tenant:
     found = (await page(tenant, "reader", fields="key,value,varset-name,workspace-name,varset"))[
         "data"
     ]
-    names = {"varset-name": "Zone keys", "workspace-name": None}
+    names = {"varset-name": "Zone keys", "workspace-name": ""}
     assert found[0] == {
         **{name: made[name] for name in ("id", "type", "relationships", "links")},
         "attributes": {"key": "region", "value": "us", **names},

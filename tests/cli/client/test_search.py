@@ -46,7 +46,7 @@ def test_what_a_set_has_is_found_with_its_name(desk: Desk, service: Service, off
     found = [line.split() for line in desk.succeed("vars", "search", "CLOUD_*").out.splitlines()]
     assert found == [["CLOUD_ID", "set", "Cloud", "keys", "env"], ["CLOUD_ID", "network", "env"]]
     (first, second) = desk.succeed("vars", "search", "CLOUD_*", "--json").json
-    assert (first["varset-name"], second["varset-name"]) == ("Cloud keys", None)
+    assert (first["varset-name"], second["varset-name"]) == ("Cloud keys", "")
     alone = desk.succeed("vars", "search", "CLOUD_*", "-w", "network").out.split()
     assert alone == ["CLOUD_ID", "network", "env"]
     erin = desk.having(address=service.url, token=service.tokens["erin"], organization=office)

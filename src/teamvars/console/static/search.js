@@ -78,6 +78,6 @@ export class KeySearch {
           description && h("span", { class: "description" }, name(description))),
         sensitive && h("span", { class: "write-only" }, icon("lock"), "write-only"),
         h("span", { class: "aside" }, category),
-        h("span", { class: "aside" }, id ? "in the set " : "in ", name(workspace ?? set ?? ""))));
+        h("span", { class: "aside" }, id ? "in the set " : "in ", name(workspace || set || ""))));
   }
 }

@@ -49,8 +49,8 @@ _RELATIONSHIPS = frozenset(field.name for field in fields(VariableRelationships)
 
 
 _SHOWN = {field.name: field.type for field in fields(VariableAttributes)} | {
-    "workspace_name": str | None,
-    "varset_name": str | None,
+    "workspace_name": str,
+    "varset_name": str,
 }
 FoundAttributes: Any = msgspec.defstruct(
     "FoundAttributes",
@@ -61,7 +61,7 @@ FoundAttributes: Any = msgspec.defstruct(
             "A variable's attributes and the name of the workspace or of the variable set that "
             "has it, or those of them that were asked for.\n\n`value` is there if it was asked "
             "for, and null when the variable is sensitive. Of `workspace-name` and `varset-name` "
-            "one is null."
+            "one is empty."
         )
     },
 )
@@ -168,7 +168,7 @@ class VariableSearchRoutes:
         of_set = isinstance(one.owner, VariableSet)
         names = {"varset_name" if of_set else "workspace_name": one.owner.name}
         attributes: dict[str, Any] = {
-            name: getattr(whole.attributes, name, names.get(name))
+            name: getattr(whole.attributes, name, names.get(name, ""))
             for wire, name in _ATTRIBUTES.items()
             if wire in shown
         }
