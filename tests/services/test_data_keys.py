@@ -239,7 +239,14 @@ async def test_whatever_ends_a_step_the_same_again_goes_on(
     ]
 
 
-async def test_data_keys_that_do_not_open_are_named_and_stay(own_calls: Calls) -> None:
+@pytest.mark.parametrize("is_added", [False, True], ids=["adding", "activating"])
+async def test_data_keys_that_do_not_open_are_named_and_stay(
+    own_calls: Calls, is_added: bool
+) -> None:
+    keys = own_calls.services.data_keys
+    if is_added:
+        await keys.add(operator())
+    before = await actions(own_calls)
     stored = await own_calls.services.database.read(lambda tx: data_keys.page(tx, ""))
     broken = stored[0]
     await execute(
@@ -247,10 +254,10 @@ async def test_data_keys_that_do_not_open_are_named_and_stay(own_calls: Calls) -
         broken.organization_id,
         "UPDATE data_keys SET wrapped = substr(wrapped, 2) WHERE organization_id = $1",
     )
-    keys = own_calls.services.data_keys
+    step = keys.activate(operator(), "data-2") if is_added else keys.add(operator())
     with pytest.raises(KeyRefused, match=f"{broken.organization_id} does not open"):
-        await keys.add(operator())
-    assert await actions(own_calls) == []
+        await step
+    assert await actions(own_calls) == before
     with pytest.raises(SealBroken):
         own_calls.tools.sealer.data_key(
             (await own_calls.services.database.read(lambda tx: data_keys.page(tx, "")))[0]
