@@ -67,7 +67,7 @@ SELECT caller.id AS token_id, caller.user_id,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id THEN 4
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
+        ELSE coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
                 WHEN grants.level = 2 OR project_grants.level = 2
@@ -75,30 +75,21 @@ SELECT caller.id AS token_id, caller.user_id,
                 WHEN grants.level = 1 OR project_grants.level = 1
                     OR teams.read_workspaces = 1 THEN 1
                 ELSE 0 END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+            CROSS JOIN teams
             LEFT JOIN grants ON grants.team_id = teams.id
                 AND grants.workspace_id = workspaces.id
             LEFT JOIN project_grants ON project_grants.team_id = teams.id
                 AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 4
-                WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
-                    THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level
 FROM tokens AS caller
@@ -151,7 +142,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 4
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
+        ELSE coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
                 WHEN grants.level = 2 OR project_grants.level = 2
@@ -159,30 +150,21 @@ CROSS JOIN LATERAL (SELECT CASE
                 WHEN grants.level = 1 OR project_grants.level = 1
                     OR teams.read_workspaces = 1 THEN 1
                 ELSE 0 END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+            CROSS JOIN teams
             LEFT JOIN grants ON grants.team_id = teams.id
                 AND grants.workspace_id = workspaces.id
             LEFT JOIN project_grants ON project_grants.team_id = teams.id
                 AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 4
-                WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
-                    THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level OFFSET 0) AS its
 LEFT JOIN LATERAL (
@@ -261,7 +243,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 4
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
+        ELSE coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
                 WHEN grants.level = 2 OR project_grants.level = 2
@@ -269,30 +251,21 @@ CROSS JOIN LATERAL (SELECT CASE
                 WHEN grants.level = 1 OR project_grants.level = 1
                     OR teams.read_workspaces = 1 THEN 1
                 ELSE 0 END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+            CROSS JOIN teams
             LEFT JOIN grants ON grants.team_id = teams.id
                 AND grants.workspace_id = workspaces.id
             LEFT JOIN project_grants ON project_grants.team_id = teams.id
                 AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 4
-                WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
-                    THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level OFFSET 0) AS its
 LEFT JOIN LATERAL (
@@ -1149,7 +1122,7 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id THEN 4
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
+        ELSE coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
                 WHEN grants.level = 2 OR project_grants.level = 2
@@ -1157,30 +1130,21 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
                 WHEN grants.level = 1 OR project_grants.level = 1
                     OR teams.read_workspaces = 1 THEN 1
                 ELSE 0 END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+            CROSS JOIN teams
             LEFT JOIN grants ON grants.team_id = teams.id
                 AND grants.workspace_id = workspaces.id
             LEFT JOIN project_grants ON project_grants.team_id = teams.id
                 AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 4
-                WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
-                    THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
