@@ -98,8 +98,8 @@ _ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id
 
 # The caller's, by the team whose token it is or by those that the user is in. Without common table
 # expressions: nothing is materialised, and every step is one lookup in an index. One subquery for
-# both: PostgreSQL opens every table of a statement, whether it reads it or not. CROSS JOIN fixes the
-# order of the joins on SQLite, which would else look through all teams of the organization.
+# both: PostgreSQL opens every table of a statement, whether it reads it or not. CROSS JOIN fixes
+# the order of the joins on SQLite, which would else look through all teams of the organization.
 _LEVEL = f"""CASE
         WHEN caller.organization_id = organizations.id THEN {Level.OWNER:d}
         ELSE coalesce((
