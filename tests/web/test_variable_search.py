@@ -15,7 +15,9 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page
 from teamvars.domain.variable_search import Place, VariableSearch
+from teamvars.domain.variable_sets import MAX_NAME_CHARACTERS
 from teamvars.fair_slots import LONE_SLOTS, WAITERS_EACH
+from teamvars.kernel.variables import MAX_KEY_CHARACTERS
 from teamvars.security.cursors import Cursors
 from teamvars.storage import access_by_name, variable_search
 from teamvars.storage.database import Transaction
@@ -397,6 +399,13 @@ async def cursor(tenant: Tenant, who: str = "owner") -> str:
     """The cursor of the second page of pages of one."""
     link: str = (await page(tenant, who, size=1))["links"]["next"]
     return link.partition("after%5D=")[2].partition("&")[0]
+
+
+async def test_the_longest_cursor_that_a_page_names_is_taken(tenant: Tenant) -> None:
+    made = await make_set(tenant, "😀" * MAX_NAME_CHARACTERS, "network")
+    for category in ("env", "tool"):
+        await put(tenant, made, "😀" * MAX_KEY_CHARACTERS, category=category)
+    assert [one["category"] for one in await walk(tenant, size=1)] == ["env", "tool"]
 
 
 async def test_a_cursor_is_of_one_organization_and_gives_no_right(tenant: Tenant) -> None:
