@@ -8,37 +8,37 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
+--     #1; BEGIN IMMEDIATE; #3; #4; #1; #5; #6; #7; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #1; #5; #6; #7; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; #5; #6; #8; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; SAVEPOINT member; #8; #1; #5; #6; #7; #9; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #1; #9
+--     BEGIN IMMEDIATE; #3; #4; SAVEPOINT member; #8; #1; #5; ROLLBACK TO member; RELEASE member; COMMIT; #1; #10
 -- GET /workspaces/{id}/vars/{id}
---     #1; #9
+--     #1; #10
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #1; #9; #10; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #1; #10; #11; #6; #7; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #1; #10; #12; #6; #7; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #12; #13; #14; ROLLBACK
+--     BEGIN; #13; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #12; #15; #16; #17; ROLLBACK
+--     BEGIN; #13; #16; #17; #18; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #18; #15; ROLLBACK
+--     BEGIN; #19; #16; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #19; BEGIN IMMEDIATE; #3; #19; #20; #21; #5; #6; COMMIT
+--     #20; BEGIN IMMEDIATE; #3; #4; #20; #21; #22; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #20; #21; #23; #24; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #20; #25; #22; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #20; #25; #23; #24; #6; #7; COMMIT
 -- POST /oauth/token
---     #25; BEGIN IMMEDIATE; #3; #26; #27; COMMIT
+--     #26; BEGIN IMMEDIATE; #3; #4; #27; #28; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #28; BEGIN IMMEDIATE; #3; #29; #30; #5; #6; COMMIT
+--     #29; BEGIN IMMEDIATE; #3; #4; #30; #31; #6; #7; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -125,7 +125,23 @@ ORDER BY key, category;
 SELECT 1 FROM schema_migrations WHERE admits > N;
 
 
--- #4: variable_statements.py, OF_WORKSPACES.insert
+-- #4
+-- POST /workspaces/{id}/vars, the first change of the caller there
+-- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+-- PATCH /workspaces/{id}/vars/{id}
+-- DELETE /workspaces/{id}/vars/{id}
+-- POST /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/users
+-- POST /teams/{id}/relationships/organization-memberships
+-- DELETE /teams/{id}/relationships/organization-memberships
+-- POST /oauth/token
+-- POST /workspaces/{id}/actions/deliver
+SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2;
+
+
+-- #5: variable_statements.py, OF_WORKSPACES.insert
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -138,7 +154,7 @@ FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
--- #5: streams.py, _INSERT_ENTRY
+-- #6: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -155,7 +171,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
--- #6: streams.py, _MOVE
+-- #7: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -171,7 +187,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #7: idempotency.py, FIND
+-- #8: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -187,7 +203,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #8: idempotency.py, INSERT
+-- #9: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -200,7 +216,7 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #9: variable_statements.py, OF_WORKSPACES.get.single
+-- #10: variable_statements.py, OF_WORKSPACES.get.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
@@ -212,7 +228,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #10: variable_statements.py, OF_WORKSPACES.update
+-- #11: variable_statements.py, OF_WORKSPACES.update
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -220,12 +236,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #11: variable_statements.py, OF_WORKSPACES.delete
+-- #12: variable_statements.py, OF_WORKSPACES.delete
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #12: access_by_name.py, READ_SEARCH
+-- #13: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -299,7 +315,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #13: variable_search.py, _PAGE_OF_ALL
+-- #14: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -331,12 +347,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #14
+-- #15
 -- GET /organizations/{name}/vars, an owner
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
 
 
--- #15: variable_search.py, _PAGE_OF_FEW
+-- #16: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -366,7 +382,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16
+-- #17
 -- GET /organizations/{name}/vars, few grants
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
         WITH its AS MATERIALIZED (
@@ -386,13 +402,13 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #17: variable_search.py, _SEALED
+-- #18: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id IN (SELECT value FROM json_each(?1))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -461,7 +477,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #19: access_statements.py, READ_TEAM.single
+-- #20: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -597,7 +613,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #20
+-- #21
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -608,7 +624,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #21
+-- #22
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -617,19 +633,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #22: streams.py, LAST_NUMBER.single
+-- #23: streams.py, LAST_NUMBER.single
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
 
 
--- #23
+-- #24
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #24
+-- #25
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,
@@ -640,7 +656,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
 
 
--- #25: runners.py, REACHING.single
+-- #26: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -660,17 +676,17 @@ WHERE workspaces.id = ?1
 ORDER BY runners.id;
 
 
--- #26
+-- #27
 -- POST /oauth/token
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
--- #27
+-- #28
 -- POST /oauth/token
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #28: effective.py, _COUNTING_FOR_JOB
+-- #29: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
@@ -745,7 +761,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #29: runners.py, HANDED.single
+-- #30: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -787,7 +803,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
--- #30: runners.py, DELIVERED
+-- #31: runners.py, DELIVERED
 -- POST /workspaces/{id}/actions/deliver
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET

@@ -52,7 +52,7 @@ from teamvars.services.invitations import (
 from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.keys import Keys
 from teamvars.services.memberships import Memberships
-from teamvars.services.nodes import ServingNode
+from teamvars.services.nodes import Admission, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
@@ -213,7 +213,9 @@ def services(
     trust = Trust(keys, setup.issuers, setup.approval)
     outbox = Outbox(own_house, mailer, trust)
     deliveries = Deliveries(house, trust, keys, setup.service)
-    in_use = KeysInUse(keys, tools.sealer, tools.chain, records, cursors, trust, deliveries)
+    admission = Admission(database, keys)
+    users = tools.sealer, tools.chain, records, cursors, trust, deliveries, admission
+    in_use = KeysInUse(keys, *users)
     data_keys = DataKeys(own_house, database)
     all_keys = Keys(own_house, trust, in_use, data_keys)
     return Services(

@@ -26,7 +26,7 @@ from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
-from tests.support.deployment import Deployment, operator
+from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.patience import until
 from tests.support.tenant import variable_document
 
@@ -162,6 +162,75 @@ async def test_a_node_that_has_said_nothing_for_long_is_not_waited_for(hand: Han
         lambda tx: tx.fetch("SELECT id FROM nodes WHERE id = 'gone'")
     )
     assert not held
+
+
+@pytest.mark.parametrize("purpose", [MASTER, AUDIT])
+@pytest.mark.parametrize("has_it", [True, False])
+async def test_a_node_that_was_away_while_a_key_was_changed_changes_nothing_without_it(
+    hand: Hand, own_calls: Calls, purpose: str, has_it: bool
+) -> None:
+    """As one that was frozen for long, with requests that wait in its sockets."""
+    url, tenant = own_calls.node.config.url, own_calls.tenant
+    async with open_deployment(url, keys=hand.keyring) as away:
+        in_use, there = away.services.keys_in_use, Calls(tenant, away)
+        former = hand.keyring.key_sets[purpose].active
+        added = await hand.add(purpose)
+        if has_it:
+            in_use.take(hand.keyring)
+        await there.create(key="before")
+        await hand.activate(added)
+        await hand.node.services.data_keys.renew()
+        await hand.keys.sign_anew()
+        await hand.retire(former)
+        before = await hand.dump()
+        assert await refusal_of(there.create(key="late")) == "storage_unavailable"
+        assert await hand.dump() == before
+        node = ServingNode(
+            away.services.installation, in_use, hand.path, partial(keyring.load, hand.path)
+        )
+        assert await refusal_of(node.say()) == "storage_unavailable"
+        await node.look()
+        await node.say()
+        await there.create(key="late")
+    assert await own_calls.node.audit_holds()
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+@pytest.mark.parametrize("step", ["activate", "retire"])
+async def test_who_was_writing_with_the_keys_from_before_is_waited_for(
+    hand: Hand, own_calls: Calls, step: str
+) -> None:
+    former, key_id = hand.keyring.audit.active, await hand.add(AUDIT)
+    if step == "retire":
+        await hand.activate(key_id)
+        await hand.keys.sign_anew()
+        key_id = former
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Transaction) -> None:
+        begun.set()
+        await go_on.wait()
+
+    writing = asyncio.create_task(own_calls.services.database.write(slow))
+    await begun.wait()
+    before = hand.path.read_bytes()
+    changing = asyncio.create_task(getattr(hand, step)(key_id))
+    await asyncio.wait({changing}, timeout=0.5)
+    meanwhile = hand.path.read_bytes()
+    go_on.set()
+    await asyncio.gather(writing, changing)
+    assert meanwhile == before
+    assert hand.path.read_bytes() != before
+
+
+async def test_a_head_that_was_signed_with_a_key_while_that_was_retired_is_signed_anew(
+    hand: Hand, own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former, _ = await hand.replaced(AUDIT)
+    monkeypatch.setattr(hand.keys, "_require_unneeded", lambda *_, **__: asyncio.sleep(0))
+    await hand.retire(former)
+    assert await own_calls.node.audit_holds()
+    await own_calls.create()
 
 
 async def test_a_master_key_that_wraps_keys_or_has_sealed_an_answer_is_not_retired(

@@ -52,9 +52,9 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
     return Decision(None, (Update(noted, replace(noted, activated_at=found.now)),), (note,))
 
 
-def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[int]:
-    """The key is used no more; the answer is since when. An audit key goes on to verify what was
-    signed with it before. Refuses while a node uses it, and the one that was activated last.
+def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[None]:
+    """The key is used no more. An audit key goes on to verify what was signed with it before.
+    Refuses while a node uses it, and the one that was activated last.
     """
     found.require_locked([SYSTEM_STREAM])
     require_unused(found.of(LiveNodes()), key_id)
@@ -63,13 +63,13 @@ def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision
     known = found.of(NotedKeys())
     noted = known.get(key_id)
     if noted is None:
-        return Decision(found.now, (), (note,))
+        return Decision(None, (), (note,))
     later = [key for key in known.values() if key.purpose == purpose and _follows(key, noted)]
     if noted.activated_at is not None and not later:
         raise in_use(key_id)
     closed = Update(noted, replace(noted, retired_at=found.now))
     gone = Delete(NotedKey, (key_id,))
-    return Decision(found.now, (closed if purpose == AUDIT else gone,), (note,))
+    return Decision(None, (closed if purpose == AUDIT else gone,), (note,))
 
 
 def _follows(key: NotedKey, former: NotedKey) -> bool:

@@ -324,6 +324,11 @@ RELEASE_TOO_OLD = Fault(
     "A later release has migrated the database, and this one is too old to change it. "
     "Nothing was changed; try again, since another node may be able to.",
 )
+KEYS_TOO_OLD = Fault(
+    Code.STORAGE_UNAVAILABLE,
+    "Keys were changed while this node was away, and it does not have them yet. Nothing was "
+    "changed; try again, since another node may be able to.",
+)
 OUTCOME_UNKNOWN = Fault(
     Code.OUTCOME_UNKNOWN,
     "Storage failed while the change was being committed. "

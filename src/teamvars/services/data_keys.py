@@ -12,7 +12,7 @@ from teamvars.domain.keys import KeyRefused
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, makes
 from teamvars.storage import data_keys
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database
 
 Step = Callable[[WrappedKey, int], WrappedKey]
 
@@ -57,7 +57,7 @@ class DataKeys(UseCases):
         """
         wanted = decisions.retired(await self._database.read(data_keys.generations), key_id)
         # Whoever has begun before another generation was in use has ended after this.
-        await self._store.migrate(_shut_out)
+        await self.outlast_writers()
         needed = (await self._database.read(data_keys.needed)).get(wanted.version, {})
         if needed:
             told = ", ".join(f"{what}: {count:,}" for what, count in needed.items())
@@ -66,6 +66,10 @@ class DataKeys(UseCases):
             )
         self._require_all(await self._each(self._lacking, wanted.version))
         await self._retire(caller, key_id, leaked=leaked)
+
+    async def outlast_writers(self) -> None:
+        """Waits for every transaction that may write: each has read this table first."""
+        await self._store.migrate(lambda tx: tx.shut_out("schema_migrations"))
 
     async def generations(self) -> tuple[Generation, list[Generation]]:
         """The generation in use, and all that were not retired."""
@@ -118,8 +122,3 @@ class DataKeys(UseCases):
     def _require_all(broken: list[str]) -> None:
         if broken:
             raise KeyRefused("\n".join([*broken, "'teamvars doctor' says what to do."]))
-
-
-async def _shut_out(tx: Transaction) -> None:
-    """Waits for every transaction that may write: each has read this table first."""
-    await tx.shut_out("schema_migrations")

@@ -123,6 +123,8 @@ class Keys(UseCases):
         its = self._in_use.keyring.key_sets[purpose]
         asked = caller, purpose, key_id, its.active
         await self._patiently(lambda: self._activate(*asked))
+        # From here on no process without the key changes anything.
+        await self._data_keys.outlast_writers()
         file(lambda keyring: keyring.using(purpose, key_id))
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
@@ -137,14 +139,19 @@ class Keys(UseCases):
         if key_id == self._in_use.keyring.key_sets[purpose].active:
             raise decisions.in_use(key_id)
         await self._patiently(lambda: self._require_unused(key_id))
+        # Of these some may have begun while their node still used it.
+        await self._data_keys.outlast_writers()
         await self._require_unneeded(key_id, leaked=leaked)
         if leaked and purpose == AUDIT:
             await self._void(caller, key_id)
         try:
-            at = await self._retire(caller, purpose, key_id, leaked=leaked)
+            await self._retire(caller, purpose, key_id, leaked=leaked)
         except MissingReference:
             raise KeyRefused(f"{key_id} is not retired: it wraps data keys again.") from None
-        file(lambda keyring: _retired(keyring, purpose, key_id, at))
+        await self._data_keys.outlast_writers()  # of a node that came back in between
+        if purpose == AUDIT:
+            await self.sign_anew()
+        file(lambda keyring: _retired(keyring, purpose, key_id, self._clock()))
 
     async def sign_anew(self) -> None:
         """Has heads and approvals under the audit key in use that are under another: no history is

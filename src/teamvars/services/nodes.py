@@ -19,6 +19,7 @@ from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services.installation import Installation, NotReady
 from teamvars.storage import keys
+from teamvars.storage.database import Database
 
 LOOK_SECONDS = 2.0
 """How often a node looks whether the file is another."""
@@ -28,6 +29,21 @@ SAY_SECONDS = 20.0
 log = structlog.get_logger("teamvars.nodes")
 
 Stamp = tuple[int, int, int]
+
+
+class Admission:
+    """Has the store refuse what this process would change with keys that are too old: it may have
+    been away while they were changed, and go on before it looks at the file.
+    """
+
+    def __init__(self, database: Database, keyring: Keyring) -> None:
+        self._database = database
+        self.take(keyring)
+
+    def take(self, keyring: Keyring) -> None:
+        """See `keys_in_use.User`."""
+        active = keyring.master.active, keyring.audit.active
+        self._database.refuse_also(keys.refusing(keyring.held, active))
 
 
 class ServingNode:
@@ -55,10 +71,9 @@ class ServingNode:
         self._heed_signal()
         while True:
             try:
-                await self.say()
                 await self.look(anew=self._woken.is_set())
                 self._woken.clear()
-                await self.say()
+                await self.say()  # which is refused to one that was away until it has looked
             except Refusal:
                 pass  # an outage, of which the log has a line already
             except Exception:

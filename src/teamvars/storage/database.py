@@ -263,6 +263,11 @@ class Database(Store, Protocol):
         Raises StorageMisconfigured when the settings can never work.
         """
 
+    def refuse_also(self, sql: str) -> None:
+        """From now on changes are refused with `storage_unavailable` where that statement has a
+        row, until it is another. It is looked up as the schema is: see `shut_out`.
+        """
+
     async def probe(self) -> None:
         """Writes something that needs room and commits it, however long the commit takes.
 

@@ -1,7 +1,7 @@
 """The keys that the store knows, who has which, and how much is stored under each."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from teamvars.domain.audit import NO_ORGANIZATION, Stream
 from teamvars.domain.keys import Node, NotedKey
@@ -64,6 +64,22 @@ async def live(tx: Transaction, now: int) -> tuple[Node, ...]:
         Node(id_, name, frozenset(json.loads(held)), frozenset(json.loads(active)))
         for id_, name, held, active in rows
     )
+
+
+def refusing(held: Iterable[str], active: Collection[str]) -> str:
+    """A statement that has a row where a node with these keys may not change anything: it lacks one
+    that is in use, or uses one that was retired.
+    """
+    return (
+        "SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys "
+        f"WHERE activated_at IS NOT NULL AND id NOT IN ({_texts(held)})) "
+        "OR (SELECT count(*) FROM keyring_keys "
+        f"WHERE retired_at IS NULL AND id IN ({_texts(active)})) < {len(active)}"
+    )
+
+
+def _texts(ids: Iterable[str]) -> str:
+    return ", ".join("'{}'".format(id_.replace("'", "''")) for id_ in sorted(ids))
 
 
 async def sign_heads(tx: Transaction, signed: Iterable[tuple[Stream, bytes]]) -> None:

@@ -166,6 +166,9 @@ class WatchedDatabase(Database):
     def now(self) -> int:
         return self._database.now()
 
+    def refuse_also(self, sql: str) -> None:
+        self._database.refuse_also(sql)
+
     async def probe(self) -> None:
         await self._database.probe()
 

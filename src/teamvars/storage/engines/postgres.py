@@ -19,6 +19,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import (
+    KEYS_TOO_OLD,
     OUTCOME_UNKNOWN,
     RELEASE_TOO_OLD,
     TRAIL_ALTERED,
@@ -40,7 +41,7 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages, servers
+from teamvars.storage.engines import outages, schemas, servers
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.engines.connections import (
@@ -284,7 +285,8 @@ class PostgresDatabase(Database):
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
-        self._each = self._timeouts + (f"; {refusing}" if refusing else "")
+        self._refusing = refusing
+        self._each = self._beginning()
         """What each transaction that changes something begins with."""
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
@@ -344,6 +346,13 @@ class PostgresDatabase(Database):
             return _write(tx, body, begin + self._each, deadline)
 
         return self._connections.attempt(lane, run, deadline)
+
+    def refuse_also(self, sql: str) -> None:
+        self._each = self._beginning(sql)
+
+    def _beginning(self, *also: str) -> str:
+        asked = " UNION ALL ".join([*filter(None, (self._refusing, *also))])
+        return self._timeouts + (f"; {asked}" if asked else "")
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -507,7 +516,9 @@ async def _begin(connection: Connection, begin: str) -> None:
     except _MISSING as error:
         raise MissingTable from error
     if tag.startswith("SELECT") and tag != "SELECT 0":
-        raise Refusal(RELEASE_TOO_OLD)
+        asked = begin.rpartition("; ")[2]
+        found = {row[0] for row in await connection.fetch(asked)}
+        raise Refusal(RELEASE_TOO_OLD if schemas.TOO_OLD in found else KEYS_TOO_OLD)
 
 
 async def _roll_back(connection: Connection) -> None:

@@ -23,6 +23,8 @@ _PARTIAL = (
     "The database holds a part of a store, or tables of another program. If a restore was cut "
     "short, empty the database and restore the whole backup; nothing was changed."
 )
+TOO_OLD = 1
+"""What a row of `refusing` says."""
 _SINCE = 14
 """The migration that gave the table its other columns."""
 
@@ -58,7 +60,7 @@ def refusing() -> str:
     A transaction that runs it first changes things only while that holds, since whoever would raise
     the lowest number waits for it to end (`Transaction.shut_out`).
     """
-    return f"SELECT 1 FROM schema_migrations WHERE admits > {migrations.number()}"
+    return f"SELECT {TOO_OLD} FROM schema_migrations WHERE admits > {migrations.number()}"
 
 
 async def schema(tx: Transaction) -> Schema:

@@ -18,7 +18,7 @@ import apsw
 
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import RELEASE_TOO_OLD, Refusal, storage_unavailable
+from teamvars.domain.errors import KEYS_TOO_OLD, RELEASE_TOO_OLD, Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages, sqlite_copies
@@ -170,6 +170,7 @@ class SqliteDatabase(Database):
         self._path = path
         self._create = create
         self._refusing = refusing
+        self._refusing_also: str | None = None
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         file = ServedFile(path)
         self._writer = SqliteConnection(file)
@@ -246,6 +247,9 @@ class SqliteDatabase(Database):
     def now(self) -> int:
         return host_time()
 
+    def refuse_also(self, sql: str) -> None:
+        self._refusing_also = sql
+
     async def probe(self) -> None:
         await self.write(outages.probe)
 
@@ -312,9 +316,11 @@ class SqliteDatabase(Database):
         return result
 
     def _require_admitted(self, transaction: SqliteTransaction) -> None:
-        """Refuses where the schema does not admit this node."""
+        """Refuses where the schema does not admit this node, or it has been told to refuse."""
         if self._refusing and transaction.run(self._refusing, ()):
             raise Refusal(RELEASE_TOO_OLD)
+        if self._refusing_also and transaction.run(self._refusing_also, ()):
+            raise Refusal(KEYS_TOO_OLD)
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
