@@ -168,9 +168,9 @@ def test_a_folder_in_its_place_is_refused(path: Path) -> None:
 
 
 def test_a_file_of_a_newer_release_is_refused_as_that(path: Path) -> None:
-    content = altered(path, lambda document: document.update(format=2))
+    content = altered(path, lambda document: document.update(format=3))
     write(path, content)
-    with pytest.raises(KeyringError, match="newer"):
+    with pytest.raises(KeyringError, match="was written by a newer teamvars"):
         keyring.load(path)
 
 
@@ -268,6 +268,7 @@ def test_a_closed_key_stays_and_is_none_that_is_used(path: Path) -> None:
     former, added = keys.audit.active, keyring.new_key(AUDIT)
     used = keys.holding(AUDIT, added).using(AUDIT, added.active)
     assert list(used.audit.usable) == [added.active, former]
+    assert '"closed"' not in path.read_text()
     keyring.change(path, lambda _: used.closing(AUDIT, former, 7))
     closed = keyring.load(path).audit
     assert (closed.closed, set(closed.keys)) == ({former: 7}, {former, added.active})
