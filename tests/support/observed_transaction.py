@@ -13,6 +13,10 @@ class ObservedTransaction(Transaction):
         self._note = note
         self.has_one_writer = tx.has_one_writer
 
+    @property
+    def may_pause(self) -> bool:
+        return self._tx.may_pause
+
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self._note(sql, args)
         return await self._tx.fetch(sql, *args)

@@ -37,6 +37,7 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.storage import effective, organizations, runners, streams, workspaces
 from teamvars.storage.database import Row, Statement, Transaction, each
+from teamvars.storage.effective import Pause
 
 
 def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
@@ -51,8 +52,17 @@ def _handed(found: Found, _: ToDelivery, rows: Sequence[Row]) -> Handed:
     return Handed(*handed)
 
 
+def _pause(tx: Transaction) -> Pause:
+    """What gives way to others now and then, where they could use it."""
+    return Pace.while_locked().keep if tx.may_pause else _go_on
+
+
+async def _go_on() -> None:
+    """There is nobody to give way to: the function runs to its end in one step of the loop."""
+
+
 async def _values_of(tx: Transaction, _: Tools, __: Found, need: ValuesOf) -> Holdings:
-    has = await effective.sealed_of_workspace(tx, need.workspace_id, Pace.while_locked().keep)
+    has = await effective.sealed_of_workspace(tx, need.workspace_id, _pause(tx))
     if has is None:
         raise not_found()
     return has
@@ -60,7 +70,7 @@ async def _values_of(tx: Transaction, _: Tools, __: Found, need: ValuesOf) -> Ho
 
 async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesForJob) -> Holdings:
     asked = need.workspace_id, found.caller.token_hash, found.now
-    has = await effective.sealed_for_job(tx, asked, Pace.while_locked().keep, need.most)
+    has = await effective.sealed_for_job(tx, asked, _pause(tx), need.most)
     if has is None:
         raise Refusal(NO_VALID_TOKEN)
     return has

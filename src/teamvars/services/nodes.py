@@ -71,8 +71,9 @@ class ServingNode:
         self._heed_signal()
         while True:
             try:
-                await self.look(anew=self._woken.is_set())
-                self._woken.clear()
+                anew = self._woken.is_set()
+                self._woken.clear()  # before it looks: who wakes it meanwhile has it look again
+                await self.look(anew=anew)
                 await self.say()  # which is refused to one that was away until it has looked
             except Refusal:
                 pass  # an outage, of which the log has a line already

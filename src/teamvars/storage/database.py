@@ -102,6 +102,11 @@ class Transaction(Protocol):
     one has.
     """
 
+    @property
+    def may_pause(self) -> bool:
+        """Whether its function may await what gives way to other tasks of the event loop."""
+        return True
+
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         """All rows of a statement."""
 

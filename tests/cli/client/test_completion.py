@@ -23,7 +23,7 @@ _teamvars_completion teamvars
 echo "${{COMPREPLY[@]}}"
 """
 
-SHOWN = ["search", "Find variables in all workspaces you may read."]
+SHOWN = ["search", "Find variables in all workspaces and variable sets you may read."]
 OTHER_SHELLS = {
     "fish": """
 teamvars completion fish | source

@@ -166,6 +166,10 @@ class SqliteTransaction(Transaction):
         self._executor = executor
         self._cursor = connection.cursor()
 
+    @property
+    def may_pause(self) -> bool:
+        return self._executor is not None
+
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
 
