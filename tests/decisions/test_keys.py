@@ -33,7 +33,7 @@ def activating(known: Found, purpose: str = MASTER) -> Decision[None]:
     return activate(known, purpose, "key-2", "key-1")
 
 
-def retiring(known: Found, purpose: str = MASTER, *, leaked: bool = False) -> Decision[int]:
+def retiring(known: Found, purpose: str = MASTER, *, leaked: bool = False) -> Decision[None]:
     return retire(known, purpose, "key-2", leaked=leaked)
 
 
