@@ -42,7 +42,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
-        if name in ("migrate", "in_request", "now", "takes_writes", "deadline"):
+        if name in ("migrate", "in_request", "now", "takes_writes", "deadline", "refuse_also"):
             return method
         transactions = self.writes if name == "write" else self.reads
         return lambda body, **more: method(self._noting(body, transactions), **more)

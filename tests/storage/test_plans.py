@@ -263,6 +263,8 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
+        if name == "refuse_also":
+            return method
         return lambda *bodies, **more: method(*map(self._watched, bodies), **more)
 
     async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:

@@ -16,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -24,6 +25,7 @@ from threading import Lock
 from typing import IO, NoReturn, Protocol, TypedDict
 
 _NUMBER = struct.Struct("i")
+_PAUSE_SECONDS = 0.005
 
 
 class _Request(TypedDict):
@@ -56,6 +58,7 @@ class Forked:
         self._words = words
         self._told = told
         self._code: int | None = None
+        self._looking = Lock()
         self.pid = self._number()
 
     def poll(self) -> int | None:
@@ -66,12 +69,20 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit code, once it has ended; raises `TimeoutExpired` when it takes longer."""
-        if self._code is None:
-            if not select.select([self._told], [], [], timeout)[0]:
+        ends_at = None if timeout is None else time.monotonic() + timeout
+        while (code := self._look()) is None:
+            if ends_at is not None and time.monotonic() >= ends_at:
                 raise subprocess.TimeoutExpired(self._words, timeout or 0)
-            self._code = self._number()
-            self._told.close()
-        return self._code
+            time.sleep(_PAUSE_SECONDS)
+        return code
+
+    def _look(self) -> int | None:
+        """Its exit code; None while it is there. Of several threads that wait each is told."""
+        with self._looking:
+            if self._code is None and select.select([self._told], [], [], 0)[0]:
+                self._code = self._number()
+                self._told.close()
+            return self._code
 
     def send_signal(self, sig: int) -> None:
         """Sends a signal, if it is still there."""
