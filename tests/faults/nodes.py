@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import httpx
@@ -186,8 +187,10 @@ class Nodes:
 
     async def _actions(self, name: str) -> list[str]:
         wanted = AuditFilter(stream_id=self._streams[name])
-        entries = await self.deployments[0].services.audit.newest(10_000, wanted)
-        return [entry.action for entry in reversed(entries) if "token" not in entry.action]
+        found = await self.deployments[0].services.audit.newest(10_000, wanted)
+        # By their numbers: what nodes take for the time may differ by some ms on a busy host.
+        entries = sorted(found, key=attrgetter("sequence"))
+        return [entry.action for entry in entries if "token" not in entry.action]
 
     async def _apply(self, entry: OrganizationEntry) -> Reply:
         files = self._next().services.directory
