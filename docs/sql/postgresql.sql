@@ -8,19 +8,19 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #4; COMMIT
+--     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #4; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #5; #6; #7; #4; #8; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #5; #6; #7; #4; #8; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #5; #6; #7; #4; ROLLBACK; #1; #9
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #5; #6; #7; #4; ROLLBACK; #1; #9
 -- GET /workspaces/{id}/vars/{id}
 --     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #10; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #10; #11; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #10; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
@@ -28,17 +28,17 @@
 -- GET /organizations/{name}/vars, one workspace
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #16; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #21; #22; #23; COMMIT
+--     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #21; #22; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #24; #25; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #21; #26; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #23; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #21; #26; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
 -- POST /oauth/token
---     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #28; COMMIT
+--     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #28; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #29; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #30; #31; COMMIT
+--     #29; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #30; #31; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
 --     #32; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -46,9 +46,9 @@
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #32; #33
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #34; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #34; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2; #7; #9; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #7; #9; #11; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single

@@ -8,37 +8,37 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN IMMEDIATE; #3; #4; #1; #5; #6; #7; COMMIT
+--     #1; BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN IMMEDIATE; #3; #4; #1; #5; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; #3; #4; SAVEPOINT member; #8; #1; #5; #6; #7; #9; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; #5; #6; #8; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; #3; #4; SAVEPOINT member; #8; #1; #5; ROLLBACK TO member; RELEASE member; COMMIT; #1; #10
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #1; #9
 -- GET /workspaces/{id}/vars/{id}
---     #1; #10
+--     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #4; #1; #10; #11; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #9; #10; #5; #6; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #4; #1; #10; #12; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #13; #14; #15; ROLLBACK
+--     BEGIN; #12; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #13; #16; #17; #18; ROLLBACK
+--     BEGIN; #12; #15; #16; #17; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #19; #16; ROLLBACK
+--     BEGIN; #18; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #20; BEGIN IMMEDIATE; #3; #4; #20; #21; #22; #6; #7; COMMIT
+--     #19; BEGIN IMMEDIATE; #3; #19; #20; #21; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #3; #4; #20; #21; #23; #24; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #5; #6; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #4; #20; #25; #22; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #21; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #4; #20; #25; #23; #24; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #5; #6; COMMIT
 -- POST /oauth/token
---     #26; BEGIN IMMEDIATE; #3; #4; #27; #28; COMMIT
+--     #25; BEGIN IMMEDIATE; #3; #26; #27; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #29; BEGIN IMMEDIATE; #3; #4; #30; #31; #6; #7; COMMIT
+--     #28; BEGIN IMMEDIATE; #3; #29; #30; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -122,26 +122,10 @@ ORDER BY key, category;
 -- DELETE /teams/{id}/relationships/organization-memberships
 -- POST /oauth/token
 -- POST /workspaces/{id}/actions/deliver
-SELECT 1 FROM schema_migrations WHERE admits > N;
+SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0;
 
 
--- #4
--- POST /workspaces/{id}/vars, the first change of the caller there
--- POST /workspaces/{id}/vars
--- POST /workspaces/{id}/vars, with an Idempotency-Key
--- POST /workspaces/{id}/vars, sent again with it
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
--- POST /teams/{id}/relationships/users
--- DELETE /teams/{id}/relationships/users
--- POST /teams/{id}/relationships/organization-memberships
--- DELETE /teams/{id}/relationships/organization-memberships
--- POST /oauth/token
--- POST /workspaces/{id}/actions/deliver
-SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys WHERE activated_at IS NOT NULL AND id NOT IN ('ak', 'mk', 'sk')) OR (SELECT count(*) FROM keyring_keys WHERE retired_at IS NULL AND id IN ('ak', 'mk')) < 2;
-
-
--- #5: variable_statements.py, OF_WORKSPACES.insert
+-- #4: variable_statements.py, OF_WORKSPACES.insert
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -154,7 +138,7 @@ FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
--- #6: streams.py, _INSERT_ENTRY
+-- #5: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -171,7 +155,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
--- #7: streams.py, _MOVE
+-- #6: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -187,7 +171,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #8: idempotency.py, FIND
+-- #7: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -203,7 +187,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #9: idempotency.py, INSERT
+-- #8: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -216,7 +200,7 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #10: variable_statements.py, OF_WORKSPACES.get.single
+-- #9: variable_statements.py, OF_WORKSPACES.get.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
@@ -228,7 +212,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #11: variable_statements.py, OF_WORKSPACES.update
+-- #10: variable_statements.py, OF_WORKSPACES.update
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -236,12 +220,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #12: variable_statements.py, OF_WORKSPACES.delete
+-- #11: variable_statements.py, OF_WORKSPACES.delete
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #13: access_by_name.py, READ_SEARCH
+-- #12: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -315,7 +299,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14: variable_search.py, _PAGE_OF_ALL
+-- #13: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -347,12 +331,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15
+-- #14
 -- GET /organizations/{name}/vars, an owner
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
 
 
--- #16: variable_search.py, _PAGE_OF_FEW
+-- #15: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -382,7 +366,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #17
+-- #16
 -- GET /organizations/{name}/vars, few grants
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
         WITH its AS MATERIALIZED (
@@ -402,13 +386,13 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #18: variable_search.py, _SEALED
+-- #17: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id IN (SELECT value FROM json_each(?1))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -477,7 +461,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #20: access_statements.py, READ_TEAM.single
+-- #19: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -613,7 +597,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #21
+-- #20
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -624,7 +608,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #22
+-- #21
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -633,19 +617,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #23: streams.py, LAST_NUMBER.single
+-- #22: streams.py, LAST_NUMBER.single
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
 
 
--- #24
+-- #23
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #25
+-- #24
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,
@@ -656,7 +640,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
 
 
--- #26: runners.py, REACHING.single
+-- #25: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -676,17 +660,17 @@ WHERE workspaces.id = ?1
 ORDER BY runners.id;
 
 
--- #27
+-- #26
 -- POST /oauth/token
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
--- #28
+-- #27
 -- POST /oauth/token
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #29: effective.py, _COUNTING_FOR_JOB
+-- #28: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
@@ -761,7 +745,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #30: runners.py, HANDED.single
+-- #29: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -803,7 +787,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
--- #31: runners.py, DELIVERED
+-- #30: runners.py, DELIVERED
 -- POST /workspaces/{id}/actions/deliver
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET

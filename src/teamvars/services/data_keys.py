@@ -11,8 +11,8 @@ from teamvars.domain.generations import Generation, active_of
 from teamvars.domain.keys import KeyRefused
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, makes
-from teamvars.storage import data_keys
-from teamvars.storage.database import Database
+from teamvars.storage import data_keys, keys
+from teamvars.storage.database import Database, Transaction
 
 Step = Callable[[WrappedKey, int], WrappedKey]
 
@@ -68,8 +68,15 @@ class DataKeys(UseCases):
         await self._retire(caller, key_id, leaked=leaked)
 
     async def outlast_writers(self) -> None:
-        """Waits for every transaction that may write: each has read this table first."""
-        await self._store.migrate(lambda tx: tx.shut_out("schema_migrations"))
+        """Waits for every transaction that may write, and has each process look at its keys before
+        it changes anything after that: each transaction has read this table first.
+        """
+
+        async def body(tx: Transaction) -> None:
+            await tx.shut_out("schema_migrations")
+            await keys.note_change(tx)
+
+        await self._store.migrate(body)
 
     async def generations(self) -> tuple[Generation, list[Generation]]:
         """The generation in use, and all that were not retired."""

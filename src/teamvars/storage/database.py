@@ -270,7 +270,8 @@ class Database(Store, Protocol):
 
     def refuse_also(self, sql: str) -> None:
         """From now on changes are refused with `storage_unavailable` where that statement has a
-        row, until it is another. It is looked up as the schema is: see `shut_out`.
+        row, until it is another. It is looked up wherever keys were changed, and in the
+        transaction that it refuses: see `shut_out`.
         """
 
     async def probe(self) -> None:

@@ -71,11 +71,16 @@ def refusing(held: Iterable[str], active: Collection[str]) -> str:
     that is in use, or uses one that was retired.
     """
     return (
-        "SELECT 2 WHERE EXISTS (SELECT 1 FROM keyring_keys "
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM keyring_keys "
         f"WHERE activated_at IS NOT NULL AND id NOT IN ({_texts(held)})) "
         "OR (SELECT count(*) FROM keyring_keys "
         f"WHERE retired_at IS NULL AND id IN ({_texts(active)})) < {len(active)}"
     )
+
+
+async def note_change(tx: Transaction) -> None:
+    """Has nodes look up whether their keys are too old, before they change anything more."""
+    await tx.execute("UPDATE schema_migrations SET key_changes = key_changes + 1 WHERE number = 1")
 
 
 def _texts(ids: Iterable[str]) -> str:

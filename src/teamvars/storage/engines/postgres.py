@@ -19,9 +19,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import (
-    KEYS_TOO_OLD,
     OUTCOME_UNKNOWN,
-    RELEASE_TOO_OLD,
     TRAIL_ALTERED,
     Refusal,
     storage_unavailable,
@@ -41,7 +39,7 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages, schemas, servers
+from teamvars.storage.engines import outages, servers
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.engines.connections import (
@@ -52,6 +50,7 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
+from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.servers import Servers, engine, require_authority
 
 FRAGMENTS = Fragments(
@@ -264,14 +263,14 @@ class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on the primary of several."""
 
     def __init__(
-        self, url: str, statement_seconds: float | None = None, refusing: str | None = None
+        self, url: str, statement_seconds: float | None = None, refusing: Refusing | None = None
     ) -> None:
         """`pooler=transaction` in the URL's query is for a pooler such as PgBouncer in transaction
         mode: no session state is used, such as prepared statements.
 
         `statement_seconds` is the time-out of a statement, and of all that a transaction does
-        before its COMMIT, which may end five seconds later. None: there is none. `refusing` has a
-        row where this node may not change anything (see `schemas`).
+        before its COMMIT, which may end five seconds later. None: there is none. `refusing`
+        says where this node may not change anything.
         """
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
@@ -286,8 +285,6 @@ class PostgresDatabase(Database):
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._refusing = refusing
-        self._each = self._beginning()
-        """What each transaction that changes something begins with."""
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
         self._opening: asyncio.Task[None] | None = None
@@ -331,9 +328,9 @@ class PostgresDatabase(Database):
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         if subject is None:
-            return await self._run(body, _WRITE + self._each, self.deadline())
+            return await self._run(body, self._beginning(_WRITE), self.deadline())
         async with self._subjects.held(subject):
-            return await self._run(body, _WRITE + self._each, self.deadline())
+            return await self._run(body, self._beginning(_WRITE), self.deadline())
 
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
@@ -343,16 +340,18 @@ class PostgresDatabase(Database):
 
         def run(connection: Connection) -> Coroutine[Any, Any, T]:
             tx = PostgresTransaction(connection, is_batch=not waits)
-            return _write(tx, body, begin + self._each, deadline)
+            return _write(tx, body, self._beginning(begin), deadline)
 
         return self._connections.attempt(lane, run, deadline)
 
     def refuse_also(self, sql: str) -> None:
-        self._each = self._beginning(sql)
+        if self._refusing is not None:
+            self._refusing.also(sql)
 
-    def _beginning(self, *also: str) -> str:
-        asked = " UNION ALL ".join([*filter(None, (self._refusing, *also))])
-        return self._timeouts + (f"; {asked}" if asked else "")
+    def _beginning(self, begin: str) -> "_Beginning":
+        """How a transaction that changes something begins."""
+        asked = "" if self._refusing is None else f"; {self._refusing.asked}"
+        return _Beginning(f"{begin}{self._timeouts}{asked}", self._refusing)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -363,7 +362,7 @@ class PostgresDatabase(Database):
         async def run(connection: Connection) -> None:
             self._probing = connection
             try:
-                begin = _WRITE + self._each
+                begin = self._beginning(_WRITE)
                 tx = PostgresTransaction(connection)
                 await _write(tx, outages.probe, begin, deadline, is_patient=True)
             finally:
@@ -381,7 +380,7 @@ class PostgresDatabase(Database):
         until = time.monotonic() + _MIGRATION_LOCK_SECONDS
         while True:
             try:
-                return await self._run(alone, _WRITE + self._timeouts, self.deadline())
+                return await self._run(alone, _Beginning(_WRITE + self._timeouts), self.deadline())
             except Refusal as refusal:
                 is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
                 if not is_locked or time.monotonic() > until:
@@ -429,7 +428,7 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
-    async def _run(self, body: Body[T], begin: str, deadline: Deadline) -> T:
+    async def _run(self, body: Body[T], begin: "_Beginning", deadline: Deadline) -> T:
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
         # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
         def run(connection: Connection) -> Coroutine[Any, Any, T]:
@@ -484,10 +483,17 @@ async def _read(connection: Connection, body: Body[T], begin: str) -> T:
         await _roll_back(connection)
 
 
+class _Beginning(NamedTuple):
+    """How a transaction begins; with what may refuse it, the last statement is what that asks."""
+
+    sql: str
+    refusing: Refusing | None = None
+
+
 async def _write(
     tx: PostgresTransaction,
     body: Body[T],
-    begin: str,
+    begin: _Beginning,
     deadline: Deadline,
     *,
     is_patient: bool = False,
@@ -507,18 +513,16 @@ async def _write(
     return result
 
 
-async def _begin(connection: Connection, begin: str) -> None:
-    """Begins a transaction. Refuses where the last statement of `begin` looks for something that
-    refuses this node, and finds it: it is one round trip, whose tag counts the rows.
+async def _begin(connection: Connection, begin: _Beginning) -> None:
+    """Begins a transaction, in one round trip: the tag counts the rows of its last statement, and
+    only where there are some is more asked. Refuses where this node may not change anything.
     """
     try:
-        tag = await _execute(connection, begin)
+        tag = await _execute(connection, begin.sql)
     except _MISSING as error:
         raise MissingTable from error
-    if tag.startswith("SELECT") and tag != "SELECT 0":
-        asked = begin.rpartition("; ")[2]
-        found = {row[0] for row in await connection.fetch(asked)}
-        raise Refusal(RELEASE_TOO_OLD if schemas.TOO_OLD in found else KEYS_TOO_OLD)
+    if begin.refusing is not None and tag != "SELECT 0":
+        await begin.refusing.require(PostgresTransaction(connection))
 
 
 async def _roll_back(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from teamvars.domain.errors import KEYS_TOO_OLD, RELEASE_TOO_OLD, Refusal
 from teamvars.storage import migrations
 from teamvars.storage.database import AlreadyThere, MissingTable, Transaction
 from teamvars.storage.migrations import Backfill, Migration
@@ -23,8 +24,6 @@ _PARTIAL = (
     "The database holds a part of a store, or tables of another program. If a restore was cut "
     "short, empty the database and restore the whole backup; nothing was changed."
 )
-TOO_OLD = 1
-"""What a row of `refusing` says."""
 _SINCE = 14
 """The migration that gave the table its other columns."""
 
@@ -54,13 +53,46 @@ Schema = Mapping[int, Begun]
 """The migrations that have begun, by number."""
 
 
-def refusing() -> str:
-    """A statement that has a row where this node may not change anything.
+class Refusing:
+    """What refuses to let this node change anything: the schema, and whatever else it was told.
 
-    A transaction that runs it first changes things only while that holds, since whoever would raise
-    the lowest number waits for it to end (`Transaction.shut_out`).
+    A transaction that runs `asked` first, and `require` where that has a row, changes things only
+    while nothing refuses it, since whoever would change that waits for it to end
+    (`Transaction.shut_out`).
     """
-    return f"SELECT {TOO_OLD} FROM schema_migrations WHERE admits > {migrations.number()}"
+
+    def __init__(self) -> None:
+        self._number = migrations.number()
+        self._also = ""
+        self._changes = 0
+        self.asked = f"SELECT admits FROM {self._without_us}"
+
+    def also(self, sql: str) -> None:
+        """From now on also where that statement has a row. It is looked up once, and again wherever
+        keys were changed meanwhile: no change pays for it else.
+        """
+        self._also = sql
+        self._look_behind(-1)
+
+    async def require(self, tx: Transaction) -> None:
+        """Refuses where there is a reason to."""
+        also, rows = self._also, await tx.fetch(self.asked)
+        if any(row[0] > self._number for row in rows):
+            raise Refusal(RELEASE_TOO_OLD)
+        if rows:
+            if await tx.fetch(also):
+                raise Refusal(KEYS_TOO_OLD)
+            if also is self._also:
+                self._look_behind(max(self._changes, *(row[1] for row in rows)))
+
+    @property
+    def _without_us(self) -> str:
+        return f"schema_migrations WHERE admits > {self._number}"
+
+    def _look_behind(self, changes: int) -> None:
+        self._changes = changes
+        others = f"{self._without_us} OR key_changes > {changes}"
+        self.asked = f"SELECT admits, key_changes FROM {others}"
 
 
 async def schema(tx: Transaction) -> Schema:

@@ -18,11 +18,12 @@ import apsw
 
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import KEYS_TOO_OLD, RELEASE_TOO_OLD, Refusal, storage_unavailable
+from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages, sqlite_copies
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
     ServedFile,
@@ -163,14 +164,13 @@ class _Write(Generic[T]):
 class SqliteDatabase(Database):
     """A `Database` in one file. It belongs to the event loop it was first used on."""
 
-    def __init__(self, path: Path, create: bool = False, refusing: str | None = None) -> None:
+    def __init__(self, path: Path, create: bool = False, refusing: Refusing | None = None) -> None:
         """`create` lets `open` make the file. `refusing` has a row where this node may not change
         anything (see `schemas`).
         """
         self._path = path
         self._create = create
         self._refusing = refusing
-        self._refusing_also: str | None = None
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         file = ServedFile(path)
         self._writer = SqliteConnection(file)
@@ -248,7 +248,8 @@ class SqliteDatabase(Database):
         return host_time()
 
     def refuse_also(self, sql: str) -> None:
-        self._refusing_also = sql
+        if self._refusing is not None:
+            self._refusing.also(sql)
 
     async def probe(self) -> None:
         await self.write(outages.probe)
@@ -279,7 +280,7 @@ class SqliteDatabase(Database):
         async with self._writing:
             try:
                 connection = await _retry_while_busy(self._begin)
-                self._require_admitted(SqliteTransaction(connection))
+                await self._require_admitted(SqliteTransaction(connection))
                 for waiter in batch:
                     waiter.item.run(connection)
                 failure = await self._commit(connection)
@@ -303,7 +304,7 @@ class SqliteDatabase(Database):
                 connection = await _retry_while_busy(self._begin)
                 transaction = SqliteTransaction(connection, self._committer)
                 if asks:
-                    self._require_admitted(transaction)
+                    await self._require_admitted(transaction)
                 result = await body(transaction)
                 failure = await self._commit(connection)
             except UNUSABLE as error:
@@ -315,12 +316,9 @@ class SqliteDatabase(Database):
             raise failure
         return result
 
-    def _require_admitted(self, transaction: SqliteTransaction) -> None:
-        """Refuses where the schema does not admit this node, or it has been told to refuse."""
-        if self._refusing and transaction.run(self._refusing, ()):
-            raise Refusal(RELEASE_TOO_OLD)
-        if self._refusing_also and transaction.run(self._refusing_also, ()):
-            raise Refusal(KEYS_TOO_OLD)
+    async def _require_admitted(self, transaction: SqliteTransaction) -> None:
+        if self._refusing is not None:
+            await self._refusing.require(transaction)
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
