@@ -62,12 +62,7 @@ async def _fill(tx: Transaction, tenant: Tenant) -> None:
     )
     assert row is not None
     id_, name = _padded("ws-", "n", 16), _padded("more-", "n", 5)
-    await tx.execute(
-        f"{_NUMBERS} INSERT INTO streams (id, sequence, link, head) "  # noqa: S608
-        f"SELECT {id_}, 0, CAST($2 AS {{bytes}}), CAST($2 AS {{bytes}}) FROM numbers",
-        WORKSPACES - 1,
-        b"",
-    )
+    await _fill_streams(tx, id_, WORKSPACES)
     await tx.execute(
         f"{_NUMBERS} INSERT INTO workspaces (id, organization_id, name, name_folded, created_at) "  # noqa: S608
         f"SELECT {id_}, CAST($2 AS TEXT), {name}, {name}, 0 FROM numbers",
@@ -102,14 +97,18 @@ async def _fill(tx: Transaction, tenant: Tenant) -> None:
         )
 
 
-async def _fill_sets(tx: Transaction, organization_id: str) -> None:
-    id_, name = _padded("varset-", "n", 16), _padded("set-", "n", 4)
+async def _fill_streams(tx: Transaction, id_: str, count: int) -> None:
     await tx.execute(
         f"{_NUMBERS} INSERT INTO streams (id, sequence, link, head) "  # noqa: S608
         f"SELECT {id_}, 0, CAST($2 AS {{bytes}}), CAST($2 AS {{bytes}}) FROM numbers",
-        SETS - 1,
+        count - 1,
         b"",
     )
+
+
+async def _fill_sets(tx: Transaction, organization_id: str) -> None:
+    id_, name = _padded("varset-", "n", 16), _padded("set-", "n", 4)
+    await _fill_streams(tx, id_, SETS)
     await tx.execute(
         f"{_NUMBERS} INSERT INTO variable_sets (id, organization_id, name, name_folded, "  # noqa: S608
         "description, scope, priority, created_at) "
