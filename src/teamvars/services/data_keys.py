@@ -120,7 +120,8 @@ class DataKeys(UseCases):
                     except SealBroken as error:
                         broken.append(str(error))
                 others = [(before, made) for before, made in pairs if before != made]
-                await self._database.write(partial(data_keys.replace_each, changed=others))
+                if others:
+                    await self._database.write(partial(data_keys.replace_each, changed=others))
                 changed, after = changed + len(others), page[-1].organization_id
             if not changed:
                 return broken
