@@ -77,6 +77,7 @@ async def test_a_project_is_made_renamed_and_deleted_once_no_workspace_is_in_it(
     await make_project(tenant, "Full", "payments")
     await visitor.go(f"/{tenant.organization}/projects")
     await page.get_by_role("link", name="Full").click()
+    await page.get_by_role("heading", level=1, name="Full").wait_for()
     await page.get_by_role("link", name="Settings").click()
     await page.get_by_text("1 workspace is.").first.wait_for()
     await expect(visitor.button("Delete project")).to_have_count(0)
@@ -123,6 +124,7 @@ async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
     await page.get_by_text("1 workspace is in Shop now.").first.wait_for()
     await page.get_by_role("link", name="payments").click()
 
+    await page.get_by_role("heading", level=1, name="payments").wait_for()
     await page.get_by_role("link", name="Settings").click()
     await expect(page.get_by_role("main")).to_contain_text("It is in Shop")
     await page.get_by_label("Project").fill("default project")

@@ -229,6 +229,7 @@ async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it
     await confirm(visitor, "Attach").click()
     await page.get_by_text("Attached to 1 project").first.wait_for()
     await page.get_by_role("link", name="Shop").click()
+    await page.get_by_role("heading", level=1, name="Shop").wait_for()
     await page.get_by_role("link", name="Variable sets").click()
     await page.get_by_role("link", name="Shared").wait_for()
 

@@ -188,6 +188,7 @@ async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -
     path = f"/workspaces/{tenant.workspaces['network']}/access"
     assert (await tenant.call("writer", "GET", path)).status_code == 403
     await rows(visitor).get_by_role("link", name="readers").click()
+    await visitor.page.get_by_role("heading", level=1, name="readers").wait_for()
     await visitor.page.get_by_role("link", name="Workspaces").last.click()
     await visitor.page.get_by_role("link", name="network").wait_for()
     assert await main.get_by_role("button").count() == 0

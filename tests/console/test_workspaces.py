@@ -138,6 +138,7 @@ async def test_a_workspace_is_made_renamed_described_tagged_and_deleted(
     await expect(row).not_to_contain_text("live")
 
     await row.click()
+    await page.get_by_role("heading", level=1, name="till").wait_for()
     await page.get_by_role("link", name="Settings").click()
     await visitor.button("Delete workspace").click()
     dialog = page.get_by_role("dialog")
