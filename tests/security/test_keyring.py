@@ -263,6 +263,12 @@ def test_a_key_that_is_added_is_not_in_use_before_it_is_said_to_be(path: Path) -
     assert keys.purpose_of("mk-unknown") is None
 
 
+def test_a_keyring_without_a_key_has_all_others() -> None:
+    keys, added = keyring.generate(), keyring.new_key(MASTER)
+    both = keys.holding(MASTER, added)
+    assert both.without(MASTER, added.active) == keys
+
+
 def test_a_closed_key_stays_and_is_none_that_is_used(path: Path) -> None:
     keyring.save_new(keys := keyring.generate(), path)
     former, added = keys.audit.active, keyring.new_key(AUDIT)

@@ -236,6 +236,7 @@ def test_what_was_asked_for_a_key_once_is_not_asked_again(path: Path) -> None:
         *("transit:http://bao/key", "transit:https://bao/", "transit:https://bao:port/key"),
         *("transit:https://bao/key?x=1", "transit:https://bao/key#x", "transit:https://bao/a//b"),
         *("transit:https://hunter2@bao/key", "transit:https://bao/a%20b", "transit:ftp://bao/key"),
+        *("transit:ftp://127.0.0.1/key", "transit:https:///key", "vault:https://bao/key"),
     ],
 )
 def test_what_names_nothing_outside_is_refused_unquoted(text: str) -> None:
@@ -290,6 +291,11 @@ def test_a_command_that_fails_or_says_too_much_is_refused(script: str, told: str
     assert not isinstance(refused.value, Unavailable)
     assert sys.executable in str(refused.value) or told.startswith("it")
     assert script not in str(refused.value)
+
+
+def test_a_command_may_say_as_much_as_there_is_room_for() -> None:
+    said = command(f"print('x' * {MOST_BYTES}, end='')").unwrap(KEY)
+    assert said == b"x" * MOST_BYTES
 
 
 def test_a_command_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -437,7 +443,7 @@ class Told:
         (said({}, 429), "answers with status 429"),
         (ONE[:-5], "is cut short"),
         (ONE[: len(ONE) // 2], "is cut short"),
-        (b"", "cannot be asked"),
+        (b"", "cannot be asked: RemoteDisconnected"),
     ]
 
 
@@ -456,6 +462,45 @@ def test_an_engine_that_cannot_serve_now_is_told_apart(answer: bytes, told: str)
         at(server).unwrap(b"vault:v1:x")
 
 
+def test_what_an_engine_has_wrapped_is_text_of_some_length() -> None:
+    longest = "x" * MOST_BYTES
+    with Liar(said({"data": {"ciphertext": longest}})) as server:
+        assert at(server).wrap(KEY) == longest.encode()
+    for odd in (f"{longest}x", "vault:v1:\u00fc"):
+        with (
+            Liar(said({"data": {"ciphertext": odd}})) as server,
+            pytest.raises(NotUnwrapped, match="none of a transit engine"),
+        ):
+            at(server).wrap(KEY)
+
+
+def test_an_answer_has_sixteen_kibibytes_at_most() -> None:
+    body, head = json.dumps(plaintext(KEY)).encode(), len(said(b" " * 10_000)) - 10_000
+    room = 16 * 1024 - head
+    with Liar(said(body.ljust(room))) as server:
+        assert at(server).unwrap(b"x") == KEY
+    with (
+        Liar(said(body.ljust(room + 1))) as server,
+        pytest.raises(NotUnwrapped, match="or too much"),
+    ):
+        at(server).unwrap(b"x")
+
+
+@pytest.mark.parametrize(("scheme", "port"), [("https", 443), ("http", 80)])
+def test_an_engine_without_a_port_is_asked_at_that_of_its_scheme(
+    scheme: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(address: object, *_: object) -> None:
+        asked.append(address)
+        raise ConnectionRefusedError
+
+    asked: list[object] = []
+    monkeypatch.setattr(socket, "create_connection", refused)
+    with pytest.raises(Unavailable):
+        Transit(f"{scheme}://localhost", "transit", "teamvars").unwrap(b"x")
+    assert asked == [("localhost", port)]
+
+
 @pytest.mark.parametrize(
     ("pieces", "pause"),
     [([b""], HANGS), ([ONE[n : n + 1] for n in range(len(ONE))], SLOW)],
@@ -472,8 +517,8 @@ def test_an_engine_has_only_so_much_time_for_all_of_its_answer(
 
 
 def test_where_nobody_listens_or_nobody_is_called_so_it_may_be_later() -> None:
-    for place in (f"127.0.0.1:{free_port()}", "bao.invalid"):
-        with pytest.raises(Unavailable, match="cannot be asked"):
+    for place, reason in ((f"127.0.0.1:{free_port()}", "Connection refused"), ("bao.invalid", "")):
+        with pytest.raises(Unavailable, match=f"cannot be asked: {reason}"):
             Transit(f"https://{place}", "transit", "teamvars").unwrap(b"x")
 
 
@@ -495,11 +540,13 @@ def test_the_token_is_in_the_environment_or_in_the_file_where_login_puts_it(
     ):
         assert used() == wanted
         monkeypatch.setenv(name, "")
-    (tmp_path / ".vault-token").write_text("of\nlines")
-    for _ in range(2):
+    for odd in ("of\nlines", "\u00fc", None):
+        if odd is None:
+            (tmp_path / ".vault-token").unlink()
+        else:
+            (tmp_path / ".vault-token").write_text(odd)
         with pytest.raises(NotUnwrapped, match="there is no token in BAO_TOKEN, VAULT_TOKEN or"):
             Transit("http://127.0.0.1:1", "transit", "teamvars").unwrap(b"x")
-        (tmp_path / ".vault-token").unlink(missing_ok=True)
 
 
 def test_only_a_server_that_somebody_trusted_vouches_for_is_asked(
@@ -510,6 +557,10 @@ def test_only_a_server_that_somebody_trusted_vouches_for_is_asked(
         (tmp_path / name).write_bytes(content)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "chain", tmp_path / "key")
+    with Liar(tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as server:  # one without a certificate
+        there = Transit(f"https://localhost:{server.port}", "transit", "teamvars", seconds=HANGS)
+        with pytest.raises(NotUnwrapped, match=r"TLS with .* fails: .*HANDSHAKE"):
+            there.unwrap(b"x")
     with Liar(said(plaintext(KEY)), tls=context) as server:
         there = Transit(f"https://localhost:{server.port}", "transit", "teamvars", seconds=HANGS)
         with pytest.raises(NotUnwrapped, match=r"TLS with .* fails: .*certificate") as refused:

@@ -105,14 +105,13 @@ class Runner:
         return Found(caller, self._tools.clock())
 
     async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
-        """What is seen, once all that is asked for was looked up. Raises Needs, of a verdict."""
+        """What is seen, once all that is asked for was looked up."""
         while True:
             try:
                 return see(found)
             except Needs as needs:
-                if isinstance(needs.need, Verdict):
-                    raise
-                await self._look_up(tx, found, needs.need)
+                need = needs.need
+            await self._look_up(tx, found, need)
 
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""
@@ -137,7 +136,7 @@ class Runner:
             await self._admit(change)
             self._writers.note(caller, subject)
         if subject is None:
-            alone = partial(self._stored, change, known)
+            alone = partial(self._stored, change)
             if change.in_turns:
                 return await self.database.write_in_turns(alone)
             return await self.database.write(alone)
@@ -151,8 +150,8 @@ class Runner:
                 self._writers.forget(caller, subject)
             raise
 
-    async def _stored(self, change: Change[T], known: Known, tx: Transaction) -> T:
-        """The answer to a change that says itself which streams it locks."""
+    async def _stored(self, change: Change[T], tx: Transaction) -> T:
+        """The answer to a change that says itself which streams it locks, and takes no code."""
 
         def decide(found: Found) -> Decision[T]:
             decision = change.decide(found)
@@ -160,7 +159,6 @@ class Runner:
             return decision
 
         found = self._found(change.caller)
-        found.answers |= known
         decision = await self._seen(tx, found, decide)
         await Storing(tx, self._tools, found).store(decision)
         return decision.answer
