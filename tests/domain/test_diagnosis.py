@@ -4,6 +4,7 @@ import pytest
 
 from teamvars.domain.diagnosis import (
     CLOCK_TOLERANCE,
+    MOST_SEALS,
     Engine,
     Losses,
     Severity,
@@ -13,6 +14,7 @@ from teamvars.domain.diagnosis import (
     engine_findings,
     loss_findings,
     mail_findings,
+    seal_findings,
     token_findings,
     trail_findings,
 )
@@ -159,3 +161,10 @@ def test_values_that_do_not_open_are_a_problem(every: bool, text: str) -> None:
     (found,) = damage_findings(Losses(("var-1",), 1), 7, every=every)
     assert found.severity is PROBLEM
     assert "(1, and 7 open): var-1. Write" in found.text
+
+
+def test_a_data_key_that_may_have_sealed_many_values_wants_another() -> None:
+    assert seal_findings("org-1", MOST_SEALS) == []
+    (found,) = seal_findings("org-1", MOST_SEALS + 1)
+    assert found.severity is ADVICE
+    assert found.text.startswith("The data key of org-1 may have sealed 1,073,741,825 values")

@@ -164,7 +164,7 @@ def effective(runs: Iterable[Run[T]]) -> Iterator[Sequence[tuple[Source, T]]]:
     what does not, in their order. Only as much is looked at as is asked for.
     """
     ranked = sorted(runs, key=attrgetter("source.rank"))
-    every = merge(*(_numbered(n, run) for n, run in enumerate(ranked) if run.held))
+    every = merge(*(_numbered(n, run) for n, run in enumerate(ranked)))
     for _, rivals in groupby(every, key=itemgetter(0, 1)):
         yield [(ranked[n].source, one) for _, _, n, one in rivals]
 
