@@ -11,13 +11,14 @@ from teamvars.changes.runner import MOST_KNOWN, KnownCallers, Runner
 from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
+from teamvars.decisions.needs import Unclaimed
 from teamvars.decisions.variables import ToWorkspace, ValueOf, VariableOf
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable
-from teamvars.storage import streams
+from teamvars.storage import streams, users
 from tests.security.samples import VARIABLE
 from tests.services.calls import Calls
 from tests.support.deployment import operator
@@ -96,6 +97,20 @@ async def test_what_is_gone_before_it_is_locked_is_not_found(calls: Calls) -> No
 
     with pytest.raises(Refusal):
         await made(calls, decide)
+
+
+async def test_nobody_is_taken_for_unclaimed_who_is_claimed_or_not_locked_by_then(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed, unclaimed, new = (calls.tenant.users[who] for who in ("plain", "reader", "writer"))
+    looks = iter([[claimed, unclaimed], [unclaimed, new]])
+
+    async def looked(*_: object) -> list[str]:
+        return next(looks)
+
+    monkeypatch.setattr(users, "unclaimed", looked)
+    found = await made(calls, lambda found: Decision(found.of(Unclaimed(0))))
+    assert list(found) == [unclaimed]
 
 
 async def test_what_changes_nothing_locks_nothing(calls: Calls) -> None:

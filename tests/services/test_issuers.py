@@ -216,6 +216,23 @@ async def test_a_redirect_is_followed_nowhere(
     assert "/elsewhere" not in server.asked
 
 
+async def test_keys_beside_a_status_of_another_answer_are_none(
+    server: IssuerServer, keys: IssuerKeys
+) -> None:
+    server.says(raw(key_set(ONE), "404 Not Found"), "/keys")
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+async def test_an_issuer_without_a_port_is_asked_at_that_of_https(
+    server: IssuerServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, _, port = server.url.rpartition(":")
+    monkeypatch.setattr(issuers, "_PORT", int(port))
+    server.says(document({"issuer": url, "jwks_uri": f"{url}/keys"}))
+    assert (await IssuerKeys(Issuer(url), server.client).key_for(said(ONE))).kid == "one"
+
+
 BROKEN = [b"", b"{", b"null", b"7", b"[]", b'"x"', b"{}", b"\xff", b"[" * 100_000]
 
 
@@ -326,7 +343,9 @@ async def test_what_becomes_of_a_file_of_keys_is_told_once_and_those_there_are_g
         assert line["file"] == str(file)
         assert (await keys.key_for(said(ONE))).kid == "one"
         file.write_bytes(key_set(ONE))
-        files.look()  # from here on it would be news again
+        with capture_logs() as lines:
+            files.look()  # from here on it would be news again
+        assert lines == []
 
 
 async def test_a_worker_looks_at_the_files_of_keys_while_it_serves(

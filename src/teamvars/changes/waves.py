@@ -102,7 +102,7 @@ async def run(tools: Tools, attempts: Sequence[Attempt[Any]], waits: bool, tx: T
         for attempt in attempts:
             attempt.begin(tools.clock())
             await wave.decide([attempt])
-        await wave.write(is_alone=len(attempts) == 1)
+        await wave.write()
         return
     now = tools.clock()
     for attempt in attempts:
@@ -198,7 +198,7 @@ class _Wave:
             if not asking:
                 return
 
-    async def write(self, *, is_alone: bool) -> None:
+    async def write(self, *, is_alone: bool = False) -> None:
         """Writes what was decided. Raises Taken, or refuses whoever is alone."""
         for sqls, group in self._groups.items():
             parts: list[Part] = [*zip(sqls, zip(*group.rows.values(), strict=True), strict=True)]

@@ -74,7 +74,7 @@ class Trust:
         """Whether its approval was made under a key of the keyring, whatever counts at present: the
         operator may change that back.
         """
-        return runner.approval is not None and self._approvals.holds(runner)
+        return self._approvals.holds(runner)
 
     def issued(self, token: JobToken) -> JobToken:
         """The token with its MAC."""
