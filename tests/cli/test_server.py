@@ -1,6 +1,7 @@
 """What `serve` makes of granian: its supervisor's patience, its sockets, and the version it is."""
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import multiprocessing
@@ -15,7 +16,9 @@ from typing import Any
 
 import granian
 import pytest
+import uvloop
 from granian import _signals
+from granian.asgi import LifespanProtocol
 from granian.server.common import AbstractServer, AbstractWorker
 from granian.server.mp import MPServer, WorkerProcess
 from structlog.testing import capture_logs
@@ -80,6 +83,33 @@ def test_only_starts_that_fail_one_after_another_are_hopeless() -> None:
     place.lost(now=0.0, lived=1.0, had_served=False)
     assert place.failed_starts == MOST_FAILED_STARTS
     assert place.is_hopeless
+
+
+@pytest.mark.parametrize(
+    "new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+def test_a_worker_that_does_not_listen_yet_has_not_served_however_slow_the_host_is(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def application(_: Message, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+
+    class Slow(LifespanProtocol):
+        async def send(self, message: Message) -> None:
+            await super().send(message)  # type: ignore[no-untyped-call]
+            time.sleep(0.05)  # noqa: ASYNC251 - the whole host stands still
+
+    told: list[None] = []
+    lifespan: Any = Slow(server.telling_of_start(application, lambda: told.append(None)))  # type: ignore[no-untyped-call]
+    with contextlib.closing(new_loop()) as loop:
+        loop.run_until_complete(lifespan.startup())
+        assert not told
+        for _ in range(20):
+            loop.run_until_complete(asyncio.sleep(0))
+        assert told == [None]
+        loop.run_until_complete(lifespan.shutdown())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the option is Linux's")

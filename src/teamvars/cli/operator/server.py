@@ -40,7 +40,8 @@ MOST_FAILED_STARTS = 5
 """How often running a worker may die before it has served, until the server gives up."""
 _STEADY_SECONDS = 60.0
 _UNREAD_MILLISECONDS = 30_000
-_SETTLED_SECONDS = 0.01
+_TURNS_TO_STOP = 10
+"""More than a loop takes to stop once an application has started: about three."""
 _CAN_LISTEN = sys.platform == "linux"
 """Whether there are the options that `listening` sets."""
 log = structlog.get_logger("teamvars.serve")
@@ -279,18 +280,31 @@ def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: 
     if sys.platform != "win32":  # where a loop heeds no signals
         _signals.set_loop_signals = application.heed_signals
 
+    return telling_of_start(application, partial(have_served.__setitem__, idx, True))
+
+
+def telling_of_start(application: Application, tell: Callable[[], None]) -> Application:
+    """The application, which tells once when its server listens."""
+
     def telling(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "lifespan":
             return application(scope, receive, send)
 
         async def note_start(message: Message) -> None:
             if message["type"] == "lifespan.startup.complete":
-                # The loop stands still from here until granian listens: a certificate it cannot
-                # use, for instance, ends the worker before this is due.
-                loop = asyncio.get_running_loop()
-                loop.call_later(_SETTLED_SECONDS, have_served.__setitem__, idx, True)
+                _after_turns(_TURNS_TO_STOP, tell)
             await send(message)
 
         return application(scope, receive, note_start)
 
     return telling
+
+
+def _after_turns(turns: int, tell: Callable[[], None]) -> None:
+    """Tells after so many turns of the loop, which stands still between two of them until granian
+    listens: a certificate it cannot use, for instance, ends the worker before the last.
+    """
+    if turns:
+        asyncio.get_running_loop().call_soon(_after_turns, turns - 1, tell)
+    else:
+        tell()
