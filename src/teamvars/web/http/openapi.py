@@ -62,16 +62,23 @@ Amend = Callable[[dict[str, Any]], None]
 def route(
     routes: Iterable[Route], ids: Mapping[str, str], tags: Mapping[str, str], amend: Amend
 ) -> Route:
-    """The route that serves the document of all the others and of itself."""
+    """The route that serves the document of all the others and of itself.
+
+    It is made once, for whoever asks first: that takes longer than all else a worker does before it
+    serves, and most are never asked.
+    """
+
+    @cache
+    def body() -> bytes:
+        return msgspec.json.encode(document([*routes, own], ids, tags, amend))
 
     async def serve(_: Request) -> Response:
         """Read this document: OpenAPI 3.1, made of the code that serves."""
-        return Response(200, body, {"Content-Type": JSON})
+        return Response(200, body(), {"Content-Type": JSON})
 
     own = Route(
         "GET", PATH, serve, {200: dict}, media_type=JSON, public=True, name="describeService"
     )
-    body = msgspec.json.encode(document([*routes, own], ids, tags, amend))
     return own
 
 
