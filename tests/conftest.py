@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
 from teamvars.web.http import rate_limits
+from tests.storage.stores import bring_up, fresh_sqlite, migrated, opened
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.memory import folder_in_memory
@@ -136,19 +138,33 @@ def postgres() -> Iterator[Postgres]:
             yield server
 
 
+@pytest.fixture(scope="session")
+async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store on SQLite that has all tables and nothing in them, to be copied."""
+    folder = tmp_path_factory.mktemp("migrated")
+    async with opened(fresh_sqlite(folder)) as database:
+        await bring_up(database)
+    return folder / "teamvars.db"
+
+
+@pytest.fixture(scope="session")
+async def migrated_database(postgres: Postgres) -> AsyncIterator[str]:
+    """The name of such a database on PostgreSQL."""
+    name = f"migrated-{uuid4()}"
+    postgres.create_database(name)
+    async with opened(postgres.url(name)) as database:
+        await bring_up(database)
+    yield name
+    postgres.drop_database(name)
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def store_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The URL of an empty store; what asks for it runs on both engines."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path_factory.mktemp('store')}/teamvars.db"
-        return
-    server: Postgres = request.getfixturevalue("postgres")
-    name = f"suite-{uuid4()}"
-    server.create_database(name)
-    yield server.url(name)
-    server.drop_database(name)
+    """The URL of a store that is migrated; what asks for it runs on both engines."""
+    with migrated(request, tmp_path_factory.mktemp("store")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.services.calls import Calls
-from tests.storage.stores import fresh
+from tests.storage.stores import migrated
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.tenant import Tenant, build_tenant
 
@@ -32,8 +32,8 @@ def both_nodes(tenant: Tenant, second_node: Deployment) -> tuple[Calls, Calls]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty store of this test's own, on each engine."""
-    with fresh(request, tmp_path) as url:
+    """A migrated store of this test's own, on each engine."""
+    with migrated(request, tmp_path) as url:
         yield url
 
 
@@ -45,10 +45,16 @@ async def own_calls(own_url: str) -> AsyncIterator[Calls]:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def modules_own(
+def modules_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Deployment]:
+) -> Iterator[str]:
+    """A migrated store of a module's own, on each engine."""
+    with migrated(request, tmp_path_factory.mktemp("own")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+async def modules_own(modules_url: str) -> AsyncIterator[Deployment]:
     """An installation of a module's own: to be damaged, or since a large one takes its time."""
-    with fresh(request, tmp_path_factory.mktemp("own")) as url:
-        async with open_deployment(url) as deployment:
-            yield deployment
+    async with open_deployment(modules_url) as deployment:
+        yield deployment

@@ -14,7 +14,6 @@ from teamvars.domain.runners import ApprovalMode
 from teamvars.storage.database import Database
 from tests.services.altered_trails import execute
 from tests.services.jobs import DAY, Job
-from tests.storage.stores import fresh
 from tests.support.deployment import MANY_INVITATIONS, Deployment, open_deployment, operator
 from tests.support.jobs import runner_document
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
@@ -91,18 +90,17 @@ class Places:
         assert answer.status_code == 204, answer.text
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module")
 async def nodes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    modules_url: str,
 ) -> AsyncIterator[tuple[Mapping[ApprovalMode, Deployment], Time]]:
     """Nodes of one store, one in each mode, and the time of the first."""
     made: dict[ApprovalMode, Deployment] = {}
     time, keys = Time(), None
     async with AsyncExitStack() as opened:
-        url = opened.enter_context(fresh(request, tmp_path_factory.mktemp("own")))
         for mode in ApprovalMode:
             setup = msgspec.structs.replace(MANY_INVITATIONS, approval=mode)
-            node = open_deployment(url, keys=keys, setup=setup, watch=time.rules)
+            node = open_deployment(modules_url, keys=keys, setup=setup, watch=time.rules)
             made[mode] = await opened.enter_async_context(node)
             keys = made[mode].keys
         yield made, time

@@ -1,5 +1,6 @@
 """Stores of a test's own, and a table to read and write in them."""
 
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -16,10 +17,10 @@ from tests.support.postgres import Postgres
 
 
 @contextmanager
-def fresh_postgres(server: Postgres) -> Iterator[str]:
-    """The URL of an empty database."""
+def fresh_postgres(server: Postgres, template: str | None = None) -> Iterator[str]:
+    """The URL of an empty database, or of a copy of another."""
     name = f"own-{uuid4()}"
-    server.create_database(name)
+    server.create_database(name, template)
     try:
         yield server.url(name)
     finally:
@@ -38,6 +39,21 @@ def fresh(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
         yield fresh_sqlite(folder)
         return
     with fresh_postgres(request.getfixturevalue("postgres")) as url:
+        yield url
+
+
+@contextmanager
+def migrated(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """The URL of a store that has all tables and nothing in them, on the engine that a fixture has
+    for its parameter: a copy of one that was migrated, which takes a third of the time.
+    """
+    if request.param == "sqlite":
+        url = fresh_sqlite(folder)
+        shutil.copy(request.getfixturevalue("migrated_file"), folder / "teamvars.db")
+        yield url
+        return
+    template = request.getfixturevalue("migrated_database")
+    with fresh_postgres(request.getfixturevalue("postgres"), template) as url:
         yield url
 
 
