@@ -21,8 +21,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import IO, NoReturn, Protocol, TypedDict
+
+WARM = (
+    ["init"],
+    ["token", "create", "--user", "nobody"],
+    ["doctor"],
+    ["audit", "list"],
+    ["whoami"],
+)
+"""Commands that use most of what commands have in common; not all of them end well."""
 
 _NUMBER = struct.Struct("i")
 _PAUSE_SECONDS = 0.005
@@ -135,6 +145,7 @@ def _loaded() -> tuple[socket.socket, Lock]:
 
 def _serve_requests(asked: socket.socket) -> None:
     """Forks for each request, and tells what has become of it by the first of its descriptors."""
+    gc.collect()
     gc.freeze()  # so that those who are forked leave alone what they share
     tellers: dict[int, socket.socket] = {}
 
@@ -175,17 +186,45 @@ def _become(request: _Request, files: list[int]) -> NoReturn:
     for descriptor, file in enumerate(files):
         os.dup2(file, descriptor)
         os.close(file)
-    sys.argv = list(request["words"])
-    code: object = 0
-    try:
-        importlib.import_module("teamvars.cli").main()  # noqa: TID251 - of no other process
-    except SystemExit as exit_:
-        code = exit_.code
+    code = _run(request["words"])
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def _run(words: Sequence[str]) -> object:
+    """Runs the program in this process; what it would exit with."""
+    sys.argv = list(words)
+    try:
+        importlib.import_module("teamvars.cli").main()  # noqa: TID251 - of no other process
+    except SystemExit as exit_:
+        return exit_.code
+    return 0
+
+
+def _warm_up() -> None:
+    """Runs some commands, which nobody sees: what they have read and made, those have who are
+    forked then.
+    """
+    for name in [name for name in os.environ if name.startswith("TEAMVARS_")]:
+        del os.environ[name]
+    umask = os.umask(0)
+    outputs = (sys.stdout, sys.stderr)
+    before = [os.dup(output.fileno()) for output in outputs]
+    with TemporaryDirectory() as folder, Path(os.devnull).open("w") as nothing:
+        os.chdir(folder)
+        for output in outputs:
+            os.dup2(nothing.fileno(), output.fileno())
+        for words in WARM:
+            _run(["teamvars", *words])
+        os.chdir("/")
+    for output, descriptor in zip(outputs, before, strict=True):
+        output.flush()
+        os.dup2(descriptor, output.fileno())
+        os.close(descriptor)
+    os.umask(umask)  # which commands change
 
 
 if __name__ == "__main__":
@@ -194,4 +233,6 @@ if __name__ == "__main__":
     for room in (client, operator):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
-    _serve_requests(socket.socket(fileno=int(sys.argv[1])))
+    asked = socket.socket(fileno=int(sys.argv[1]))
+    _warm_up()
+    _serve_requests(asked)
