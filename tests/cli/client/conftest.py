@@ -1,7 +1,7 @@
 """A service with people in it, and a desk in front of it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,14 @@ from uuid import uuid4
 
 import pytest
 
+from teamvars.cli.client.api import accounts
+from teamvars.cli.client.api.addresses import address
+from teamvars.cli.operator.directory_file import read
+from teamvars.services.directory_files.files import Options
 from tests.support.commands import Host
+from tests.support.deployment import operator
 from tests.support.desk import Desk
+from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.server import Server
 
 PEOPLE = ("alice", "bob", "carol", "dave", "erin")
@@ -32,10 +38,19 @@ organizations:
 class Service:
     """A running service; the people are the same in every organization."""
 
-    host: Host
-    server: Server
+    served: ServedDeployment
     tokens: dict[str, str] = field(repr=False)
     """Of a user by name."""
+
+    @property
+    def host(self) -> Host:
+        """Where it is at home."""
+        return self.served.host
+
+    @property
+    def server(self) -> Server:
+        """What serves it."""
+        return self.served.server
 
     @property
     def url(self) -> str:
@@ -48,34 +63,38 @@ class Service:
         rows = [json.loads(line) for line in self.host.succeed(*words).out.splitlines()]
         return [row for row in rows if row["action"] == action]
 
-    def organization(self, name: str) -> str:
+    async def organization(self, name: str) -> str:
         """Makes an organization that is owned by alice; bob may write in `network`."""
         users = ", ".join(f"{{username: {who}, email: {who}@example.com}}" for who in PEOPLE)
         path = self.host.folder / f"{name}.yaml"
         path.write_text(ORGANIZATION.format(name=name, users=users))
-        self.host.succeed("directory", "apply", path)
+        await self.served.services.directory.apply(operator(), read(path), Options())
         return name
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running service on SQLite, shared by all tests of a worker, with the organization acme."""
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A running service on SQLite, shared by all tests of a worker."""
     host = Host(tmp_path_factory.mktemp("service"))
-    host = host.having(log_format="json", runner_approval="owner")
-    host.succeed("init")
-    tokens: dict[str, str] = {}
-    with Server(host) as server:
-        service = Service(host, server, tokens)
-        service.organization("acme")
+    async with serve_deployment(host.having(log_format="json", runner_approval="owner")) as served:
+        service = Service(served, {})
+        await service.organization("acme")
         for name in PEOPLE:
-            tokens[name] = host.succeed("token", "create", "--user", name).out.strip()
+            made = served.host.succeed("token", "create", "--user", name)
+            service.tokens[name] = made.out.strip()
         yield service
 
 
 @pytest.fixture
-def office(service: Service) -> str:
+async def office(service: Service) -> str:
     """The name of an organization of this test's own."""
-    return service.organization(f"office-{uuid4().hex[:12]}")
+    return await service.organization(f"office-{uuid4().hex[:12]}")
+
+
+@pytest.fixture
+async def acme(service: Service) -> str:
+    """The organization of the documents' examples, as it is made."""
+    return await service.organization("acme")
 
 
 @pytest.fixture
@@ -90,8 +109,11 @@ def stranger(tmp_path: Path) -> Desk:
 @pytest.fixture
 def desk(stranger: Desk, service: Service, office: str) -> Desk:
     """Alice, who is logged in; `office` is hers."""
-    words = ("login", "--address", service.url, "--organization", office)
-    stranger.succeed(*words, given=service.tokens["alice"])
+    token = service.tokens["alice"]
+    with pytest.MonkeyPatch.context() as hers:
+        for name in ("XDG_CONFIG_HOME", "PYTHON_KEYRING_BACKEND"):
+            hers.setenv(name, stranger.environment[name])
+        accounts.keep(address(service.url, "alice"), None, token, office)  # as `login` does
     return stranger
 
 

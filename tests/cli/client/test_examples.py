@@ -41,11 +41,10 @@ def example_of(words: str) -> str:
 
 
 def test_every_example_of_the_help_works(
-    desk: Desk, service: Service, subtests: pytest.Subtests
+    desk: Desk, service: Service, acme: str, subtests: pytest.Subtests
 ) -> None:
-    service.organization("acme")
     desk.succeed("login", "--address", service.url, given=service.tokens["alice"])
-    equipped = desk.having(organization="acme", workspace="network")
+    equipped = desk.having(organization=acme, workspace="network")
     (desk.folder / "prod.tfvars").write_text('instance_type = "m5.large"\n')
     equipped.succeed("vars", "import", "prod.tfvars", "--yes")
     equipped.succeed("vars", "set", "LOG_LEVEL=info", "OLD_FLAG=1")
@@ -101,8 +100,8 @@ def test_bash_completes_commands_and_workspaces(desk: Desk) -> None:
     assert (alone.stderr, alone.stdout.splitlines()[-1]) == ("", "")
 
 
+@pytest.mark.usefixtures("acme")
 def test_the_lines_of_the_document_do_what_it_says(stranger: Desk, service: Service) -> None:
-    service.organization("acme")
     (stranger.folder / "token").write_text(service.tokens["alice"])
     shell = "".join(blocks(ROOT / "docs/cli.md", "cli"))
     shell = shell.replace("https://teamvars.example.com", service.url)
