@@ -13,6 +13,9 @@ from typing import Self
 from tests.support.commands import SCRIPT, Host
 from tests.support.patience import HANGS
 
+AGAIN = 20.0
+"""Seconds: whoever has heeded a key has ended by then."""
+
 
 @dataclass(frozen=True)
 class Desk(Host):
@@ -82,6 +85,18 @@ class Terminal:
         """Presses a key, such as Ctrl-C (`\\x03`)."""
         os.write(self._descriptor, key)
 
+    def interrupt(self) -> int:
+        """Presses Ctrl-C at a prompt; its exit code. Presses it again where nothing happens for
+        long: Python heeds a signal that comes just before it reads only after that.
+        """
+        deadline = time.monotonic() + HANGS
+        while time.monotonic() < deadline and not self._has_ended():
+            self.press(b"\x03")
+            again = time.monotonic() + AGAIN
+            while self._more(again):
+                pass
+        return self.wait()
+
     def wait(self) -> int:
         """Its exit code, once it has ended; -N when a signal has, as one does in the end."""
         deadline = time.monotonic() + HANGS
@@ -93,6 +108,9 @@ class Terminal:
         self._pid = 0
         os.close(self._descriptor)
         return os.waitstatus_to_exitcode(status)
+
+    def _has_ended(self) -> bool:
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def _more(self, deadline: float) -> bool:
         """Reads what it shows next; whether there can be more."""
