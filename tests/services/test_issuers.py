@@ -120,9 +120,11 @@ async def test_keys_are_renewed_while_the_old_ones_serve(
 ) -> None:
     await keys.key_for(said(ONE))
     server.keys = [OTHER]
-    watch.now += RENEW_SECONDS
-    assert (await keys.key_for(said(ONE))).kid == "one"
-    await settled()
+    for seconds, looks in ((RENEW_SECONDS - 1, 1), (1, 2)):
+        watch.now += seconds
+        assert (await keys.key_for(said(ONE))).kid == "one"
+        await settled()
+        assert server.looks == looks
     assert (await keys.key_for(said(OTHER))).kid == "other"
     with pytest.raises(Unproven):
         await keys.key_for(said(ONE))
@@ -191,8 +193,9 @@ async def test_an_issuer_that_calls_itself_otherwise_is_not_believed(
     server: IssuerServer, keys: IssuerKeys, named: object
 ) -> None:
     server.says(document(about(server, issuer=named)))
-    with pytest.raises(Unproven):
+    with pytest.raises(Unproven), capture_logs() as lines:
         await keys.key_for(said(ONE))
+    assert [line["reason"] for line in lines] == ["an issuer that calls itself otherwise"]
     assert "/keys" not in server.asked
 
 
@@ -203,6 +206,35 @@ async def test_keys_come_by_https_alone(server: IssuerServer, keys: IssuerKeys, 
     with pytest.raises(Unproven):
         await keys.key_for(said(ONE))
     assert "/keys" not in server.asked
+
+
+async def test_keys_are_at_the_very_place_that_is_named(
+    server: IssuerServer, keys: IssuerKeys
+) -> None:
+    server.says(document(about(server, jwks_uri=f"{server.url}/keys?of=ci")))
+    assert (await keys.key_for(said(ONE))).kid == "one"
+    assert server.asked[-1] == "/keys?of=ci"
+
+
+async def test_a_document_has_as_many_bytes_as_it_may_and_no_more(
+    server: IssuerServer,
+) -> None:
+    head = len(b"HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n")
+    for size, is_taken in ((256 * 1024 - head, True), (256 * 1024 - head + 1, False)):
+        server.says(raw(key_set(ONE).ljust(size)), "/keys")
+        asked = IssuerKeys(Issuer(server.url), server.client).key_for(said(ONE))
+        if is_taken:
+            assert (await asked).kid == "one"
+        else:
+            with pytest.raises(Unproven):
+                await asked
+
+
+async def test_whom_this_machine_trusts_vouches_for_an_issuer_of_which_nothing_else_is_said(
+    server: IssuerServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "_tls_of_machine", lambda: server.client)
+    assert (await IssuerKeys(Issuer(server.url)).key_for(said(ONE))).kid == "one"
 
 
 @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/keys"])
