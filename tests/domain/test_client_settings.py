@@ -106,3 +106,9 @@ def test_tags_say_which_of_them_are_others() -> None:
     assert before.changed_from(before) == []
     assert Tags((), {"env": "eu"}).changed_from(before) == ["tag-names"]
     assert Tags((), {}).changed_from(before) == ["tag-bindings", "tag-names"]
+
+
+def test_a_setting_that_is_its_default_again_is_not_kept() -> None:
+    settings = Settings(LINE, LIST)
+    assert settings.changed({"line": "a"}, {"list": ("b",)}) == {"line": "a", "list": ("b",)}
+    assert settings.changed({"line": "a", "list": ("b",)}, {"line": ""}) == {"list": ("b",)}

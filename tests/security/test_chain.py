@@ -544,3 +544,12 @@ def test_a_head_tells_which_key_signed_it() -> None:
     assert chain.signer(STREAM) == KEYS.audit.active
     assert chain.signer(later) == added.active
     assert CHAIN.signer(later) is None
+
+
+def test_what_was_shown_under_a_former_key_is_still_the_version_while_the_head_holds() -> None:
+    added = keyring.new_key(AUDIT)
+    now = Chain(KEYS.holding(AUDIT, added).using(AUDIT, added.active))
+    shown = CHAIN.version_of(STREAM)
+    signed_anew = replace(STREAM, head=now.signed_by(added.active, STREAM))
+    assert {shown, now.version_of(signed_anew)} <= now.versions_of(signed_anew)
+    assert shown not in now.versions_of(replace(STREAM, head=b"head"))
