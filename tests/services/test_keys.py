@@ -6,13 +6,16 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
+from teamvars.domain.runners import Approval
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringUnavailable
@@ -27,7 +30,7 @@ from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
 from tests.support.deployment import Deployment, open_deployment, operator
-from tests.support.patience import until
+from tests.support.patience import HANGS, until
 from tests.support.tenant import variable_document
 
 PURPOSES = (MASTER, AUDIT, SERVER)
@@ -103,11 +106,15 @@ async def test_a_key_is_added_then_used_and_the_trail_tells(hand: Hand, purpose:
     added = await hand.add(purpose)
     assert hand.keyring.key_sets[purpose].active == former
     assert added in hand.keyring.key_sets[purpose].keys
+    noted = await hand.node.services.database.read(keys.noted)
+    assert (added in noted) is (purpose != SERVER)  # under which no row is
     await hand.activate(added)
     assert hand.keyring.key_sets[purpose].active == added
-    active = [one.id for one in await hand.keys.status() if one.is_active]
+    status = await hand.keys.status()
+    active = [one.id for one in status if one.is_active]
     assert added in active
     assert former not in active
+    assert not any(one.is_closed for one in status)
     assert await hand.node.audit_holds()
 
 
@@ -149,7 +156,33 @@ async def test_no_key_is_retired_that_is_in_use_here_or_at_a_node(hand: Hand, pu
     await hand.retire(added)
     its = hand.keyring.key_sets[purpose]
     assert (its.active, added in its.usable) == (last, False)
+    assert (added in its.keys) is (purpose == AUDIT)  # which goes on to verify
     assert await hand.node.audit_holds()
+
+
+async def test_nodes_that_have_not_looked_yet_are_waited_for(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "PATIENCE", HANGS)
+    monkeypatch.setattr(service, "_PAUSE_SECONDS", 0.01)
+    activate, attempts = hand.keys._activate, []
+
+    async def noted(*asked: Any) -> None:
+        attempts.append(asked)
+        await activate(*asked)
+
+    monkeypatch.setattr(hand.keys, "_activate", noted)
+    await hand.see("node-b", hand.keyring)
+    added = await hand.add(MASTER)
+    activating = asyncio.create_task(hand.activate(added))
+
+    async def is_refused_once() -> bool:
+        return len(attempts) > 1 or activating.done()
+
+    await until(is_refused_once)
+    await hand.see("node-b", hand.keyring)
+    await activating
+    assert hand.keyring.master.active == added
 
 
 async def test_a_node_that_has_said_nothing_for_long_is_not_waited_for(hand: Hand) -> None:
@@ -298,40 +331,51 @@ async def test_an_audit_key_is_closed_once_every_head_is_under_another(
     assert (row.is_closed, row.is_active, dict(row.needed)) == (True, False, {})
 
 
+async def cut_back(calls: Calls, head_of: Callable[[Stream], bytes]) -> None:
+    """Drops the last entry of the workspace, and puts its stream back to where it was before."""
+    stream_id = calls.tenant.workspaces["network"]
+
+    async def body(tx: Transaction) -> None:
+        stream = await streams.find(tx, stream_id)
+        *_, last = await streams.entries(tx, [stream_id])
+        assert stream is not None
+        short = replace(stream, sequence=last.sequence - 1, link=last.previous)
+        gone = "DELETE FROM audit_entries WHERE stream_id = $1 AND sequence = $2"
+        await tx.execute(gone, stream_id, last.sequence)
+        moved = "UPDATE streams SET sequence = $2, link = $3, head = $4 WHERE id = $1"
+        await tx.execute(moved, stream_id, short.sequence, short.link, head_of(short))
+
+    await calls.services.database.write(body)
+
+
 async def test_whoever_has_a_leaked_audit_key_signs_nothing_backwards(
     hand: Hand, own_calls: Calls
 ) -> None:
     await own_calls.create(key="kept")
-    leaked = hand.keyring
+    thief = Chain(hand.keyring)
     former, _ = await hand.replaced(AUDIT)
     await hand.keys.sign_anew()
     await hand.retire(former, leaked=True)
-    stream_id = own_calls.tenant.workspaces["network"]
-    thief = Chain(leaked)
-
-    async def rewrite(tx: Transaction) -> None:
-        """Drops the last entry, and signs the stream as it was before that."""
-        stream = await streams.find(tx, stream_id)
-        entries = await streams.entries(tx, [stream_id])
-        assert stream is not None
-        short = replace(stream, sequence=len(entries) - 1, link=entries[-1].previous)
-        head = thief.signed_by(former, short)
-        await tx.execute(
-            "DELETE FROM audit_entries WHERE stream_id = $1 AND sequence = $2",
-            stream_id,
-            len(entries),
-        )
-        await tx.execute(
-            "UPDATE streams SET sequence = $2, link = $3, head = $4 WHERE id = $1",
-            stream_id,
-            short.sequence,
-            short.link,
-            head,
-        )
-
-    await own_calls.services.database.write(rewrite)
+    await cut_back(own_calls, partial(thief.signed_by, former))
     assert not await own_calls.node.audit_holds()
     assert await refusal_of(own_calls.create(key="more")) == "trail_altered"
+
+
+async def test_no_head_is_signed_anew_that_does_not_hold(hand: Hand, own_calls: Calls) -> None:
+    """Or whoever has altered a stream would only have to wait for another key."""
+    await own_calls.create(key="kept")
+    await cut_back(own_calls, lambda stream: stream.head)
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    await hand.retire(former)
+    assert not await own_calls.node.audit_holds()
+    assert await refusal_of(own_calls.create(key="more")) == "trail_altered"
+
+
+async def approval_of(calls: Calls) -> Approval | None:
+    """That of the only runner there is."""
+    (runner,) = await calls.services.database.read(runners.every)
+    return runner.approval
 
 
 async def test_approvals_are_made_anew_with_the_key_in_use(hand: Hand, own_calls: Calls) -> None:
@@ -344,11 +388,31 @@ async def test_approvals_are_made_anew_with_the_key_in_use(hand: Hand, own_calls
     await hand.keys.sign_anew()
     assert await own_calls.services.audit.heads() == trail
     await hand.retire(former)
-    (runner,) = await own_calls.services.database.read(runners.every)
-    assert runner.approval is not None
-    assert runner.approval.key_id == added
+    approval = await approval_of(own_calls)
+    assert approval is not None
+    assert approval.key_id == added
     job = Job.new(own_calls.tenant)
     await job.deliver(await job.exchange())
+    former, _ = await hand.replaced(MASTER)
+    await own_calls.services.data_keys.renew()
+    await hand.retire(former, leaked=True)  # which approves nothing
+    await job.deliver(await job.exchange())
+
+
+async def test_an_approval_that_somebody_has_altered_is_not_made_anew(
+    hand: Hand, own_calls: Calls
+) -> None:
+    runner_id = await propose(own_calls.tenant)
+    await approve(own_calls.tenant, runner_id)
+    by = "UPDATE runners SET approved_by = 'somebody'"
+    await own_calls.services.database.write(lambda tx: tx.execute(by))
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    approval = await approval_of(own_calls)
+    assert approval is not None
+    assert approval.key_id == former
+    with pytest.raises(Refusal):
+        await Job.new(own_calls.tenant).exchange()
 
 
 async def test_approvals_of_a_leaked_key_are_void_until_they_are_given_again(
@@ -371,28 +435,42 @@ async def test_approvals_of_a_leaked_key_are_void_until_they_are_given_again(
     assert await own_calls.node.audit_holds()
 
 
+async def approve_long_after(calls: Calls, keys_: Keyring) -> Approval:
+    """Writes into the runner's row that it was approved long after any key was replaced, under the
+    audit key of that keyring.
+    """
+    (runner,) = await calls.services.database.read(runners.every)
+    assert runner.approval is not None
+    later = calls.services.database.now() + 2 * keys.SILENT
+    made = Trust(keys_).sealed(runner, replace(runner.approval, approved_at=later))
+    said = "UPDATE runners SET approved_at = $1, approval_mac = $2, approval_key_id = $3"
+    args = made.approved_at, made.mac, made.key_id
+    await calls.services.database.write(lambda tx: tx.execute(said, *args))
+    return made
+
+
 async def test_what_a_thief_approves_later_with_a_leaked_key_is_not_made_anew(
     hand: Hand, own_calls: Calls
 ) -> None:
-    runner_id = await propose(own_calls.tenant)
-    await approve(own_calls.tenant, runner_id)
-    leaked = Trust(hand.keyring)
+    await approve(own_calls.tenant, await propose(own_calls.tenant))
+    leaked = hand.keyring
     former, _ = await hand.replaced(AUDIT)
-    (runner,) = await own_calls.services.database.read(runners.every)
-    assert runner.approval is not None
-    later = own_calls.services.database.now() + 2 * keys.SILENT
-    forged = leaked.sealed(runner, replace(runner.approval, approved_at=later))
-    await own_calls.services.database.write(
-        lambda tx: tx.execute(
-            "UPDATE runners SET approved_at = $1, approval_mac = $2", later, forged.mac
-        )
-    )
+    forged = await approve_long_after(own_calls, leaked)
     await hand.keys.sign_anew()
-    (runner,) = await own_calls.services.database.read(runners.every)
-    assert runner.approval == forged
+    assert await approval_of(own_calls) == forged
     await hand.retire(former, leaked=True)
-    (runner,) = await own_calls.services.database.read(runners.every)
-    assert runner.approval is None
+    assert await approval_of(own_calls) is None
+
+
+async def test_what_was_approved_long_after_a_key_was_replaced_stays_when_that_leaks(
+    hand: Hand, own_calls: Calls
+) -> None:
+    await approve(own_calls.tenant, await propose(own_calls.tenant))
+    former, _ = await hand.replaced(AUDIT)
+    made = await approve_long_after(own_calls, hand.keyring)
+    await hand.keys.sign_anew()
+    await hand.retire(former, leaked=True)
+    assert await approval_of(own_calls) == made
 
 
 @pytest.mark.parametrize("purpose", [MASTER, AUDIT])
