@@ -27,7 +27,7 @@ def test_an_entry_as_it_was_written_can_be_shown() -> None:
         *(("details", "{"), ("details", "[]"), ("link", "text"), ("address", 7)),
     ],
 )
-def test_a_field_that_no_release_has_written_is_named(name: str, value: object) -> None:
+def test_a_field_that_no_release_has_written_is_named(name: str, value: Any) -> None:
     assert ENTRY._replace(**{name: value}).faulty() == [name]
 
 

@@ -623,6 +623,45 @@ async def test_a_node_stays_ready_while_nobody_can_unwrap_the_file_and_asks_agai
     ]
 
 
+async def test_a_keyring_that_was_refused_is_looked_at_again_though_its_file_is_the_same(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, in_use = hand.serving(), hand.node.services.keys_in_use
+    with monkeypatch.context() as refusing:
+
+        async def refuses(_: Keyring) -> None:
+            raise NotReady("the database is that of another installation")
+
+        refusing.setattr(hand.node.services.installation, "require_ready", refuses)
+        await node.look()
+    assert in_use.refused == "the database is that of another installation"
+    with capture_logs() as logged:
+        await node.look()
+        await node.look(anew=True)  # which finds the one that is in use
+    assert in_use.refused is None
+    assert [line["event"] for line in logged] == ["the keyring of the file is in use"]
+
+
+async def test_a_node_says_from_time_to_time_that_it_serves_and_not_always(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "SAY_SECONDS", HANGS)
+    node, written = hand.serving(), []
+    see = keys.see
+
+    async def noted(*args: Any, **more: Any) -> None:
+        written.append(more["node"])
+        await see(*args, **more)
+
+    monkeypatch.setattr(keys, "see", noted)
+    for _ in range(2):
+        await node.say()
+    assert len(written) == 1
+    monkeypatch.setattr(nodes, "SAY_SECONDS", 0.0)
+    await node.say()
+    assert len(written) == 2
+
+
 async def test_a_file_that_is_not_there_is_not_read_unless_somebody_says_so(hand: Hand) -> None:
     node, in_use = hand.serving(), hand.node.services.keys_in_use
     hand.path.unlink()
