@@ -10,6 +10,8 @@ kubectl, Docker, Ansible, Terraform and Terragrunt.
 
 from fnmatch import fnmatchcase
 
+from teamvars.domain.globs import Globs
+
 SECRET_NAMES = (
     "*SECRET*",
     "*PASSWORD*",
@@ -26,8 +28,8 @@ _LOADER = """
     RES_OPTIONS RESOLV_HOST_CONF TZDIR
 """
 _SHELLS = """
-    PATH HOME SHELL BASH_* BASHOPTS SHELLOPTS ENV IFS CDPATH PS[0-4] PROMPT_COMMAND GLOBIGNORE
-    FPATH ZDOTDIR NULLCMD READNULLCMD fish_* XDG_CONFIG_* XDG_DATA_* INPUTRC TERMINFO* TERMCAP
+    PATH HOME SHELL BASH_* BASHOPTS SHELLOPTS ENV IFS CDPATH PS0 PS1 PS2 PS3 PS4 PROMPT_COMMAND
+    GLOBIGNORE FPATH ZDOTDIR NULLCMD READNULLCMD fish_* XDG_CONFIG_* XDG_DATA_* INPUTRC TERMINFO* TERMCAP
     TERMPATH
 """
 _STARTED = """
@@ -61,19 +63,19 @@ _TOOLS = """
     TF_REATTACH_PROVIDERS TF_REGISTRY_* TERRAGRUNT_* TG_TF_PATH TG_AUTH_PROVIDER_CMD ANSIBLE_*
     TEAMVARS_*
 """
-_PATTERNS = f"{_LOADER}{_SHELLS}{_STARTED}{_INTERPRETERS}{_TRUST}{_TOOLS}".split()
-_IN_ANY_CASE = (
-    *("npm_config_*", "http_proxy", "https_proxy", "ftp_proxy", "rsync_proxy", "socks_proxy"),
-    *("grpc_proxy", "all_proxy", "no_proxy"),
+_STEERING = Globs(f"{_LOADER}{_SHELLS}{_STARTED}{_INTERPRETERS}{_TRUST}{_TOOLS}".split())
+_IN_ANY_CASE = Globs(
+    (
+        *("npm_config_*", "http_proxy", "https_proxy", "ftp_proxy", "rsync_proxy", "socks_proxy"),
+        *("grpc_proxy", "all_proxy", "no_proxy"),
+    )
 )
 """What programs read in small letters and in capitals."""
 
 
 def is_steering(name: str) -> bool:
     """Whether some program is known to do what a variable of that name says."""
-    return any(fnmatchcase(name, pattern) for pattern in _PATTERNS) or any(
-        fnmatchcase(name.lower(), pattern) for pattern in _IN_ANY_CASE
-    )
+    return _STEERING.match(name) or _IN_ANY_CASE.match(name.lower())
 
 
 def says_secret(key: str) -> bool:

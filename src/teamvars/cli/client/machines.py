@@ -1,6 +1,6 @@
 """The key of this machine: made here, kept for its user alone, and what it signs."""
 
-import secrets
+import os
 import socket
 import time
 
@@ -39,7 +39,7 @@ def assertion(audience: str) -> str:
         "sub": socket.gethostname() or "machine",
         "iat": now,
         "exp": now + _LIFE,
-        "jti": secrets.token_urlsafe(16),
+        "jti": encoded(os.urandom(16)),
     }
     signed = ".".join(encoded(msgspec.json.encode(part)) for part in (_HEADER, claims))
     return f"{signed}.{encoded(key.sign(signed.encode()))}"

@@ -6,7 +6,6 @@ one account: that of a scheme, host and port, or one that was given a name there
 
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -159,7 +158,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    new = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -8,13 +8,13 @@ import errno
 import hashlib
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from teamvars.cli import named
 from teamvars.cli.client.api import accounts
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import address
@@ -169,7 +169,8 @@ def _parsed(path: Path, content: bytes) -> Link:
     if len(content) > _MOST_BYTES:
         raise _is_none(path, f"has more than {_MOST_BYTES} bytes")
     try:
-        words = tomllib.loads(content.decode())
+        # Only here: what reads TOML takes a while to load.
+        words = named("tomllib:loads")(content.decode())
     except (ValueError, RecursionError):
         raise _is_none(path, "is not TOML") from None
     return Link(path, content, **_checked(path, words))
