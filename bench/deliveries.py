@@ -315,9 +315,7 @@ def _run(desk: Desk, effort: Effort) -> bool:
     for _ in range(1 + 3 * effort.rounds):
         for name, words in commands.items():
             begun = time.monotonic()
-            subprocess.run(
-                words, env=environment, cwd=desk.folder, check=True, capture_output=True
-            )
+            subprocess.run(words, env=environment, cwd=desk.folder, check=True, capture_output=True)
             taken[name].append(time.monotonic() - begun)
     ours, theirs = (min(times) for times in taken.values())
     print(f"run -- true {ours * 1000:.0f} ms, gh --version {theirs * 1000:.0f} ms")

@@ -88,8 +88,6 @@ class Handing:
                 return self.refuses.pop(0)
             found = {"access_token": ISSUED, "token_type": "Bearer", "expires_in": 60}
             return 200, {**found, "runner": RUNNER, "version": 1}
-        if "/serviceaccounts/" in path:
-            return 201, {"status": {"token": "jwt-of-the-cluster"}}
         asked = json.loads(body)["data"]["attributes"]
         key, only = decoded(asked["public-key"]), tuple(asked.get("only", ()))
         return 200, {"data": {"type": "deliveries", "attributes": self.delivery(key, only)}}

@@ -24,6 +24,7 @@ from tests.support.tenant import JSON_API, Tenant
 MANY = 200
 NAT, ELSEWHERE = "203.0.113.9", "198.51.100.7"
 LIMIT = 30
+SHORT, LONG = admission.SHORT_BYTES, admission.SHORT_BYTES + 1
 
 
 class Wrong(Exception):
@@ -41,10 +42,12 @@ def request(address: str) -> Any:
     return SimpleNamespace(client=address, party=None, slots=None, give_room_back=lambda: None)
 
 
-async def checked(gate: Admission, address: str, name: str, done: list[str]) -> Any:
+async def checked(
+    gate: Admission, address: str, name: str, done: list[str], body_bytes: int = LONG
+) -> Any:
     """A request whose signature was checked."""
     made = request(address)
-    async with gate.unproven(made) as check:
+    async with gate.unproven(made, body_bytes) as check:
         await check(name, lambda: done.append(name))
     return made
 
@@ -69,9 +72,32 @@ async def test_whoever_uses_the_name_of_a_job_makes_it_wait_no_longer(gate: Admi
     assert done.index("the job itself") == MANY
 
 
-async def test_one_signature_is_checked_in_each_iteration(gate: Admission) -> None:
+async def test_one_long_body_is_read_in_each_iteration(gate: Admission) -> None:
+    read: list[str] = []
+
+    async def reading() -> None:
+        async with gate.unproven(request(NAT), LONG):
+            read.append(NAT)
+
+    flood = asyncio.gather(*(reading() for _ in range(MANY)))
+    while not flood.done():
+        before = len(read)
+        await asyncio.sleep(0)
+        assert len(read) <= before + 1
+    assert len(read) == MANY
+
+
+async def test_a_short_body_is_read_at_once(gate: Admission) -> None:
+    async with gate.unproven(request(NAT), LONG):  # whose turn it is
+        reading = gate.unproven(request(NAT), SHORT).__aenter__()
+        with pytest.raises(StopIteration):
+            reading.send(None)
+
+
+@pytest.mark.parametrize("body_bytes", [SHORT, LONG])
+async def test_one_signature_is_checked_in_each_iteration(gate: Admission, body_bytes: int) -> None:
     done: list[str] = []
-    flood = asyncio.gather(*(checked(gate, NAT, "name", done) for _ in range(MANY)))
+    flood = asyncio.gather(*(checked(gate, NAT, "name", done, body_bytes) for _ in range(MANY)))
     while not flood.done():
         before = len(done)
         await asyncio.sleep(0)
@@ -92,7 +118,7 @@ async def test_what_holds_is_counted_as_whom_it_names_and_what_does_not_as_a_str
         raise Wrong
 
     with pytest.raises(Wrong):
-        async with gate.unproven(wrong) as check:
+        async with gate.unproven(wrong, LONG) as check:
             await check("job", fail)
     assert wrong.party is None
 

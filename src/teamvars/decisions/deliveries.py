@@ -279,8 +279,7 @@ def deliver(
         has = found.of(ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
     wanted = draft.wanted(has.variables)
-    variables = [each for each in wanted if runner.hands_out(each.variable)]
-    withheld = [each.variable for each in wanted if not runner.hands_out(each.variable)]
+    variables, withheld = _handed_out(runner, wanted)
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,
@@ -306,13 +305,23 @@ def names(found: Found, workspace_id: str, trust: Trust) -> list[Nameable]:
     """
     handed = _held(found, ToDelivery(workspace_id), trust)
     has = found.of(ValuesForJob(workspace_id))
-    hands_out = handed.runner.hands_out
-    return [Nameable(each.variable, hands_out(each.variable)) for each in has.variables]
+    is_all = handed.runner.hands_out_sensitive
+    return [Nameable(one.variable, is_all or not one.variable.sensitive) for one in has.variables]
 
 
 def admit(found: Found, workspace_id: str, trust: Trust) -> None:
     """Refuses every token that delivers nothing there: unauthenticated."""
     _held(found, ToDelivery(workspace_id), trust)
+
+
+def _handed_out(
+    runner: Runner, wanted: Sequence[StoredVariable]
+) -> tuple[Sequence[StoredVariable], Sequence[Variable]]:
+    """Which of these the runner's jobs get, and of which they only learn that they are there."""
+    if runner.hands_out_sensitive:
+        return wanted, ()
+    readable = [each for each in wanted if not each.variable.sensitive]
+    return readable, [each.variable for each in wanted if each.variable.sensitive]
 
 
 def _held(found: Found, asked: ToDelivery, trust: Trust) -> Handed:
@@ -433,6 +442,9 @@ def _key_faults(draft: DeliveryDraft, token: JobToken) -> list[Fault]:
 
 def told(variable: Variable, workspace_id: str) -> Mapping[str, str]:
     """What a receipt says of a variable that is handed out; and of which set, if it is of one."""
-    category, version_id = variable.category.value, variable.version_id
-    said = {"key": variable.key, "category": category, "version-id": version_id}
+    said = {
+        "key": variable.key,
+        "category": variable.category,
+        "version-id": variable.version_id,
+    }
     return said if variable.owner_id == workspace_id else {**said, "varset": variable.owner_id}

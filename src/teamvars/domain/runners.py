@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.names import fold, is_safe, name_faults
-from teamvars.domain.variables import Variable
 
 MAX_RUNNERS = 100
 """Of one organization."""
@@ -192,9 +191,10 @@ class Runner(msgspec.Struct, frozen=True):
         """The claims that either version asks for."""
         return {name for spec in self._in_force() for name in spec.conditions}
 
-    def hands_out(self, variable: Variable) -> bool:
-        """Whether both versions let a job have it that they mean."""
-        return not variable.sensitive or all(spec.include_sensitive for spec in self._in_force())
+    @property
+    def hands_out_sensitive(self) -> bool:
+        """Whether both versions let a job that they mean have sensitive variables as well."""
+        return all(spec.include_sensitive for spec in self._in_force())
 
     @property
     def allows_unbound(self) -> bool:

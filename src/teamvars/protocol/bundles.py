@@ -58,6 +58,7 @@ class Delivery(Discreet, frozen=True):
     signature: bytes
 
 
+_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(list[Delivered])
 _INFO = msgspec.json.Decoder(Info)
 
@@ -68,7 +69,7 @@ def deliver(
     """The variables, sealed to that key. Raises Malformed unless it is one."""
     said = info.encode()
     # One by one: encoding keeps all other threads waiting.
-    content = b"[" + b",".join(map(msgspec.json.encode, variables)) + b"]"
+    content = b"[" + b",".join(map(_ENCODER.encode, variables)) + b"]"
     bundle = seal(public, content, said)
     return Delivery(said, bundle, signer.sign(_signed(said, bundle)))
 

@@ -7,6 +7,8 @@ nothing for it: what was not approved, or not issued, under a key of the keyring
 import hashlib
 import hmac
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 from msgspec.structs import replace
 
 from teamvars.domain.deliveries import JobToken
@@ -64,21 +66,28 @@ class Approvals:
         place = token.runner_id, token.version, token.workspace_id, token.run_link
         claims = [text for claim in sorted(token.claims.items()) for text in claim]
         what = length_prefixed(*key, *place, *claims)
-        return hmac.digest(self._token_keys[token.key_id], what, hashlib.sha256)
+        return _made(self._token_keys[token.key_id], what)
 
     def _mac(self, runner: Runner, approval: Approval) -> bytes:
         what = _looked_at(runner, approval.version, approval.spec, approval.reach, approval.issuer)
         who = length_prefixed(
             approval.mode, approval.approved_at, approval.approved_by, approval.key_id
         )
-        return hmac.digest(self._keys[approval.key_id], what + who, hashlib.sha256)
+        return _made(self._keys[approval.key_id], what + who)
 
 
-def _derived(keyring: Keyring, label: bytes) -> dict[str, bytes]:
+def _derived(keyring: Keyring, label: bytes) -> dict[str, HMAC]:
+    """Starts of MACs, which are copied for each use: as in `Chain`."""
     return {
-        key_id: hmac.digest(key, label, hashlib.sha256)
+        key_id: HMAC(hmac.digest(key, label, "sha256"), SHA256())
         for key_id, key in keyring.audit.usable.items()
     }
+
+
+def _made(start: HMAC, what: bytes) -> bytes:
+    mac = start.copy()
+    mac.update(what)
+    return mac.finalize()
 
 
 def _looked_at(

@@ -185,8 +185,10 @@ def _object(part: str) -> Mapping[str, Any]:
     """The JSON object of a part, in which no name stands twice. Raises Unproven."""
     try:
         content = base64.b64decode(part + "=" * (-len(part) % 4), b"-_", validate=True)
-        found = json.loads(content, object_pairs_hook=_each_once, parse_constant=_no_number)
-        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        text = content.decode()
+        found = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+        if "\\u" in text:  # or nothing is half a surrogate pair, which is no text
+            json.dumps(found, ensure_ascii=False).encode()
     except (binascii.Error, ValueError, RecursionError):
         raise Unproven("a part that cannot be read") from None
     if not isinstance(found, dict):

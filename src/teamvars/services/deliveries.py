@@ -398,15 +398,24 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
     for stored in bundle.variables:
         variable = stored.variable
         opened = opener_of(variable.owner_id, variable.sensitive)
-        found.append(_delivered(variable, opened(*(stored.sealed or NOTHING), variable.id)))
-    variables = [each.variable for each in bundle.variables]
-    refuse_all(damaged_value(one) for one in variables if one.id in damaged)
+        content, version = stored.sealed or NOTHING
+        found.append(_delivered(variable, opened(content, version, variable.id)))
+    if damaged:
+        variables = [each.variable for each in bundle.variables]
+        refuse_all(damaged_value(one) for one in variables if one.id in damaged)
     return found + [_delivered(variable, None) for variable in bundle.withheld]
 
 
 def _delivered(variable: Variable, value: str | None) -> Delivered:
-    flags = variable.category, variable.hcl, variable.sensitive
-    return Delivered(variable.id, variable.key, value, *flags, variable.version_id)
+    return Delivered(
+        variable.id,
+        variable.key,
+        value,
+        variable.category,
+        variable.hcl,
+        variable.sensitive,
+        variable.version_id,
+    )
 
 
 def _bad(detail: str) -> Fault:

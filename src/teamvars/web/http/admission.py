@@ -30,6 +30,8 @@ REMEMBERED_TOKENS = 16_384
 """By their hashes, the least recently used are forgotten first; some 13 MiB."""
 UNPROVEN = 1024
 """How many say at a time in a body who they are, and were not checked yet; up to 60 KiB each."""
+SHORT_BYTES = 4 * 1024
+"""Of a body that says who makes the request: reading it takes no longer than waiting for a turn."""
 REFUSAL_SECONDS = 0.001
 """Between refusals of requests that had no slot."""
 
@@ -162,19 +164,19 @@ class Admission:
             request.party = self._principals.stranger(address, is_job=True)
 
     @asynccontextmanager
-    async def unproven(self, request: Request) -> AsyncIterator[Check]:
+    async def unproven(self, request: Request, body_bytes: int) -> AsyncIterator[Check]:
         """For a request that says in its body who makes it: what checks that, and then counts the
         request as that one's.
 
-        One body is read, or check made, in each iteration of the event loop, and addresses take
-        turns. Names do not: anybody can use any, and so make whoever has it wait. Refuses: busy.
+        One check is made in each iteration of the event loop, or body read that is not short, and
+        addresses take turns. Names do not: anybody can use any, and so make whoever has it wait.
+        Refuses: busy.
         """
         if self._unproven >= UNPROVEN:
             raise Refusal(BUSY)
 
         async def turn() -> None:
-            async with self._checks.held_by(counted_address(request.client), WAIT_SECONDS):
-                await asyncio.sleep(0)
+            await self._checks.turn_of(counted_address(request.client), WAIT_SECONDS)
 
         async def check(name: str, work: Callable[[], None]) -> None:
             await turn()
@@ -183,7 +185,8 @@ class Admission:
 
         self._unproven += 1
         try:
-            await turn()
+            if body_bytes > SHORT_BYTES:
+                await turn()
             yield check
         finally:
             self._unproven -= 1

@@ -92,7 +92,7 @@ class Endpoint:
         await request.require_room_unauthenticated(route.takes.max_bytes)
         body = await request.read_body()
         if route.proves is not None:
-            async with self._admission.unproven(request) as check:
+            async with self._admission.unproven(request, len(body)) as check:
                 request.document, body = parse_form(body), b""
                 request.give_room_back()
                 await route.proves(request, check)
