@@ -19,8 +19,6 @@ from teamvars.domain.runners import (
     of_workspace,
     spec_faults,
 )
-from teamvars.domain.variables import Variable
-from teamvars.kernel.variables import Category
 
 DAY = 24 * 3600 * 1_000_000
 ISSUERS = ["https://a.example", "https://b.example"]
@@ -131,11 +129,8 @@ def test_of_two_versions_the_stricter_is_in_force(runner: Runner, now: int) -> N
         assert runner.expires_at() == 0
         return
     two = runner.spec, approval.spec
-    for sensitive in (False, True):
-        place = "var-1", "ws-1", "key", None, "", Category.ENV
-        variable = Variable(*place, hcl=False, sensitive=sensitive, version_id="1", created_at=0)
-        expected = not sensitive or (two[0].include_sensitive and two[1].include_sensitive)
-        assert runner.hands_out(variable) is expected
+    expected = two[0].include_sensitive and two[1].include_sensitive
+    assert runner.hands_out_sensitive is expected
     assert runner.allows_unbound is (two[0].allow_unbound and two[1].allow_unbound)
     assert runner.max_ttl == min(two[0].max_ttl, two[1].max_ttl)
     assert runner.expires_at() == min(two[0].expires_at, two[1].expires_at)

@@ -16,6 +16,7 @@ from teamvars.decisions.deliveries import (
     Bundle,
     NoTarget,
     Proof,
+    ToDelivery,
     ValuesForJob,
     job_of,
 )
@@ -270,6 +271,7 @@ class Deliveries(UseCases):
             caller,
             caller.token_hash.hex(),
             lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
+            foreseen=(ToDelivery(workspace_id, has.places),),
             is_admitted=True,
         )
         bundle = await self._house.runner.make(change)
