@@ -38,8 +38,8 @@ Work = Callable[[Tenant, int, int], Awaitable[Sequence[Request]]]
 """So many requests, of which so many are under way at once."""
 
 
-async def send(tenant: Tenant, request: Request) -> Any:
-    """The document of the answer, which must be a good one, by a request without a socket."""
+async def answered(tenant: Tenant, request: Request) -> bytes:
+    """The body of the answer, which must be a good one, by a request without a socket."""
     method, path, document = request
     body = b"" if document is None else json.dumps(document).encode()
     sent = {
@@ -66,7 +66,13 @@ async def send(tenant: Tenant, request: Request) -> Any:
 
     await tenant.deployment.client._transport.app(scope, receive, tell)  # type: ignore[attr-defined]
     assert told[0]["status"] < 300, told
-    return json.loads(told[1]["body"]) if told[1].get("body") else None
+    return b"".join(each.get("body", b"") for each in told)
+
+
+async def send(tenant: Tenant, request: Request) -> Any:
+    """The document of that answer, if there is one."""
+    body = await answered(tenant, request)
+    return json.loads(body) if body else None
 
 
 async def creates(tenant: Tenant, number: int, _: int) -> list[Request]:

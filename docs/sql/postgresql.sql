@@ -1008,11 +1008,9 @@ JOIN variable_sets ON variable_sets.id = set_targets.set_id
 )
 SELECT its.id, streams.id,
     its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version,
-    CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
+    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
 FROM streams
-LEFT JOIN variables AS its ON its.workspace_id = streams.id
-    AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN variables AS its ON its.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
@@ -1026,12 +1024,10 @@ WHERE streams.id = $1 AND $1 = (
 UNION ALL
 SELECT its.id, streams.id,
     its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version,
-    CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
+    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.sequence AS BIGINT), CAST(streams.head AS BYTEA)
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
-LEFT JOIN set_variables AS its ON its.set_id = source.id
-    AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))

@@ -15,6 +15,7 @@ from teamvars.domain.effective import (
     Source,
     effective,
     head_of,
+    head_of_all,
     winning,
 )
 from teamvars.domain.variable_sets import Parent
@@ -25,7 +26,7 @@ TOOL, ENV = "tool", "env"
 
 def run(source: Source, said: Mapping[str, str], category: str = TOOL) -> Run[str]:
     """What a source has by key."""
-    return Run(source, [(key, category, said[key]) for key in sorted(said)])
+    return Run(source, [((key, category), said[key]) for key in sorted(said)])
 
 
 def a_set(
@@ -107,14 +108,15 @@ def test_the_same_key_of_another_category_is_no_conflict() -> None:
 
 def test_the_head_is_another_for_another_stream_or_head() -> None:
     heads = [
-        head_of({"ws-1": b"a"}),
-        head_of({"ws-1": b"a", "varset-1": b"b"}),
-        head_of({"ws-1": b"a", "varset-2": b"b"}),
-        head_of({"ws-1": b"b", "varset-1": b"a"}),
+        head_of_all({"ws-1": b"a"}),
+        head_of_all({"ws-1": b"a", "varset-1": b"b"}),
+        head_of_all({"ws-1": b"a", "varset-1": b"b", "varset-2": b"c"}),
+        head_of_all({"ws-1": b"b", "varset-1": b"a"}),
     ]
     assert heads[0] == b"a"
     assert len(set(heads)) == len(heads)
-    assert head_of({"varset-1": b"b", "ws-1": b"a"}) == heads[1]
+    assert head_of_all({"varset-2": b"c", "varset-1": b"b", "ws-1": b"a"}) == heads[2]
+    assert head_of(b"a", b"bc") == heads[2]
 
 
 # An oracle: sets and variables as they are described, and the page's list gone through from its
@@ -186,7 +188,7 @@ SETS = st.lists(
 def test_an_oracle_agrees_on_every_organization(
     own: frozenset[str], sets: Sequence[Described]
 ) -> None:
-    runs = [Run(OWN, [(key, ENV, "") for key in sorted(own)])]
+    runs = [Run(OWN, [((key, ENV), "") for key in sorted(own)])]
     for one in sets:
         source = Source.of_set(
             one.name,
@@ -195,10 +197,10 @@ def test_an_oracle_agrees_on_every_organization(
             parent="project" if one.is_of_project else "organization",
             reach=[way for way in ("global", "project", "workspace") if way in one.ways],
         )
-        runs.append(Run(source, [(key, ENV, one.name) for key in sorted(one.keys)]))
+        runs.append(Run(source, [((key, ENV), one.name) for key in sorted(one.keys)]))
     expected = oracle(own, sets)
     assert values(runs) == [expected[key] for key in sorted(expected)]
     held = [one for each in effective(runs) for one in each]
     assert sorted(held, key=str) == sorted(
-        ((each.source, one) for each in runs for _, _, one in each.held), key=str
+        ((each.source, one) for each in runs for _, one in each.held), key=str
     )

@@ -13,8 +13,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from teamvars.domain import effective as domain
+from teamvars.domain.effective import Supply
 from teamvars.storage import effective
 from teamvars.storage.database import Database, Transaction
 from tests.domain.test_effective import Described, oracle
@@ -207,23 +208,37 @@ async def _restore(tx: Transaction, before: Made, after: Made) -> None:
 
 
 async def _differing(tx: Transaction, one: Made) -> str | None:
-    """What is not as the oracle says, if anything: as the store finds it, as it is found among
-    many, and with all that does not count.
+    """What is not as the oracle says, if anything: as the store finds it for jobs, as it is found
+    for lists, and with all that does not count.
     """
-    readings: Mapping[str, Mapping[str, Any]] = {
-        "few": {},
-        "many": {"few": -1},
-        "losers": {"losers": True},
-    }
     for workspace in one.places:
         every, expected = await effective.supplies(tx, workspace), one.expected(workspace)
-        for how, said in readings.items():
-            chosen = await effective.Reading(_go_on, **said).chosen(tx, every)
-            assert chosen is not None
-            found = {f"{row[2]}/{row[4]}": source.name for (source, row), *_ in chosen}
+        for how, found in (await _ways(tx, workspace, every)).items():
             if found != expected:
                 return f"{workspace}, {how}: {found}, and not {expected}: {one}"
     return None
+
+
+async def _ways(
+    tx: Transaction, workspace: str, every: Sequence[Supply]
+) -> Mapping[str, Mapping[str, str]]:
+    """Whose variable counts of each key, in each way in which that is found."""
+    has = await effective.sealed_of_workspace(tx, workspace, _go_on)
+    assert has is not None
+    names = {each.source.id: each.source.name for each in every}
+    variables = [each.variable for each in has.variables]
+    found = {
+        "for jobs": {f"{each.key}/{each.category}": names[each.owner_id] for each in variables}
+    }
+    reading = effective.Reading(effective.READABLE, (workspace,), _go_on)
+    for how, runs in (
+        ("alone", await reading.winners(tx, every)),
+        ("with losers", await reading.runs(tx, every)),
+    ):
+        assert runs is not None
+        rivals = domain.effective(runs)
+        found[how] = {f"{row[2]}/{row[4]}": source.name for (source, row), *_ in rivals}
+    return found
 
 
 async def _go_on() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from teamvars.storage import effective
 from teamvars.storage.database import Transaction
+from teamvars.storage.kept_rows import KeptRows
 from tests.storage.levels import AT_ONCE, Made, made, stored
 from tests.storage.stores import bring_up, opened
 from tests.support.observed_transaction import ObservedTransaction
@@ -38,7 +39,15 @@ class Asked(list[object]):
         self.append(args)
 
 
-async def test_a_little_comes_with_one_statement_and_much_source_by_source(
+READABLE = effective.READABLE
+
+
+def reading(workspace: str, asked: Asked, kept: KeptRows | None = None) -> effective.Reading:
+    """A reading of what lists show of a workspace."""
+    return effective.Reading(READABLE, (workspace,), asked.pause, kept)
+
+
+async def test_a_workspace_comes_with_one_statement_and_sets_one_by_one_where_they_are_many(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, workspace = an_organization()
@@ -46,14 +55,12 @@ async def test_a_little_comes_with_one_statement_and_much_source_by_source(
 
     async def body(tx: Transaction) -> None:
         await stored(tx, [one])
-        every = await effective.supplies(tx, workspace)
-        for few, statements in ((effective.FEW_BYTES, 1), (-1, len(every))):
-            asked = Asked()
-            reading = effective.Reading(asked.pause, few=few)
-            chosen = await reading.chosen(ObservedTransaction(tx, asked.note), every)
-            assert chosen is not None
-            assert len(asked) == statements
-            assert (asked.pauses > statements) is (few < 0)
+        asked = Asked()
+        observed, its = ObservedTransaction(tx, asked.note), reading(workspace, asked)
+        every = await its.look(observed)
+        assert await its.winners(observed, every) is not None
+        assert len(asked) == len(every)  # one of which has said which they are
+        assert asked.pauses > len(every)
 
     async with opened(empty_url) as database:
         await bring_up(database)
@@ -69,21 +76,50 @@ async def test_what_has_moved_meanwhile_is_read_again_and_nothing_else(
     async def body(tx: Transaction) -> None:
         await stored(tx, [one])
         asked = Asked()
-        observed, reading = (
-            ObservedTransaction(tx, asked.note),
-            effective.Reading(asked.pause, few=-1),
-        )
-        every = await effective.supplies(tx, workspace)
+        observed, its = ObservedTransaction(tx, asked.note), reading(workspace, asked)
+        every = await its.look(tx)
         moved = every[-1].source.id
         await tx.execute("UPDATE streams SET head = $1 WHERE id = $2", b"moved", moved)
-        assert await reading.chosen(observed, every) is None
-        assert await effective.Reading(asked.pause).chosen(tx, every) is None
+        assert await its.runs(observed, every) is None
         asked.clear()
-        chosen = await reading.chosen(observed, await effective.supplies(tx, workspace))
-        assert chosen is not None
+        assert await its.runs(observed, await its.look(tx)) is not None
         assert not asked  # it was read behind the move already
         await tx.execute("UPDATE streams SET head = $1 WHERE id = $2", b"again", moved)
-        assert await reading.chosen(observed, await effective.supplies(tx, workspace)) is not None
+        assert await its.runs(observed, await its.look(tx)) is not None
+        assert len(asked) == 1
+        assert moved in str(asked[0])
+
+    async with opened(empty_url) as database:
+        await bring_up(database)
+        await database.write(body)
+
+
+async def test_a_set_is_read_once_for_all_workspaces_until_it_or_the_keys_are_others(
+    empty_url: str,
+) -> None:
+    one, workspace = an_organization()
+
+    async def body(tx: Transaction) -> None:
+        await stored(tx, [one])
+        kept, asked = KeptRows(1024 * 1024), Asked()
+        observed = ObservedTransaction(tx, asked.note)
+
+        async def read(keys: bytes) -> tuple[int, object]:
+            asked.clear()
+            its = reading(workspace, asked, kept)
+            every = await its.look(tx)
+            return len(asked), await its.runs(observed, every, keys)
+
+        every = await effective.supplies(tx, workspace)
+        first = await read(b"keys")
+        assert asked
+        assert await read(b"keys") == first
+        assert not asked
+        assert await read(b"others") == first
+        assert asked
+        moved = every[-1].source.id
+        await tx.execute("UPDATE streams SET head = $1 WHERE id = $2", b"moved", moved)
+        await read(b"others")
         assert len(asked) == 1
         assert moved in str(asked[0])
 

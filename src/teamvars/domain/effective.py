@@ -108,11 +108,15 @@ class Supply(msgspec.Struct, frozen=True):
     usage: Usage
 
 
+Name = tuple[str, str]
+"""A key and a category, of which two variables are in conflict."""
+
+
 class Run(msgspec.Struct, Generic[T], frozen=True):
-    """What a source has by key, then category: these two, and whatever else there is of each."""
+    """What a source has by key, then category: these two, and whatever there is of each."""
 
     source: Source
-    held: Sequence[tuple[str, str, T]]
+    held: Iterable[tuple[Name, T]]
 
 
 class Holdings(Discreet, frozen=True):
@@ -135,27 +139,31 @@ class Holdings(Discreet, frozen=True):
         is_whole: bool = True,
     ) -> "Holdings":
         """With the streams where they were: the head and the number of each by id."""
-        head = head_of({id_: head for id_, (head, _) in streams.items()})
+        head = head_of_all({id_: head for id_, (head, _) in streams.items()})
         places = sorted(f"{id_}:{sequence}" for id_, (_, sequence) in streams.items())
         return cls(head, tuple(places), tuple(variables), is_whole)
 
 
-def head_of(heads: Mapping[str, bytes]) -> bytes:
-    """One for the heads of several streams, which is another whenever one of them has moved, or
-    there is another stream; that of one alone is its own.
+def head_of(own: bytes, of_sets: bytes) -> bytes:
+    """One for the head of a workspace and those of the sets that reach it, in the order of their
+    ids: another whenever one of them has moved, or there is another set. Each is of one stream
+    alone. Of a workspace that no set reaches it is its own.
     """
-    if len(heads) == 1:
-        return next(iter(heads.values()))
-    each = (id_.encode() + b"\0" + heads[id_] for id_ in sorted(heads))
-    return sha256(b"\0".join(each)).digest()
+    return sha256(of_sets + own).digest() if of_sets else own
+
+
+def head_of_all(heads: Mapping[str, bytes]) -> bytes:
+    """The same by the ids of all, of the workspace too."""
+    *of_sets, own = (heads[id_] for id_ in sorted(heads))  # prefixes have the workspace last
+    return head_of(own, b"".join(of_sets))
 
 
 def winning(runs: Iterable[Run[T]]) -> Iterator[Run[T]]:
     """The runs without what does not count, the highest first."""
-    taken: set[tuple[str, str]] = set()
+    taken: set[Name] = set()
     for run in sorted(runs, key=attrgetter("source.rank")):
-        held = [one for one in run.held if one[:2] not in taken]
-        taken.update(one[:2] for one in held)
+        held = [one for one in run.held if one[0] not in taken]
+        taken.update(name for name, _ in held)
         yield Run(run.source, held)
 
 
@@ -165,9 +173,9 @@ def effective(runs: Iterable[Run[T]]) -> Iterator[Sequence[tuple[Source, T]]]:
     """
     ranked = sorted(runs, key=attrgetter("source.rank"))
     every = merge(*(_numbered(n, run) for n, run in enumerate(ranked)))
-    for _, rivals in groupby(every, key=itemgetter(0, 1)):
-        yield [(ranked[n].source, one) for _, _, n, one in rivals]
+    for _, rivals in groupby(every, key=itemgetter(0)):
+        yield [(ranked[n].source, one) for _, n, one in rivals]
 
 
-def _numbered(number: int, run: Run[T]) -> Iterator[tuple[str, str, int, T]]:
-    return ((key, category, number, one) for key, category, one in run.held)
+def _numbered(number: int, run: Run[T]) -> Iterator[tuple[Name, int, T]]:
+    return ((name, number, one) for name, one in run.held)

@@ -1,17 +1,19 @@
 """What a workspace gets, from itself and from sets, as its readers see it."""
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
+from heapq import merge
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.effective import Rule, Source, head_of
+from teamvars.domain.effective import Rule, Run, Source, effective, head_of, head_of_all
 from teamvars.domain.errors import refuse_all
 from teamvars.domain.variables import Variable, damaged_value
-from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace, in_batches
 from teamvars.security.sealing import DataKey, Opener
 from teamvars.services.house import House, UseCases
@@ -19,12 +21,15 @@ from teamvars.services.rendered import ListKey, Rendered, RenderedLists
 from teamvars.storage import access
 from teamvars.storage import effective as rows
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.kept_rows import KeptRows
 
 T = TypeVar("T")
 OpenerOf = Callable[[str], Opener]
 """What opens readable values of the workspace or set with that id."""
 
 _BATCH_BYTES = 64 * 1024
+_KEPT_BYTES = 8 * 1024 * 1024
+"""Of rows of sets, in a worker."""
 
 
 class Overridden(msgspec.Struct, frozen=True):
@@ -67,7 +72,7 @@ class Kind(msgspec.Struct, Generic[T], frozen=True):
 
     name: str
     losers: bool
-    show: Callable[[Iterable[rows.Chosen], OpenerOf], Iterator[T]]
+    show: Callable[[Iterable[Run[Row]], OpenerOf], Iterator[T]]
     variables: Callable[[T], Sequence[Variable]]
 
     def size(self, one: T) -> int:
@@ -81,6 +86,7 @@ class EffectiveVariables(UseCases):
     def __init__(self, house: House, lists: RenderedLists) -> None:
         super().__init__(house)
         self._lists = lists
+        self._kept = KeptRows(_KEPT_BYTES)
 
     async def list(
         self, caller: Caller, workspace_id: str, kind: Kind[T], render: Render[T]
@@ -92,49 +98,49 @@ class EffectiveVariables(UseCases):
         """
         subject = f"{workspace_id}/{kind.name}"
         look = partial(self._readable, caller=caller, workspace_id=workspace_id)
-        reading = rows.Reading(Pace().keep, losers=kind.losers)
+        reading = rows.Reading(rows.READABLE, (workspace_id,), Pace().keep, self._kept)
         while True:
-            granted, ways = await self._database.query(look)
-            shown, own = granted.workspace, granted.stream
-            head = head_of({workspace_id: own.head, **{way[0]: way[1] for way in ways}})
+            granted, head = await self._database.query(look)
+            shown = granted.workspace
             key: ListKey = head, shown.organization_name, shown.name
             listed = self._lists.find(subject, key)
             if listed is None:
-                every = rows.supplies_of(own, ways)
-                size = sum(map(rows.size, every))
-                read = partial(reading.chosen, every=every)
-                at = replace(granted, stream=replace(own, head=head, usage=Usage(0, size)))
-                make = partial(self._rendered, at, read, kind, render)
-                listed = await self._lists.make(subject, key, make, value_bytes=size)
+                at = replace(granted, stream=replace(granted.stream, head=head))
+                make = partial(self._rendered, at, reading, kind, render)
+                listed = await self._lists.make(subject, key, make)
             if listed is not None:
                 return listed
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
-    ) -> tuple[WorkspaceAccess, Sequence[Row]]:
-        granted, ways = await access.workspace_and_sets(tx, caller, self._clock(), workspace_id)
+    ) -> tuple[WorkspaceAccess, bytes]:
+        granted, of_sets = await access.workspace_and_sets(tx, caller, self._clock(), workspace_id)
         granted.require(Permission.READ_VARIABLES)
-        return granted, ways
+        return granted, head_of(granted.stream.head, of_sets)
 
     async def _rendered(
-        self,
-        granted: WorkspaceAccess,
-        read: Callable[[Transaction], Coroutine[Any, Any, Iterable[rows.Chosen] | None]],
-        kind: Kind[T],
-        render: Render[T],
+        self, granted: WorkspaceAccess, reading: rows.Reading, kind: Kind[T], render: Render[T]
     ) -> Rendered | None:
-        """The list of what is read, at the head of all; None when there is another by now."""
-        chosen = await self._database.query(read)
-        if chosen is None:
+        """The list at the head of all; None when there is another by now."""
+        every = await self._database.query(reading.look)
+        heads = {one.source.id: one.head for one in every}
+        if not every or head_of_all(heads) != granted.stream.head:
             return None
-        broken: set[str] = set()
-        shown = kind.show(chosen, _openers(self._tools.sealer.data_key(granted.key), broken))
-        few = granted.stream.usage.value_bytes <= _BATCH_BYTES
-        batches = [list(shown)] if few else in_batches(shown, kind.size, _BATCH_BYTES)
-        version = self._tools.chain.version_of(granted.stream)
-        return await render(
-            EffectiveList(granted.workspace, _whole(batches, broken, kind), version)
-        )
+        size = sum(map(rows.size, every))
+        async with self._lists.turn(size):
+            read = reading.runs if kind.losers else reading.winners
+            keys = granted.key.wrapped
+            runs = await self._database.query(partial(read, every=every, keys=keys))
+            if runs is None:
+                return None
+            broken: set[str] = set()
+            shown = kind.show(runs, _openers(self._tools.sealer.data_key(granted.key), broken))
+            few = size <= _BATCH_BYTES
+            batches = [list(shown)] if few else in_batches(shown, kind.size, _BATCH_BYTES)
+            version = self._tools.chain.version_of(granted.stream)
+            return await render(
+                EffectiveList(granted.workspace, _whole(batches, broken, kind), version)
+            )
 
 
 def _openers(key: DataKey, broken: set[str]) -> OpenerOf:
@@ -144,7 +150,7 @@ def _openers(key: DataKey, broken: set[str]) -> OpenerOf:
         broken.add(id_)
         return ""
 
-    return cache(partial(key.opener, sensitive=False, damaged=note))
+    return partial(key.opener, sensitive=False, damaged=note)
 
 
 def _whole(
@@ -159,17 +165,20 @@ def _whole(
     refuse_all(map(damaged_value, damaged))
 
 
-def _winners(chosen: Iterable[rows.Chosen], opener_of: OpenerOf) -> Iterator[Variable]:
-    return (rows.opened(row, opener_of(source.id)) for (source, row), *_ in chosen)
+def _winners(runs: Iterable[Run[Row]], opener_of: OpenerOf) -> Iterator[Variable]:
+    some = (rows.opened(run, opener_of(run.source.id)) for run in runs if run.held)
+    return merge(*some, key=attrgetter("key", "category"))
 
 
-def _every(chosen: Iterable[rows.Chosen], opener_of: OpenerOf) -> Iterator[EffectiveVariable]:
-    for (source, winner), *losers in chosen:
-        overridden = [
-            Overridden(rows.opened(loser, opener_of(its.id)), its, Rule.between(source, its))
-            for its, loser in losers
-        ]
-        yield EffectiveVariable(rows.opened(winner, opener_of(source.id)), source, overridden)
+def _every(runs: Iterable[Run[Row]], opener_of: OpenerOf) -> Iterator[EffectiveVariable]:
+    for (source, winner), *losers in effective([_opened(run, opener_of) for run in runs]):
+        overridden = [Overridden(loser, its, Rule.between(source, its)) for its, loser in losers]
+        yield EffectiveVariable(winner, source, overridden)
+
+
+def _opened(run: Run[Row], opener_of: OpenerOf) -> Run[Variable]:
+    its = rows.opened(run, opener_of(run.source.id))
+    return Run(run.source, (((one.key, one.category), one) for one in its))
 
 
 WINNERS = Kind("all", losers=False, show=_winners, variables=lambda one: (one,))

@@ -8,6 +8,7 @@ history repeats one, so a lookup never returns a stale list. Sensitive values ar
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -31,6 +32,8 @@ ENTRY_BYTES = 1024
 
 _LARGE_VALUE_BYTES = 2 * 1024 * 1024
 """Lists with more bytes of values are rendered one at a time, however large the cache."""
+
+_AT_ONCE = nullcontext()
 
 ListKey = tuple[bytes, str, str]
 """The head that a list was rendered at, and the names of the organization and of the workspace or
@@ -96,10 +99,14 @@ class RenderedLists:
         return rendered
 
     async def _rendered(self, render: Render, value_bytes: int) -> Rendered | None:
-        if value_bytes <= self._large_value_bytes:
+        async with self.turn(value_bytes):
             return await render()
-        async with self._one_large:
-            return await render()
+
+    def turn(self, value_bytes: int) -> AbstractAsyncContextManager[None]:
+        """Its turn to be rendered, of a list with so many bytes of values; for a renderer that is
+        the first to know.
+        """
+        return self._one_large if value_bytes > self._large_value_bytes else _AT_ONCE
 
     def _keep(self, subject: str, key: ListKey, rendered: Rendered) -> None:
         """Caches a list in place of the subject's former one, and evicts down to the limit."""

@@ -32,7 +32,7 @@ from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.services.house import House, UseCases, access_to
 from teamvars.services.rendered import Rendered, RenderedLists
-from teamvars.storage import access, variables
+from teamvars.storage import access, effective, variables
 from teamvars.storage.database import Transaction
 
 
@@ -172,9 +172,10 @@ class Variables(UseCases):
         self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None
     ) -> VariablesAccess[Any]:
         if at is not None:
-            reader, ways = await access.workspace_and_sets(tx, caller, self._clock(), at)
+            reader = await access.workspace(tx, caller, self._clock(), at)
             reader.require(Permission.READ_VARIABLES)
-            if all(set_id != owner_of(to) for set_id, *_ in ways):
+            every = await effective.supplies(tx, at)
+            if all(one.source.id != owner_of(to) for one in every):
                 raise not_found()
         granted = await access_to(tx, caller, self._clock(), to)
         granted.require(Permission.READ_VARIABLES)

@@ -47,8 +47,6 @@ from teamvars.storage.teams import RIGHTS, given
 
 A = TypeVar("A", bound=VariablesAccess[Any])
 
-_OF_WAY = 9
-"""Columns of a way, behind the access. Before that is the project that it is in."""
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the subject during the one before."""
 
@@ -76,13 +74,11 @@ async def workspace(
 
 async def workspace_and_sets(
     tx: Transaction, caller: Caller, now: int, workspace_id: str
-) -> tuple[WorkspaceAccess, Sequence[Row]]:
-    """As `workspace`; and a row for each way in which a set reaches it: first the set's id, and
-    where its stream stands.
-    """
-    rows = await tx.look_up_all(READ_WORKSPACE_AND_SETS, caller.token_hash, now, workspace_id)
-    granted = to_workspace(caller, rows[0][1:-_OF_WAY] if rows else None)
-    return granted, [row[-_OF_WAY:] for row in rows if row[-_OF_WAY] is not None]
+) -> tuple[WorkspaceAccess, bytes]:
+    """As `workspace`; and the heads of the sets that reach it, as `effective.head_of` has them."""
+    row = await tx.look_up(READ_WORKSPACE_AND_SETS, caller.token_hash, now, workspace_id)
+    granted = to_workspace(caller, row and row[1:])
+    return granted, b"" if row is None else row[0] or b""
 
 
 async def variable_set(

@@ -141,37 +141,31 @@ READ_WORKSPACE = _access(
     workspace_id="TEXT",
 )
 
-# A way in which a set reaches a workspace: where its stream stands, what there is to know of its
-# level, and what it is attached to.
-WAY = """of_set.id AS set_id, CAST(of_set.head AS {bytes}) AS set_head,
-    CAST(of_set.sequence AS BIGINT) AS set_sequence,
-    CAST(of_set.variables AS BIGINT) AS set_variables,
-    CAST(of_set.value_bytes AS BIGINT) AS set_bytes,
-    variable_sets.name AS set_name, variable_sets.priority, variable_sets.project_id,
-    set_targets.target_id"""
+# The heads of the sets that reach a workspace, in the order of their ids.
+_HEADS_OF_SETS = f"""(
+        SELECT CAST(string_agg(CAST(of_set.head AS {{bytes}}), '' ORDER BY of_set.id) AS {{bytes}})
+        FROM (
+            SELECT DISTINCT set_targets.set_id FROM set_targets
+            WHERE set_targets.target_id
+                IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+        ) AS reaching
+        CROSS JOIN streams AS of_set
+        WHERE of_set.id = reaching.set_id
+    )"""
 
-# As above, with a row for each such way, or one without a set. With the LIMIT, what is in the
-# subquery is computed once, not for each of them.
-READ_WORKSPACE_AND_SETS = Lookup.of(
+# As above, with these heads first.
+READ_WORKSPACE_AND_SETS = Lookup.joining(
     f"""
-SELECT its.*,
-    {WAY}
-FROM (
-    SELECT {PROJECT_OF} AS place, {_WORKSPACE_COLUMNS},
-        {_LEVEL} AS level
-    FROM tokens AS caller
-    {_WORKSPACE_WITH_ID}
-    WHERE {_IS_VALID}
-    LIMIT 1
-) AS its
-LEFT JOIN set_targets ON set_targets.target_id
-    IN (its.workspace_id, its.organization_id, its.place)
-LEFT JOIN variable_sets ON variable_sets.id = set_targets.set_id
-LEFT JOIN streams AS of_set ON of_set.id = set_targets.set_id
+SELECT {_HEADS_OF_SETS} AS set_heads, {_WORKSPACE_COLUMNS},
+    {_LEVEL} AS level
+FROM tokens AS caller
+{_WORKSPACE_WITH_ID}
+WHERE {_IS_VALID}
 """,
-    "BYTEA",
-    "BIGINT",
-    "TEXT",
+    "tokens",
+    hash="BYTEA",
+    now="BIGINT",
+    workspace_id="TEXT",
 )
 
 # $3: the organization's folded name, $4: the workspace's.

@@ -1,12 +1,10 @@
 """What reaches a workspace: its own variables, and those of sets, with where each set stands."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
-from typing import get_args
+from typing import NamedTuple, get_args
 
-from teamvars.domain.audit import Stream
 from teamvars.domain.effective import (
     Holdings,
     Level,
@@ -22,17 +20,15 @@ from teamvars.domain.variable_sets import PREFIX, Parent
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Usage
 from teamvars.pace import in_batches
-from teamvars.storage.access_statements import WAY
 from teamvars.storage.database import Row, Transaction, each
+from teamvars.storage.kept_rows import Held, KeptRows, ReadThen
 from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.variable_statements import COLUMNS
-from teamvars.storage.variables import CATEGORIES, OpenValue, to_stored
+from teamvars.storage.variables import OpenValue, listed, to_stored
 
 ROW_BYTES = 512
 """What a variable counts beside its value."""
 
-Chosen = Sequence[tuple[Source, Row]]
-"""What counts of a key and category, with where it is from, and what does not in its order."""
 Pause = Callable[[], Awaitable[None]]
 """May leave the event loop to others."""
 
@@ -50,13 +46,21 @@ JOIN set_targets ON set_targets.target_id
 JOIN variable_sets ON variable_sets.id = set_targets.set_id"""
 
 
-def _of(table: str, sealed: str) -> str:
-    """What is selected of a table of variables, with the stream of their owner."""
+# Without the sealed values of sensitive variables, and with them.
+_OPEN = """CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END,
+    CASE WHEN {0}.sensitive = 0 THEN {0}.key_version END"""
+_SEALED = "{0}.sealed_value, {0}.key_version"
+
+
+def _of(table: str, owner: str, sealed: str) -> str:
+    """What is selected of a table of variables, as `to_stored` takes it."""
     columns = ", ".join(f"{table}.{column}" for column in COLUMNS.split(", "))
-    return f"""{table}.id, streams.id,
+    return f"""{table}.id, {owner},
     {columns},
-    {table}.value_bytes, {sealed.format(table)},
-    CAST(streams.sequence AS BIGINT), CAST(streams.head AS {{bytes}})"""
+    {table}.value_bytes, {sealed.format(table)}"""
+
+
+_STREAM = "CAST(streams.sequence AS BIGINT), CAST(streams.head AS {bytes})"
 
 
 def _every(sealed: str) -> str:
@@ -64,12 +68,12 @@ def _every(sealed: str) -> str:
     one.
     """
     return f"""
-SELECT {_of("variables", sealed)}
+SELECT {_of("variables", "streams.id", sealed)}, {_STREAM}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("set_variables", sealed)}
+SELECT {_of("set_variables", "streams.id", sealed)}, {_STREAM}
 FROM streams
 LEFT JOIN set_variables ON set_variables.set_id = streams.id
 WHERE streams.id IN {{each $2}}
@@ -96,12 +100,18 @@ def _unbeaten(others: str, condition: str) -> str:
     WHERE higher.key = its.key AND higher.category = its.category AND {condition})"""
 
 
+_IS_FEW = f"""(SELECT count(*) FROM reaching) < {_FEW_SOURCES}
+    AND {FEW_BYTES} >= (
+        SELECT sum(every.variables * {ROW_BYTES} + every.value_bytes) FROM streams AS every
+        WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))"""
 # CROSS JOIN fixes the order of the joins on SQLite.
 _OF_SETS = "reaching CROSS JOIN set_variables AS higher"
 
 
-def _counting(sealed: str, few: str = "") -> str:
-    """What counts in a workspace $1; of each source of which nothing does, a row without one."""
+def _counting() -> str:
+    """What counts in a workspace $1, if all that reaches it has few variables; of each source of
+    which nothing does, a row without one.
+    """
     of_workspace, own = Level.WORKSPACE.rank, "$1 = higher.workspace_id"
     its = "higher.set_id = reaching.id"
     before = f"{its} AND (reaching.level, reaching.name) < (source.level, source.name)"
@@ -112,41 +122,55 @@ WITH reaching AS MATERIALIZED (
     WHERE workspaces.id = $1
     GROUP BY set_targets.set_id, variable_sets.name
 )
-SELECT {_of("its", sealed)}
+SELECT {_of("its", "streams.id", _SEALED)}, {_STREAM}
 FROM streams
-LEFT JOIN variables AS its ON its.workspace_id = streams.id{few}
+LEFT JOIN variables AS its ON its.workspace_id = streams.id AND {_IS_FEW}
     AND {_unbeaten(_OF_SETS, f"{its} AND reaching.level < {of_workspace}")}
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("its", sealed)}
+SELECT {_of("its", "streams.id", _SEALED)}, {_STREAM}
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
-LEFT JOIN set_variables AS its ON its.set_id = source.id{few}
+LEFT JOIN set_variables AS its ON its.set_id = source.id AND {_IS_FEW}
     AND {_unbeaten("variables AS higher", f"{own} AND source.level > {of_workspace}")}
     AND {_unbeaten(_OF_SETS, before)}
 """
 
 
-# Without the sealed values of sensitive variables, and with them.
-_OPEN = """CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END,
-    CASE WHEN {0}.sensitive = 0 THEN {0}.key_version END"""
-_SEALED = "{0}.sealed_value, {0}.key_version"
-_EVERY_READABLE, _EVERY_SEALED = _every(_OPEN), _every(_SEALED)
-_COUNTING = _counting(_OPEN)
+# Of a stream, in the places of a variable of its owner, key, description, category, hcl, sensitive
+# version, time, size, value and generation of its key. It is what `_supply` takes.
+_OF_STREAM = """CAST(NULL AS TEXT), streams.id,
+    {name}, {project}, {target},
+    {priority}, CAST(streams.variables AS BIGINT), '', CAST(streams.sequence AS BIGINT),
+    CAST(streams.value_bytes AS BIGINT), CAST(streams.head AS {{bytes}}), CAST(NULL AS BIGINT)"""
 
-# Where the streams are of all that reaches a workspace: a row for itself, and one for each way in
-# which a set does.
-_SUPPLIES = f"""
-SELECT of_set.id, CAST(of_set.head AS {{bytes}}), CAST(of_set.sequence AS BIGINT),
-    CAST(of_set.variables AS BIGINT), CAST(of_set.value_bytes AS BIGINT),
-    CAST(NULL AS TEXT), 0, CAST(NULL AS TEXT), of_set.id
-FROM streams AS of_set
-WHERE of_set.id = $1
+
+def _supplying(sealed: str) -> str:
+    """Where the streams are of all that reaches a workspace $1, how much they have, and what there
+    is to know of the levels: a row for itself, and one for each way in which a set does. And its
+    own variables, if they are few.
+    """
+    itself = _OF_STREAM.format(name="''", project="''", target="streams.id", priority="0")
+    of_set = _OF_STREAM.format(
+        name="variable_sets.name",
+        project="coalesce(variable_sets.project_id, '')",
+        target="set_targets.target_id",
+        priority="variable_sets.priority",
+    )
+    return f"""
+SELECT {itself}
+FROM streams
+WHERE streams.id = $1
 UNION ALL
-SELECT {WAY}
+SELECT {of_set}
 {_REACHING}
-JOIN streams AS of_set ON of_set.id = set_targets.set_id
+JOIN streams ON streams.id = set_targets.set_id
 WHERE workspaces.id = $1
+UNION ALL
+SELECT {_of("its", "its.workspace_id", sealed)}
+FROM streams CROSS JOIN variables AS its
+WHERE streams.id = $1 AND its.workspace_id = streams.id
+    AND streams.variables * {ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
 """
 
 
@@ -161,32 +185,34 @@ def _for_job(sql: str) -> str:
     )
 
 
-_SUPPLIES_FOR_JOB = _for_job(_SUPPLIES)
-# Without any variable where there are more than few.
-_COUNTING_FOR_JOB = _for_job(
-    _counting(
-        _SEALED,
-        f"""
-    AND (SELECT count(*) FROM reaching) < {_FEW_SOURCES}
-    AND {FEW_BYTES} >= (
-        SELECT sum(every.variables * {ROW_BYTES} + every.value_bytes) FROM streams AS every
-        WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))""",
-    )
-)
+class How(NamedTuple):
+    """How it is asked what a workspace has variables from, and for these."""
+
+    supplies: str
+    every: str
+
+
+READABLE = How(_supplying(_OPEN), _every(_OPEN))
+_SEALED_TOO = How(_supplying(_SEALED), _every(_SEALED))
+_OF_JOB = How(_for_job(_SEALED_TOO.supplies), _SEALED_TOO.every)
+_COUNTING = _counting()
+_COUNTING_FOR_JOB = _for_job(_COUNTING)
+_LISTED = itemgetter(0, 2, 3, 4, 5, 6, 7, 8, 10, 11)
+"""What a list has of a row."""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "global"}
 """By the prefix of what a set is attached to."""
 
 
 async def supplies(tx: Transaction, workspace_id: str) -> Sequence[Supply]:
     """What a workspace has variables from, itself among them; nothing: there is no such one."""
-    return _supplies(await tx.fetch(_SUPPLIES, workspace_id))
+    return _told(await tx.fetch(READABLE.supplies, workspace_id))[0]
 
 
 async def sealed_of_workspace(tx: Transaction, workspace_id: str, pause: Pause) -> Holdings | None:
     """What counts in a workspace, with its sealed values, sensitive ones too; None: there is no
     such workspace.
     """
-    return await _holdings(tx, partial(supplies, tx, workspace_id), pause)
+    return await _holdings(tx, _COUNTING, Reading(_SEALED_TOO, (workspace_id,), pause), _ALL_BYTES)
 
 
 async def sealed_for_job(
@@ -196,66 +222,47 @@ async def sealed_for_job(
     workspace, and has not expired. Whether it is good is not asked: nothing is opened here. Without
     the variables where all that reaches the workspace has more bytes of values than the `most`.
     """
-    rows = await tx.fetch(_COUNTING_FOR_JOB, *asked)
-    if found := _by_name(rows):
-        streams = {row[1]: (row[-1], row[-2]) for row in rows}
-        return Holdings.at(streams, [to_stored(row[:12]) for row in found])
-
-    async def look() -> Sequence[Supply]:
-        return _supplies(await tx.fetch(_SUPPLIES_FOR_JOB, *asked))
-
-    return await _holdings(tx, look, pause, most)
+    return await _holdings(tx, _COUNTING_FOR_JOB, Reading(_OF_JOB, asked, pause), most)
 
 
 async def _holdings(
-    tx: Transaction,
-    look: Callable[[], Awaitable[Sequence[Supply]]],
-    pause: Pause,
-    most: int = _ALL_BYTES,
+    tx: Transaction, counting: str, reading: "Reading", most: int
 ) -> Holdings | None:
-    reading = Reading(pause, sealed=True)
-    while every := await look():
+    rows = await tx.fetch(counting, *reading.asked)
+    if found := sorted((row for row in rows if row[0] is not None), key=itemgetter(2, 4)):
+        streams = {row[1]: (row[-1], row[-2]) for row in rows}
+        return Holdings.at(streams, [to_stored(row[:12]) for row in found])
+    while every := await reading.look(tx):
         streams = {one.source.id: (one.head, one.sequence) for one in every}
         if sum(one.usage.value_bytes for one in every) > most:
             return Holdings.at(streams, (), is_whole=False)
-        chosen = await reading.chosen(tx, every)
-        if chosen is not None:
-            return Holdings.at(streams, await _stored(chosen, pause))
+        runs = await reading.winners(tx, every)
+        if runs is not None:
+            return Holdings.at(streams, await reading.stored(runs))
     return None
 
 
-async def _stored(chosen: Iterable[Chosen], pause: Pause) -> list[StoredVariable]:
-    found: list[StoredVariable] = []
-    for some in in_batches(chosen, len, _AT_ONCE):
-        found += (to_stored(row[:12]) for (_, row), *_ in some)
-        await pause()
-    return found
-
-
-def supplies_of(own: Stream, ways: Iterable[Row]) -> Sequence[Supply]:
-    """What a workspace has variables from: itself, by its stream, and the sets of those rows of
-    `access.workspace_and_sets`.
-    """
-    itself = Supply(Source.of_workspace(own.id), own.head, own.sequence, own.usage)
-    return [itself, *_supplies(ways)]
-
-
-def _supplies(rows: Iterable[Row]) -> Sequence[Supply]:
-    ways: dict[str, set[Reach]] = {}
+def _told(rows: Iterable[Row]) -> tuple[Sequence[Supply], Sequence[Row]]:
+    """What reaches a workspace, and its own variables, if they have come along."""
+    own: list[Row] = []
     told: dict[str, Row] = {}
+    ways: dict[str, list[Reach]] = {}
     for row in rows:
-        told[row[0]] = row
-        ways.setdefault(row[0], set()).add(_WAYS[prefix_of(row[-1])])
-    return [_supply(row, ways[id_]) for id_, row in told.items()]
+        if row[0] is not None:
+            own.append(row)
+        else:
+            told[row[1]] = row
+            ways.setdefault(row[1], []).append(_WAYS[prefix_of(row[4])])
+    return [_supply(row, ways[id_]) for id_, row in told.items()], own
 
 
 def _supply(row: Row, reach: Iterable[Reach]) -> Supply:
-    id_, head, sequence, variables, value_bytes, name, priority, project_id, _ = row
+    _, id_, name, project, target, priority, variables, _, sequence, value_bytes, head, _ = row
     usage = Usage(variables, value_bytes)
-    if name is None:
+    if target == id_:
         return Supply(Source.of_workspace(id_), head, sequence, usage)
-    parent: Parent = "organization" if project_id is None else "project"
-    source = Source.of_set(id_, name, is_priority=bool(priority), parent=parent, reach=reach)
+    parent: Parent = "project" if project else "organization"
+    source = Source.of_set(id_, name, is_priority=priority == 1, parent=parent, reach=reach)
     return Supply(source, head, sequence, usage)
 
 
@@ -264,18 +271,9 @@ def size(supply: Supply) -> int:
     return supply.usage.variables * ROW_BYTES + supply.usage.value_bytes
 
 
-async def _counted(tx: Transaction, every: Sequence[Supply]) -> Iterable[Chosen] | None:
-    """What the store finds to count in a workspace, with one statement."""
-    sources = {one.source.id: one.source for one in every}
-    itself = next(one.source.id for one in every if one.source.level is Level.WORKSPACE)
-    rows = await tx.fetch(_COUNTING, itself)
-    if {row[1]: row[-1] for row in rows} != {one.source.id: one.head for one in every}:
-        return None
-    return [((sources[row[1]], row),) for row in _by_name(rows)]
-
-
-def _by_name(rows: Iterable[Row]) -> list[Row]:
-    return sorted((row for row in rows if row[0] is not None), key=itemgetter(2, 4))
+def opened(run: Run[Row], open_value: OpenValue) -> Iterator[Variable]:
+    """The variables of a source, each opened as it is asked for, unless it is sensitive."""
+    return listed((_LISTED(row) for _, row in run.held), run.source.id, open_value)
 
 
 class Reading:
@@ -285,78 +283,79 @@ class Reading:
     """
 
     def __init__(
-        self, pause: Pause, *, sealed: bool = False, losers: bool = False, few: int = FEW_BYTES
+        self, how: How, asked: tuple[object, ...], pause: Pause, kept: KeptRows | None = None
     ) -> None:
-        """`sealed`: with the sealed values of sensitive variables. `losers`: with what does not
-        count. It pauses where others may have the loop. Of as `few` bytes the store finds what
-        counts.
-        """
-        self._every = _EVERY_SEALED if sealed else _EVERY_READABLE
-        self._losers = losers
-        self._is_counted = not (sealed or losers)
+        """It pauses where others may have the loop. `kept`: what need not be read."""
+        self.asked = asked
+        self._how = how
         self._pause = pause
-        self._few = few
-        self._read: dict[str, tuple[bytes, list[tuple[str, str, Row]]]] = {}
+        self._kept = kept
+        self._read: dict[str, ReadThen] = {}
 
-    async def chosen(self, tx: Transaction, every: Sequence[Supply]) -> Iterable[Chosen] | None:
-        """What counts of all that these have, by key, then category, and behind each what does not;
-        None when a stream has moved, or something else reaches the workspace.
+    async def look(self, tx: Transaction) -> Sequence[Supply]:
+        """What the workspace has variables from, itself among them; nothing: there is no such
+        one, or nobody who may ask.
         """
-        is_few = len(every) <= _FEW_SOURCES and sum(map(size, every)) <= self._few
-        if self._is_counted and is_few:
-            return await _counted(tx, every)
-        runs = await self._runs(tx, every)
-        if runs is None or self._losers:
-            return None if runs is None else effective(runs)
-        return effective(await self._winning(runs))
+        every, own = _told(await tx.fetch(self._how.supplies, *self.asked))
+        if own:
+            (itself,) = (one for one in every if one.source.level is Level.WORKSPACE)
+            self._read[itself.source.id] = itself.head, _held(own)
+        return every
 
-    async def _runs(self, tx: Transaction, every: Sequence[Supply]) -> Sequence[Run[Row]] | None:
+    async def runs(
+        self, tx: Transaction, every: Sequence[Supply], keys: bytes = b""
+    ) -> Sequence[Run[Row]] | None:
+        """All that these have; None when a stream has moved. `keys`: the wrapped data keys that are
+        to open it.
+        """
+        if self._kept is not None:
+            self._read |= self._kept.find(every, keys)
         missing = [one for one in every if not self._has(one)]
         for some in in_batches(missing, size, _BATCH_BYTES):
             ids = [one.source.id for one in some]
             sets = [id_ for id_ in ids if prefix_of(id_) == PREFIX]
             own = next((id_ for id_ in ids if id_ not in sets), None)
-            self._keep(await tx.fetch(self._every, own, each(sets)))
+            self._keep(await tx.fetch(self._how.every, own, each(sets)))
             await self._pause()
         if not all(map(self._has, every)):
             return None
+        if self._kept is not None:
+            self._kept.keep(missing, keys, self._read)
         return [Run(one.source, self._read[one.source.id][1]) for one in every]
 
-    async def _winning(self, runs: Iterable[Run[Row]]) -> Sequence[Run[Row]]:
+    async def winners(
+        self, tx: Transaction, every: Sequence[Supply], keys: bytes = b""
+    ) -> Sequence[Run[Row]] | None:
+        """As `runs`, without what does not count."""
+        runs = await self.runs(tx, every, keys)
+        if runs is None:
+            return None
         winners = []
         for run in winning(runs):
             winners.append(run)
             await self._pause()
         return winners
 
+    async def stored(self, runs: Iterable[Run[Row]]) -> list[StoredVariable]:
+        """What counts of these, with sealed values, by key, then category."""
+        found: list[StoredVariable] = []
+        for some in in_batches(effective(runs), len, _AT_ONCE):
+            found += (to_stored(row[:12]) for (_, row), *_ in some)
+            await self._pause()
+        return found
+
     def _has(self, one: Supply) -> bool:
         read = self._read.get(one.source.id)
         return read is not None and read[0] == one.head
 
     def _keep(self, rows: Iterable[Row]) -> None:
-        read: dict[str, tuple[bytes, list[tuple[str, str, Row]]]] = {}
+        read: dict[str, tuple[bytes, list[Row]]] = {}
         for row in rows:
-            held = read.setdefault(row[1], (row[-1], []))[1]
+            its = read.setdefault(row[1], (row[-1], []))[1]
             if row[0] is not None:
-                held.append((row[2], row[4], row))
-        for _, held in read.values():
-            held.sort()
-        self._read |= read
+                its.append(row)
+        self._read |= {id_: (head, _held(its)) for id_, (head, its) in read.items()}
 
 
-def opened(row: Row, open_value: OpenValue) -> Variable:
-    """The variable of a row that was read, with its value unless that is sensitive."""
-    id_, owner_id, key, description, category, hcl, sensitive, version_id, at, *others = row
-    _, sealed, by, *_ = others
-    return Variable(
-        id_,
-        owner_id,
-        key,
-        None if sensitive else open_value(sealed, by, id_),
-        description,
-        CATEGORIES[category],
-        hcl == 1,
-        sensitive == 1,
-        version_id,
-        at,
-    )
+def _held(rows: Iterable[Row]) -> Held:
+    return sorted(((row[2], row[4]), row) for row in rows)

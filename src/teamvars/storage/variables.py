@@ -3,7 +3,7 @@ sensitive ones.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 from teamvars.domain.errors import not_found
 from teamvars.domain.sealed import Sealed
@@ -45,7 +45,29 @@ async def find_all(
         rows = await tx.look_up_all(ask.list_, owner_id, head)
     else:
         rows = await tx.fetch(ask.list_.single, owner_id, head)
-    return _listed(rows, owner_id, open_value) if rows else None
+    return listed(rows, owner_id, open_value) if rows else None
+
+
+def listed(rows: Iterable[Row], owner_id: str, open_value: OpenValue) -> Iterator[Variable]:
+    """An owner's variables of the rows of a list, each opened as it is asked for.
+
+    In one pass, by position and without a `StoredVariable`: lists are rendered all day.
+    """
+    for row in rows:
+        id_, key, description, category, hcl, sensitive, version_id, created_at, sealed, by = row
+        if id_ is not None:
+            yield Variable(
+                id_,
+                owner_id,
+                key,
+                None if sensitive else open_value(sealed, by, id_),
+                description,
+                CATEGORIES[category],
+                hcl == 1,
+                sensitive == 1,
+                version_id,
+                created_at,
+            )
 
 
 async def get(tx: Transaction, owner_id: str, variable_id: str) -> StoredVariable:
@@ -164,25 +186,6 @@ def _updated(stored: StoredVariable) -> tuple[object, ...]:
         stored.value_bytes,
         *(stored.sealed or _KEPT),
     )
-
-
-def _listed(rows: Sequence[Row], owner_id: str, open_value: OpenValue) -> Iterator[Variable]:
-    """In one pass, by position and without a `StoredVariable`: lists are rendered all day."""
-    for row in rows:
-        id_, key, description, category, hcl, sensitive, version_id, created_at, sealed, by = row
-        if id_ is not None:
-            yield Variable(
-                id_,
-                owner_id,
-                key,
-                None if sensitive else open_value(sealed, by, id_),
-                description,
-                CATEGORIES[category],
-                hcl == 1,
-                sensitive == 1,
-                version_id,
-                created_at,
-            )
 
 
 def to_stored(row: Row) -> StoredVariable:

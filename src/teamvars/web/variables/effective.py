@@ -3,6 +3,7 @@ or alone.
 """
 
 from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -163,8 +164,8 @@ class EffectiveRoutes:
         batches = (
             [
                 resource
-                for place, some in groupby(batch, places.of)
-                for resource in documents.variables(some, place, dialect)
+                for owner_id, some in groupby(batch, attrgetter("owner_id"))
+                for resource in documents.variables(some, places.of(owner_id), dialect)
             ]
             for batch in found.batches
         )
@@ -176,7 +177,7 @@ class EffectiveRoutes:
         return await rendered(entity_tag(found.version, found.workspace, self._dialect), batches)
 
     def _resource(self, one: EffectiveVariable, places: "_Places") -> EffectiveResource:
-        variable, place = one.variable, places.of(one.variable)
+        variable, place = one.variable, places.of(one.variable.owner_id)
         attributes = EffectiveAttributes(
             variable.key,
             variable.value,
@@ -205,10 +206,9 @@ class _Places:
         self._workspace = workspace
         self._places = {workspace.id: workspace_place(workspace)}
 
-    def of(self, variable: Variable) -> Place:
-        """Where that one is."""
-        id_ = variable.owner_id
-        return self._places.get(id_) or self._places.setdefault(id_, set_place(id_))
+    def of(self, owner_id: str) -> Place:
+        """Where those of an owner are."""
+        return self._places.get(owner_id) or self._places.setdefault(owner_id, set_place(owner_id))
 
     def source(self, source: Source) -> VariableSource:
         """What is told of a source."""

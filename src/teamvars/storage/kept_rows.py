@@ -1,0 +1,63 @@
+"""Rows of sets in memory, for lists: many workspaces have the same sets."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from teamvars.domain.effective import Level, Name, Supply
+from teamvars.storage.database import Row
+
+Held = Sequence[tuple[Name, Row]]
+"""Rows of a source by key, then category."""
+ReadThen = tuple[bytes, Held]
+"""The rows of a source, and its head as they were read."""
+
+_ROW_BYTES = 1024
+"""What a row takes beside its value, with Python's own need; and a set beside its rows."""
+
+
+class _Kept(NamedTuple):
+    """The rows of a set, under the data keys that it was read for: a value that is sealed anew
+    moves no head, and its former seal opens only as long as there is the key.
+    """
+
+    read: ReadThen
+    keys: bytes
+    size: int
+
+
+class KeptRows:
+    """The readable rows of sets as they were at their heads, with their values as they are sealed
+    in the store. The least recently used go once all take more than `max_bytes`.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._room = max_bytes
+        self._sets: OrderedDict[str, _Kept] = OrderedDict()
+
+    def find(self, every: Iterable[Supply], keys: bytes) -> dict[str, ReadThen]:
+        """Those that there are of some sources where these stand, by their ids; `keys` are the data
+        keys that are to open them.
+        """
+        found: dict[str, ReadThen] = {}
+        for one in every:
+            kept = self._sets.get(one.source.id)
+            if kept is not None and kept.read[0] == one.head and kept.keys == keys:
+                self._sets.move_to_end(one.source.id)
+                found[one.source.id] = kept.read
+        return found
+
+    def keep(self, some: Iterable[Supply], keys: bytes, read: Mapping[str, ReadThen]) -> None:
+        """Keeps those of the sets among some sources."""
+        for one in some:
+            if one.source.level is not Level.WORKSPACE:
+                self._let_go(one.source.id)
+                size = _ROW_BYTES * (1 + one.usage.variables) + one.usage.value_bytes
+                self._sets[one.source.id] = _Kept(read[one.source.id], keys, size)
+                self._room -= size
+        while self._room < 0:
+            self._let_go(next(iter(self._sets)))
+
+    def _let_go(self, set_id: str) -> None:
+        if (kept := self._sets.pop(set_id, None)) is not None:
+            self._room += kept.size
