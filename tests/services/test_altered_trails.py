@@ -95,6 +95,11 @@ async def changes_of_workspace(calls: Calls) -> dict[str, Request]:
             f"{space}/actions/apply",
             applied({"key": "key-0", **HIDDEN}, prune=True),
         ),
+        "update many, hide and rename": (
+            "PATCH",
+            f"{space}/relationships/vars",
+            {"data": [patch(ids[0], key="other", **HIDDEN)["data"]]},
+        ),
         "lock": ("POST", f"{space}/actions/lock", None),
         "rename": (
             "PATCH",

@@ -96,6 +96,7 @@ SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
 # The statuses of §6; 200 stands for whichever success the route has.
 VARS = "/api/v2/workspaces/{workspace_id}/vars"
+MANY_VARS = "/api/v2/workspaces/{workspace_id}/relationships/vars"
 NAMED_VARS = "/api/v2/vars"
 NAMED_VARIABLE = NAMED_VARS + "/{variable_id}"
 VARIABLE = VARS + "/{variable_id}"
@@ -158,6 +159,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): CHANGE_VARIABLES,
+    ("PATCH", MANY_VARS): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/parse"): CHANGE_VARIABLES,
     ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
@@ -592,8 +594,9 @@ def document(method: str, template: str, target: Ids, member: str) -> object:
         made = variable_document(key=uuid4().hex)
         made["data"]["relationships"] = {"workspace": {"data": workspace}}
         return made
-    if template in (VARIABLE, NAMED_VARIABLE) and method == "PATCH":
-        return {"data": {"type": "vars", "id": target["variable_id"], "attributes": {}}}
+    if template in (VARIABLE, NAMED_VARIABLE, MANY_VARS) and method == "PATCH":
+        one = {"type": "vars", "id": target["variable_id"], "attributes": {}}
+        return {"data": [] if template == MANY_VARS else one}
     if template.startswith(MEMBERS) and method != "GET":
         return linkage_document(*([member] if member else []), type_=template.rpartition("/")[2])
     if method in ("POST", "PATCH") and template in (WORKSPACES, WORKSPACE_BY_NAME, WORKSPACE):

@@ -205,6 +205,23 @@ async def test_an_apply_writes_over_damaged_values_and_refuses_what_would_have_t
     assert await usage(tenant) == Usage(2, 4)
 
 
+async def test_an_update_of_many_renames_a_damaged_variable_and_leaves_its_value_as_it_is(
+    tenant: Tenant,
+) -> None:
+    made = [await tenant.make_variable(key) for key in ("a", "b")]
+    await damage(tenant, *made)
+    path = f"/workspaces/{tenant.workspaces['network']}/relationships/vars"
+    renamed = {"type": "vars", "id": made[0]["id"], "attributes": {"key": "c"}}
+    answer = await tenant.call("owner", "PATCH", path, {"data": [renamed]})
+    assert answer.status_code == 204
+    listed = await tenant.call("reader", "GET", tenant.vars_path())
+    assert named(listed) == ["b", "c"]
+    sealed = {"type": "vars", "id": made[1]["id"], "attributes": {"key": "d", "sensitive": True}}
+    answer = await tenant.call("owner", "PATCH", path, {"data": [sealed]})
+    assert faults(answer) == [("500", "damaged_value", "/data/0/attributes/value")]
+    assert await usage(tenant) == Usage(2, 4)
+
+
 async def test_a_copy_names_the_damaged_values_of_its_source_and_replaces_those_of_its_target(
     tenant: Tenant,
 ) -> None:

@@ -41,7 +41,7 @@ NOT_TO_BE_HAD_HERE = {"408", "429", "431", "500", "503"}
 # An answer of these to whatever has nothing to decode is the server's own, to broken HTTP.
 TO_DOCUMENTS_ALONE = {"400"}
 # Nobody does these for another, owners included.
-TAKES_LARGE_BODIES = "/actions/apply"
+TAKES_LARGE_BODIES = "/actions/apply", "/workspaces/{workspace_id}/relationships/vars"
 FOR_ONESELF = ("/actions/accept", "/users/{user_id}/authentication-tokens")
 
 

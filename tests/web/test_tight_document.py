@@ -31,6 +31,7 @@ REFUSED = {
     "idempotency_key_reused": "the key is that of an earlier request",
     "invalid_parameter filter[tagged][0][value]": "a value needs its key",
     "invalid_parameter page[after]": "a cursor is that of a page of this list",
+    "invalid_value /data/0/id": "the workspace has no such variable",
     "invalid_value /data/0/meta/delete": "nothing is deleted unless the request is versioned",
     "invalid_value /data/0/meta/version-id": "the same of what must not have changed",
     "invalid_value /data/attributes/conditions": "an issuer needs some, and no issuer none",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from teamvars.domain.errors import Fault
 from teamvars.domain.variables import Expected, VariableDraft, staleness
@@ -18,6 +18,8 @@ MAX_CODE_BYTES = 1024 * 1024
 
 Name = tuple[str, Category]
 """What no other variable of a workspace or a set has: its key and its category."""
+VariableId = str | UnsetType | None
+"""The id by which an item names its variable. UNSET: its name does so. None: it is at fault."""
 
 
 class Outcome(StrEnum):
@@ -32,18 +34,32 @@ class Outcome(StrEnum):
 class ItemDraft(Discreet, frozen=True, gc=False):
     """What a variable should be or, where it `goes`, what should not be there.
 
-    `at` points to the item.
+    `at` points to the item. By its `variable_id` a variable may get another key or category.
     """
 
     draft: VariableDraft
     expected: Expected = UNSET
     goes: bool = False
     at: str = ""
+    variable_id: VariableId = UNSET
 
     @property
     def name(self) -> tuple[str | None, Category | None]:
         """The key and the category, None where they are at fault."""
         return self.draft.key, self.draft.category
+
+    @property
+    def subject(self) -> Name | str | None:
+        """The name or id by which the variable is found; None where that is at fault."""
+        if self.variable_id is not UNSET:
+            return self.variable_id
+        key, category = self.name
+        return None if key is None or category is None else (key, category)
+
+    @property
+    def subject_at(self) -> str:
+        """Where it says that."""
+        return f"{self.draft.at}/key" if self.variable_id is UNSET else f"{self.at}/id"
 
     def staleness(self, version_id: str | None) -> list[Fault]:
         """A fault, unless what is there is as expected; None where nothing is."""
@@ -60,6 +76,12 @@ class ApplyDraft(Discreet, frozen=True):
     prune: bool = False
     dry_run: bool = False
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def may_move_all(self) -> bool:
+        """Whether it may delete or move all that is there, however little it says."""
+        by_id = (item for item in self.items if item.variable_id is not UNSET)
+        return self.prune or any(item.name != (None, None) for item in by_id)
 
 
 class OnConflict(StrEnum):

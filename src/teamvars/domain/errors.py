@@ -402,7 +402,7 @@ CHANGED_OR_GONE = Fault(
 )
 
 # Of applies and copies
-REPEATED_ITEM = Fault(Code.KEY_TAKEN, "An earlier item has the same key and category.")
+REPEATED_ITEM = Fault(Code.KEY_TAKEN, "An earlier item is about the same variable.")
 TOO_MUCH_CODE = Fault(
     Code.TOO_COMPLEX, "With this value the request has more than {most} bytes of code."
 )
@@ -417,7 +417,8 @@ SOURCE_IS_TARGET = Fault(
     pointer=_SOURCE,
 )
 NOT_IN_SOURCE = Fault(Code.INVALID_VALUE, "The source has no such variable.")
-"""Not `not_found`: otherwise callers who have lost no right could not repeat a copy."""
+NOT_IN_TARGET = Fault(Code.INVALID_VALUE, "There is no such variable here.")
+"""Neither is `not_found`: otherwise callers who have lost no right could not repeat a request."""
 IN_TARGET = Fault(Code.KEY_TAKEN, "{key} is already there in this category.")
 COPIED_BY_OWNERS = Fault(
     Code.FORBIDDEN, "{key} is sensitive: only owners and the organization's token copy it."

@@ -142,6 +142,11 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         said = {name: value for name in ATTRIBUTES if (value := getattr(self, name)) is not None}
         return replace(variable, version_id=version_id, **said)
 
+    def renames(self, before: Variable) -> bool:
+        """Whether it gives the variable another key or category."""
+        name = before.key, before.category
+        return (self.key or before.key, self.category or before.category) != name
+
     def code(self, before: Variable | None) -> SourceCode | None:
         """The value that must parse as configuration-language code, if the request makes it one.
 

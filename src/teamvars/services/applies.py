@@ -34,7 +34,8 @@ from teamvars.storage.database import Transaction
 
 _MAX_LOOKS = 3
 """Each further look means that somebody has changed the owner during the one before."""
-_VERBS: Mapping[Outcome, Literal["create", "update", "delete"]] = {
+Verb = Literal["create", "update", "delete"]
+_VERBS: Mapping[Outcome, Verb] = {
     Outcome.DELETED: "delete",
     Outcome.UPDATED: "update",
     Outcome.CREATED: "create",
@@ -185,14 +186,17 @@ class _Recorder:
         """Makes the changes in an owner, with an audit entry for each. Returns its stream after
         them. Refuses: trail_altered, and of a set keys that another has since the plan was made.
         """
+        for batch in in_batches(self._plan.renamed, lambda _: 0):
+            given_up = tuple(Put("delete", step.stored) for step in batch)
+            await self._store(Decision(None, given_up))
         is_of_set = prefix_of(stream_id) == PREFIX
         taken = KEY_TAKEN_IN_SET.at("/data") if is_of_set else None
         for batch in in_batches(self._plan.changes, lambda step: len(step.stored.sealed or b"")):
             writes = [
                 Put(verb, step.stored)
-                for outcome, verb in _VERBS.items()
+                for verb in _VERBS.values()
                 for step in batch
-                if step.outcome is outcome
+                if _written(step) == verb
             ]
             notes = [self._note(stream_id, step) for step in batch]
             decision = Decision(None, tuple(writes), tuple(notes), usage=self._plan.usage)
@@ -223,5 +227,12 @@ class _Recorder:
             details["copy-of"] = original.variable.id
         if step.outcome is Outcome.UPDATED:
             details["changed"] = step.changed
+        if step.former is not None and "key" in step.changed:
+            details["from"] = step.former[0]
         action = f"variable.{_VERBS[step.outcome]}"
         return self._found.note(stream_id, action, step.stored.variable.id, details)
+
+
+def _written(step: Step) -> Verb:
+    """How it is written: a variable with another name, whose row is gone by then, comes again."""
+    return "create" if step.former is not None else _VERBS[step.outcome]

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from teamvars.changes.waves import Known
@@ -17,7 +18,9 @@ from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import VariablesAccess
 from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome, Result
 from teamvars.domain.errors import (
+    KEY_TAKEN,
     KEY_TAKEN_IN_SET,
+    NOT_IN_TARGET,
     REPEATED_ITEM,
     TOO_MUCH_CODE,
     Fault,
@@ -27,6 +30,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.owned_variables import Owner
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.set_effects import Alteration, Effects
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
@@ -49,6 +53,10 @@ from teamvars.storage.database import Transaction
 _BATCH_BYTES = 256 * 1024
 _ROW_BYTES = 2560
 """What a variable counts beside its value, so that a batch has at most a hundred."""
+_READ_BY = "key", "category", "hcl"
+"""What a variable is found by, and how its value is read: the value is looked at where these are
+others than before.
+"""
 T = TypeVar("T")
 
 
@@ -60,13 +68,15 @@ class Step(Discreet, frozen=True, gc=False):
     """What becomes of one variable.
 
     `stored` is its row afterwards, or the last one of a variable that goes; its `sealed` is None
-    where the value stays. `growth` is by how many bytes its value grows.
+    where the value stays where it is. `growth` is by how many bytes its value grows, and `former`
+    the name of a variable that gets another one.
     """
 
     outcome: Outcome
     stored: StoredVariable
     changed: Sequence[str] = ()
     growth: int = 0
+    former: Name | None = None
 
     @classmethod
     def deleted(cls, stored: StoredVariable) -> Self:
@@ -119,6 +129,11 @@ class Plan(Discreet, frozen=True):
         steps = (step for step in self.steps if isinstance(step, Step))
         return [step for step in steps if step.outcome is not Outcome.UNCHANGED]
 
+    @property
+    def renamed(self) -> list[Step]:
+        """The steps that give a variable another name, which may be the former one of another."""
+        return [step for step in self.changes if step.former is not None]
+
 
 class Applied(msgspec.Struct, frozen=True):
     """What an apply or a copy has done, or in a dry run would do, and the list's version then; and
@@ -164,14 +179,19 @@ class Planner:
         self._now = house.tools.clock()
         self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}
+        self._found: dict[Name | str | None, StoredVariable] = {}
+        """The same by name and by id."""
         self._steps: list[Step | Result] = []
-        self._named: set[tuple[str | None, Category | None]] = set()
+        self._subjects: set[Name | str | None] = set()
+        self._renamed: list[tuple[ItemDraft, Step]] = []
         self._unparsed: list[Verdict] = []
         self._code_bytes = 0
 
     async def read(self) -> Mapping[Name, StoredVariable]:
         """What the owner has, without values. Raises Moved."""
         self._stored = await by_name(self._tx, self._granted, self._pace)
+        for name, stored in self._stored.items():
+            self._found[name] = self._found[stored.variable.id] = stored
         return self._stored
 
     def require_versions(self, items: Iterable[ItemDraft]) -> None:
@@ -179,7 +199,7 @@ class Planner:
         stale = Faults()
         for item in items:
             stored = self._called(item)
-            if None not in item.name:
+            if item.subject is not None:
                 stale.add(*item.staleness(stored.variable.version_id if stored else None))
         refuse_all(stale.all())
 
@@ -189,7 +209,11 @@ class Planner:
         for batch in in_batches(pairs, _size):
             wanted = [stored for item, stored in batch if stored and _needs_value(item, stored)]
             values = await opened(self._tx, self._granted, self._key, wanted)
+            renamed = [stored for item, stored in batch if stored and _renames(item, stored)]
+            sealed = await fetched(self._tx, self._granted, renamed)
             for item, stored in batch:
+                if stored is not None and stored.variable.id in sealed:
+                    stored = replace(stored, sealed=sealed[stored.variable.id])
                 self._put(item, stored, values)
             await self._refuse_taken(item for item, stored in batch if stored is None)
             await self._pace.keep()
@@ -207,12 +231,12 @@ class Planner:
                 self.faults.add(KEY_TAKEN_IN_SET.at(f"{new[name].draft.at}/key"))
 
     def _called(self, item: ItemDraft) -> StoredVariable | None:
-        return self._stored.get(item.name)  # type: ignore[arg-type]  # an item without a name is nobody's
+        return self._found.get(item.subject)
 
     def prune(self) -> None:
         """What no draft has named goes."""
         for name, stored in self._stored.items():
-            if name not in self._named:
+            if name not in self._subjects:
                 self._steps.append(Step.deleted(stored))
 
     def plan(self) -> Plan:
@@ -227,16 +251,26 @@ class Planner:
         )
         self.faults.add(*self._quota.faults(before, after))
         refuse_all(self.faults.all())
+        self._require_names()
         return Plan(self._steps, after)
+
+    def _require_names(self) -> None:
+        """Refuses each new name that a variable has once all are renamed."""
+        taken = self._stored.keys() - {step.former for _, step in self._renamed}
+        for item, step in self._renamed:
+            if step.name in taken:
+                self.faults.add(KEY_TAKEN.at(f"{item.draft.at}/key"))
+            taken.add(step.name)
+        refuse_all(self.faults.all())
 
     def _put(
         self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str]
     ) -> None:
-        is_repeated = item.name in self._named
+        is_repeated = item.subject in self._subjects
         if is_repeated:
-            self.faults.add(REPEATED_ITEM.at(f"{item.draft.at}/key"))
-        if None not in item.name:
-            self._named.add(item.name)
+            self.faults.add(REPEATED_ITEM.at(item.subject_at))
+        if item.subject is not None:
+            self._subjects.add(item.subject)
         try:
             step = self._step(item, stored, values)
         except Refusal as refusal:
@@ -245,6 +279,8 @@ class Planner:
             # Room is for one variable of a name.
             if not is_repeated:
                 self._steps.append(step)
+                if isinstance(step, Step) and step.former is not None:
+                    self._renamed.append((item, step))
 
     def _step(
         self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str]
@@ -255,8 +291,11 @@ class Planner:
             if stored is None:
                 return Result(item.name, Outcome.UNCHANGED, (), None, None)  # type: ignore[arg-type]  # without a name it has faults
             return Step.deleted(stored)
-        if stored is None:
+        if stored is None and item.variable_id is UNSET:
             return self._created(item.draft)
+        if stored is None:
+            missing = [] if item.variable_id is None else [NOT_IN_TARGET.at(item.subject_at)]
+            raise Refusal(*item.draft.all_faults(missing))
         before = stored.variable.with_value(values.get(stored.variable.id))
         return self._updated(item.draft, stored, before)
 
@@ -271,11 +310,12 @@ class Planner:
         return Step(Outcome.CREATED, stored, growth=size)
 
     def _updated(self, draft: VariableDraft, stored: StoredVariable, before: Variable) -> Step:
-        """`before` has its value where it is readable and matters. One that is damaged can be
-        written over; refuses what would have to seal it anew or to know it.
+        """`before` has its value where it is readable and matters, and `stored` its sealed value
+        where it gets another name. One that is damaged can be written over; refuses what would have
+        to seal it anew or to know it.
         """
-        hcl = None if draft.hcl == before.hcl else draft.hcl
-        asked = replace(draft, key=None, category=None, hcl=hcl)
+        same = {name: None for name in _READ_BY if getattr(draft, name) == getattr(before, name)}
+        asked = replace(draft, **same)
         is_lost = before.value is None and _takes_value(draft, before)
         damaged = [damaged_value(before, f"{draft.at}/value")] if is_lost else ()
         known = [*self._broken(asked.code(before)), *damaged]
@@ -283,12 +323,13 @@ class Planner:
         changed = asked.changed(before, after)
         if not changed:
             return Step(Outcome.UNCHANGED, stored)
-        sealed, size = None, stored.value_bytes
+        sealed, size = stored.sealed, stored.value_bytes
         if "value" in changed or after.sensitive != before.sensitive:
             assert after.value is not None  # said now, or opened for this
             sealed, size = self._key.seal(after.value, after), value_size(after.value)
         updated = StoredVariable(after.with_value(None), sealed, size)
-        return Step(Outcome.UPDATED, updated, changed, size - stored.value_bytes)
+        former = (before.key, before.category) if asked.renames(before) else None
+        return Step(Outcome.UPDATED, updated, changed, size - stored.value_bytes, former)
 
     def _broken(self, code: SourceCode | None) -> Sequence[Fault]:
         """Why the code is refused, as far as it is known: what is not is noted, to be parsed."""
@@ -310,8 +351,12 @@ class Planner:
 def _size(pair: tuple[ItemDraft, StoredVariable | None]) -> int:
     """The bytes of the value that an item says, and of the stored one that it takes."""
     item, stored = pair
-    to_open = stored.value_bytes if stored and _needs_value(item, stored) else 0
-    return len(item.draft.value or "") + to_open
+    takes = stored is not None and (_needs_value(item, stored) or _renames(item, stored))
+    return len(item.draft.value or "") + (stored.value_bytes if stored and takes else 0)
+
+
+def _renames(item: ItemDraft, stored: StoredVariable) -> bool:
+    return item.draft.renames(stored.variable)
 
 
 def _needs_value(item: ItemDraft, stored: StoredVariable) -> bool:
@@ -329,8 +374,10 @@ def _takes_value(draft: VariableDraft, before: Variable) -> bool:
     """Whether the stored value has to be sealed anew or parsed, since the draft brings no other."""
     if draft.value is not None or before.sensitive:
         return False
-    is_code_now = bool(draft.hcl) and not before.hcl and before.category is Category.TOOL
-    return bool(draft.sensitive) or is_code_now
+    category = draft.category or before.category
+    hcl = before.hcl if draft.hcl is None else draft.hcl
+    was_code = before.hcl and before.category is Category.TOOL
+    return bool(draft.sensitive) or (hcl and category is Category.TOOL and not was_code)
 
 
 def is_unchanged(seen: VariablesAccess[Any], now: VariablesAccess[Any]) -> bool:
@@ -360,18 +407,26 @@ async def opened(
     tx: Transaction, granted: VariablesAccess[Any], key: DataKey, wanted: Sequence[StoredVariable]
 ) -> Mapping[str, str]:
     """The values of some variables of an owner, by id, but for damaged ones. Raises Moved."""
+    sealed = await fetched(tx, granted, wanted)
+    values = {}
+    for variable in (each.variable for each in wanted):
+        with suppress(SealBroken):
+            values[variable.id] = key.open(sealed[variable.id], variable)
+    return values
+
+
+async def fetched(
+    tx: Transaction, granted: VariablesAccess[Any], wanted: Sequence[StoredVariable]
+) -> Mapping[str, Sealed]:
+    """The sealed values of some variables of an owner, by id. Raises Moved."""
     if not wanted:
         return {}
-    by_id = {each.variable.id: each.variable for each in wanted}
+    ids = {each.variable.id for each in wanted}
     place = granted.owner.id, granted.stream.head
-    sealed = await variables.sealed_values(tx, *place, list(by_id))
-    if sealed.keys() != by_id.keys():
+    sealed = await variables.sealed_values(tx, *place, list(ids))
+    if sealed.keys() != ids:
         raise Moved
-    values = {}
-    for id_, variable in by_id.items():
-        with suppress(SealBroken):
-            values[id_] = key.open(sealed[id_], variable)
-    return values
+    return sealed
 
 
 def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:

@@ -1,6 +1,6 @@
 """Applies: what the variables of a workspace or a set should be, `actions/apply`, item by item."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result
+from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result, VariableId
 from teamvars.domain.errors import Code
 from teamvars.domain.set_effects import Effects
-from teamvars.domain.variables import ATTRIBUTES, Expected
+from teamvars.domain.variables import ATTRIBUTES, Expected, VariableDraft
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
@@ -41,9 +41,10 @@ from teamvars.web.variables.requests import (
 DRY_RUN = Meta(description="Change nothing, and say what would happen to each variable.")
 VERSIONED = Meta(description="Items may name versions and be deleted; older releases refuse this.")
 EXPECTED = Meta(description="The version it must be at; null: it must not exist.")
-_VERSIONED = "versioned"
-_CONDITIONS = _VERSION_ID, _DELETE = "version-id", "delete"
-_OPTIONS = "/data/meta"
+VERSIONED_NAME = "versioned"
+_OPTIONS = _PRUNE, _DRY_RUN, _ = "prune", "dry-run", VERSIONED_NAME
+_CONDITIONS = VERSION_ID, _DELETE = "version-id", "delete"
+_META = "/data/meta"
 _STAYS = [name for name in ATTRIBUTES if name not in NAMES_A_VARIABLE]
 _SHORT_BYTES = 64 * 1024
 """A body of so many bytes takes a worker some 30 ms, and waits for no turn."""
@@ -143,8 +144,15 @@ def body(dialect: Dialect) -> RequestBody:
     return RequestBody(ApplyDocument, example, max_items=MAX_ITEMS)
 
 
-async def draft(document: object, owner: Identifier, dialect: Dialect) -> ApplyDraft:
-    """What an apply asks for. Between its items other tasks have the event loop."""
+async def draft(
+    document: object,
+    read_item: Callable[[ItemReader], tuple[VariableId, VariableDraft]],
+    options: Collection[str] = _OPTIONS,
+    conditions: Collection[str] = _CONDITIONS,
+) -> ApplyDraft:
+    """What a document of items asks for. It may have these `options`, and each item these
+    `conditions`. Between its items other tasks have the event loop.
+    """
     if not isinstance(document, dict):
         read = Reader(document)
         read.data(list)
@@ -152,36 +160,45 @@ async def draft(document: object, owner: Identifier, dialect: Dialect) -> ApplyD
     # Without the items: each has a reader of its own.
     read = Reader({name: value for name, value in document.items() if name != "data"})
     items = read.member(document, "data", list, "")
-    options = read.member(document, "meta", dict, "", required=False)
-    names = ("prune", "dry-run", _VERSIONED)
-    read.refuse_unknown(options, set(names), "/meta")
-    prune, dry_run, versioned = (flag(read, options, name) for name in names)
+    said = read.member(document, "meta", dict, "", required=False)
+    read.refuse_unknown(said, set(options), "/meta")
+    flags = {name: flag(read, said, name) for name in options}
     pace = Pace()
     found = []
     for number, item in enumerate(items or ()):
         reader = ItemReader(item, number)
-        expected, goes = _conditions(reader, item, versioned=versioned)
-        draft = item_draft(reader, owner, dialect)
-        found.append(ItemDraft(draft, expected, goes, reader.at))
+        expected, goes = _conditions(reader, item, conditions, versioned=flags[VERSIONED_NAME])
+        variable_id, asked = read_item(reader)
+        found.append(ItemDraft(asked, expected, goes, reader.at, variable_id))
         await pace.keep()
+    prune, dry_run = (flags.get(name, False) for name in (_PRUNE, _DRY_RUN))
     return ApplyDraft(found, prune=prune, dry_run=dry_run, faults=read.faults)
 
 
-def _conditions(read: ItemReader, item: object, *, versioned: bool) -> tuple[Expected, bool]:
-    """The version that an item expects, and whether its variable goes."""
+def _item(
+    read: ItemReader, owner: Identifier, dialect: Dialect
+) -> tuple[VariableId, VariableDraft]:
+    return UNSET, item_draft(read, owner, dialect)
+
+
+def _conditions(
+    read: ItemReader, item: object, known: Collection[str], *, versioned: bool
+) -> tuple[Expected, bool]:
+    """The version that an item expects, and whether its variable goes, where that is `known`."""
     if not isinstance(item, dict) or "meta" not in item:
         return UNSET, False
     options = read.member(item, "meta", dict, "/data") or {}
     if not versioned:  # a condition must not be ignored
-        detail = f"This needs a request whose meta.{_VERSIONED} is true."
-        _refuse(read, options, _CONDITIONS, _OPTIONS, detail)
+        detail = f"This needs a request whose meta.{VERSIONED_NAME} is true."
+        _refuse(read, options, known, _META, detail)
         return UNSET, False
-    read.refuse_unknown(options, set(_CONDITIONS), _OPTIONS)
-    goes = read.member(options, _DELETE, bool, _OPTIONS, required=False) or False
+    read.refuse_unknown(options, set(known), _META)
+    deletes = options if _DELETE in known else None
+    goes = read.member(deletes, _DELETE, bool, _META, required=False) or False
     if goes:
         detail = "An item that is deleted has only a key and a category."
         _refuse(read, item.get("attributes"), _STAYS, "/data/attributes", detail)
-    return expectation(read, options, _VERSION_ID, _OPTIONS), goes
+    return expectation(read, options, VERSION_ID, _META), goes
 
 
 def _refuse(read: ItemReader, given: object, names: Iterable[str], at: str, detail: str) -> None:
@@ -217,7 +234,7 @@ def _effects(found: Effects | None) -> EffectsOnWorkspaces | UnsetType:
 
 
 class ApplyRoutes:
-    """`actions/apply` of workspaces and sets, and what `actions/copy` has in common with it."""
+    """`actions/apply` of workspaces and sets, and what copies and updates share with it."""
 
     def __init__(self, applies: Applies, dialect: Dialect) -> None:
         self._applies = applies
@@ -235,7 +252,7 @@ class ApplyRoutes:
                 takes=body(self._dialect),
                 keyed=True,
                 admit=partial(self.admit, kind),
-                turn=self._turn_unless_short,
+                turn=self.turn_unless_short,
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,
@@ -255,18 +272,29 @@ class ApplyRoutes:
         request.leave_slot()
         return self._turns.turn(request.require_caller())
 
-    def _turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
+    def turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """The same, for whatever is long; what is short and yet takes long gets one in `make`."""
         return nullcontext() if request.body_bytes <= _SHORT_BYTES else self.turn(request)
 
     async def apply(self, kind: OwnerKind, request: Request) -> Response:
         """Make variables what the request says, all or none."""
-        asked = await draft(request.document, kind.identifier(request), self._dialect)
-        # A short one that prunes may delete as much as there is.
-        has_turn = not asked.prune or request.body_bytes > _SHORT_BYTES
+        owner = kind.identifier(request)
+        asked = await draft(request.document, partial(_item, owner=owner, dialect=self._dialect))
+        return await self.make(kind, request, asked, self.applied)
+
+    async def make(
+        self,
+        kind: OwnerKind,
+        request: Request,
+        asked: ApplyDraft,
+        render: Callable[[Applied], Response],
+    ) -> Response:
+        """What `render` makes of what has become of the variables."""
+        has_turn = not asked.may_move_all or request.body_bytes > _SHORT_BYTES
         async with nullcontext() if has_turn else self.turn(request):
             where = request.require_caller(), kind.asked(request)
             work = self._applies.apply(*where, asked, wanted_versions(request))
-            return await changed(request, work, self.applied)
+            return await changed(request, work, render)
 
     def applied(self, applied: Applied) -> Response:
         """What became of each variable, with the entity tag of the list as it is now."""

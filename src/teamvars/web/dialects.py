@@ -51,6 +51,7 @@ class Dialect(msgspec.Struct, frozen=True, dict=True):
         if "description" not in self.required_to_create:
             created["properties"]["description"]["default"] = ""
         changed["required"] = ["type", *sorted(self.required_to_update)]
+        schemas["ChangedItem"]["required"] = sorted({"id", "type", *self.required_to_update})
         if "createTeam" in self.types and "NewTeamResource" in schemas:
             also = [*self.types["createTeam"], "teams"]
             schemas["NewTeamResource"]["properties"]["type"] = {"type": "string", "enum": also}

@@ -245,10 +245,17 @@ def update_draft(
     data = read.data(dict)
     read.require_type(data, "vars")
     read.require_id(data, variable_id, required="id" in dialect.required_to_update)
-    required = "attributes" in dialect.required_to_update
-    attributes = read.member(data, "attributes", dict, "/data", required=required)
-    _require_owner(read, data, owner)
-    return _draft(read, attributes, dialect, required=frozenset())
+    return _changes(read, data, owner, dialect)
+
+
+def changed_item(
+    read: ItemReader, owner: Identifier, dialect: Dialect
+) -> tuple[str | None, VariableDraft]:
+    """The id of the variable that an item updates, None if it is at fault, and what it asks for."""
+    data = read.data(dict)
+    read.require_type(data, "vars")
+    id_ = read.member(data, "id", str, "/data")
+    return id_, _changes(read, data, owner, dialect)
 
 
 def item_draft(read: ItemReader, owner: Identifier, dialect: Dialect) -> VariableDraft:
@@ -256,6 +263,15 @@ def item_draft(read: ItemReader, owner: Identifier, dialect: Dialect) -> Variabl
     data, attributes = read.new_resource("vars")
     _require_owner(read, data, owner)
     return _draft(read, attributes, dialect, required=NAMES_A_VARIABLE)
+
+
+def _changes(
+    read: Reader, data: dict[str, Any] | None, owner: Identifier, dialect: Dialect
+) -> VariableDraft:
+    required = "attributes" in dialect.required_to_update
+    attributes = read.member(data, "attributes", dict, "/data", required=required)
+    _require_owner(read, data, owner)
+    return _draft(read, attributes, dialect, required=frozenset())
 
 
 def wanted_versions(request: Request) -> Versions:
