@@ -98,6 +98,7 @@ async def test_bindings_are_set_by_key_and_others_stay(tenant: Tenant) -> None:
     expected = {"Env": "live", "only": "", "team": "b"}
     shown = [one["attributes"] for one in answer.json()["data"]]
     assert {one["key"]: one["value"] for one in shown} == expected
+    assert [one["key"] for one in shown] == ["team", "only", "Env"], "the first are its own"
     assert await bindings_of(tenant) == expected
     told = await newest(tenant)
     assert (told["action"], told["details"]["changed"]) == ("workspace.update", ["tag-bindings"])

@@ -11,7 +11,7 @@ import msgspec
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import ProjectAccess
 from teamvars.domain.pages import Paged
-from teamvars.domain.tags import TagChange, TagSearch
+from teamvars.domain.tags import TagChange, TagsDraft, TagSearch
 from teamvars.services.tags import Tags
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations, Work
@@ -163,20 +163,23 @@ def _change(operation: str, kind: _Kind, work: Callable[..., Awaitable[Any]], **
     responses = said.pop("responses", {204: None})
     method, path = operation.split()
 
-    def render(found: Any) -> Response:
-        return Response(204) if 204 in responses else _as_list(found)
-
     async def handle(request: Request) -> Response:
         draft = kind.draft(request.document)
         asked = work(request.require_caller(), *request.parameters.values(), draft)
+
+        def render(found: Any) -> Response:
+            return Response(204) if 204 in responses else _as_list(found, draft)
+
         return await changed(request, asked, render)
 
     more = {"keyed": method != "DELETE", "may_forbid": True, "tag": TAG.tag, **said}
     return Route(method, path, handle, responses, kind.takes, **more)
 
 
-def _as_list(view: WorkspaceView | ProjectAccess) -> Response:
-    found = view.own_bindings
+def _as_list(view: WorkspaceView | ProjectAccess, said: TagsDraft) -> Response:
+    """All bindings, first those that the request says, as clients take them for theirs."""
+    place = {one.key: number for number, one in enumerate(said.bindings or ())}
+    found = sorted(view.own_bindings, key=lambda one: place.get(one.key, len(place)))
     return Response.document(200, BINDING.listing(Paged(found, len(found))))
 
 
