@@ -14,7 +14,7 @@ from teamvars.domain.set_effects import (
     Effects,
     Layout,
     Standing,
-    effects,
+    Tally,
 )
 from teamvars.domain.variable_sets import Attached, Parent, VariableSet
 from teamvars.domain.workspaces import Workspace
@@ -178,7 +178,10 @@ def test_workspaces_are_counted_by_what_becomes_of_them_and_the_first_are_named(
         before: Standing, after: Standing | None, among: Contest, seen: Sequence[Workspace]
     ) -> Effects:
         comparison = among.as_set(before, after)
-        return effects("varset-1", comparison, many, {one.id for one in seen})
+        tally = Tally("varset-1", comparison, {one.id for one in seen})
+        for first in range(0, len(many), 7):
+            tally.add(many[first : first + 7])
+        return tally.told()
 
     found = told(ATTACHED, GLOBAL, contest([("ws-0", KEY)], [], places=places), many)
     # The first has its own, and the second had the set before.

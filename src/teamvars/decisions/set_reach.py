@@ -15,6 +15,7 @@ from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf, Trust
 from teamvars.domain.access import Level, OrganizationAccess
 from teamvars.domain.errors import forbidden
+from teamvars.domain.runners import Runner
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.variable_sets import Attached, Target, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
@@ -144,10 +145,21 @@ def handed(
     """The names of the runners that some workspaces are handed to, or would be if the operator set
     who approves otherwise; by the ids of these.
     """
-    runners = [one for one in found.of(RunnersOf(organization_id)) if trust.was_approved(one)]
+    return admitted(approved(found, organization_id, trust), workspace_ids, found.now)
+
+
+def approved(found: Found, organization_id: str, trust: Trust) -> list[Runner]:
+    """The runners of an organization of which somebody approved what they are."""
+    return [one for one in found.of(RunnersOf(organization_id)) if trust.was_approved(one)]
+
+
+def admitted(
+    runners: Iterable[Runner], workspace_ids: Collection[str], now: int
+) -> Mapping[str, Sequence[str]]:
+    """The names of those runners that some workspaces are handed to, by the ids of these."""
+    every = list(runners)
     names = {
-        id_: [one.spec.name for one in runners if one.may_admit(id_, found.now)]
-        for id_ in workspace_ids
+        id_: [one.spec.name for one in every if one.may_admit(id_, now)] for id_ in workspace_ids
     }
     return {id_: of_one for id_, of_one in names.items() if of_one}
 

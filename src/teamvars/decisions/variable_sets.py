@@ -1,6 +1,7 @@
 """What becomes of a request to make, change, attach or delete a set, and what that records."""
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -17,7 +18,14 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.projects import KeepDefault, named, to_project
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import Trust
-from teamvars.decisions.set_reach import PlacesOf, handed, require_own, told_targets, within
+from teamvars.decisions.set_reach import (
+    PlacesOf,
+    admitted,
+    approved,
+    require_own,
+    told_targets,
+    within,
+)
 from teamvars.decisions.variables import ToSet
 from teamvars.domain.access import ONLY_WRITERS_OF_SETS, Level, OrganizationAccess, Permission
 from teamvars.domain.applies import Name
@@ -33,6 +41,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import Project
+from teamvars.domain.runners import Runner
 from teamvars.domain.set_effects import (
     Alteration,
     Comparison,
@@ -40,7 +49,7 @@ from teamvars.domain.set_effects import (
     Effects,
     PreviewDraft,
     Standing,
-    effects,
+    Tally,
 )
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
@@ -269,7 +278,30 @@ def update(found: Found, set_id: str, draft: SetDraft, rules: Rules) -> Decision
     return together(SetView(after, _detailed(found, after, is_.attached, details), True), *parts)
 
 
-def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Effects:
+class Foreseen(msgspec.Struct, frozen=True):
+    """What a change of a set is compared by, once all of it was looked up: there may be more
+    workspaces, by name, than are compared in one go.
+    """
+
+    set_id: str
+    comparison: Comparison
+    workspaces: Sequence[Workspace]
+    seen: Collection[str]
+    admitting: Sequence[Runner]
+    now: int
+
+    def tally(self) -> Tally:
+        """What the workspaces are to be added to."""
+        return Tally(self.set_id, self.comparison, self.seen)
+
+    def with_runners(self, told: Effects) -> Effects:
+        """With the runners that each workspace is handed to."""
+        runners = admitted(self.admitting, [one.workspace.id for one in told.first], self.now)
+        first = [replace(one, runners=runners.get(one.workspace.id, ())) for one in told.first]
+        return replace(told, first=first)
+
+
+def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Foreseen:
     """What a change would make of the workspaces, for whoever may make it. Refuses
     as that does, but for a taken name, which only a write finds.
     """
@@ -280,30 +312,27 @@ def preview(found: Found, set_id: str, draft: PreviewDraft, rules: Rules) -> Eff
     else:
         was, after = _planned(found, before, draft.change, rules)
     contest = found.of(Contested(set_id, before.organization_id))
-    return _effects(found, before, contest.as_set(was, after), rules.trust)
+    return _foreseen(found, before, contest.as_set(was, after), rules.trust)
 
 
-def preview_variables(found: Found, set_id: str, alteration: Alteration, trust: Trust) -> Effects:
+def preview_variables(found: Found, set_id: str, alteration: Alteration, trust: Trust) -> Foreseen:
     """What a change of variables of a set would make of the workspaces, for whoever may make it.
     Refuses: not found, forbidden.
     """
     one = _permitted(found, set_id)
     is_ = Standing(one, found.of(AttachedTo(set_id)))
     contest = found.of(Contested(set_id, one.organization_id, alteration.names))
-    return _effects(found, one, contest.as_altered(is_, alteration), trust)
+    return _foreseen(found, one, contest.as_altered(is_, alteration), trust)
 
 
-def _effects(found: Found, one: VariableSet, comparison: Comparison, trust: Trust) -> Effects:
-    """The effects on the workspaces of its organization, as the caller is told of them."""
+def _foreseen(found: Found, one: VariableSet, comparison: Comparison, trust: Trust) -> Foreseen:
+    """As the caller may be told of the workspaces of its organization."""
     organization_id, places = one.organization_id, found.of(PlacesOf(one.organization_id))
     workspaces = [workspace for workspace, _ in found.of(WorkspacesOf(organization_id))]
-    workspaces.sort(key=lambda workspace: workspace.name)
-    owner = found.of(ToOrganizationWithId(organization_id))
-    told = effects(one.id, comparison, workspaces, within(found, owner, places, Level.READ))
-    ids = [each.workspace.id for each in told.first]
-    runners = handed(found, organization_id, ids, trust)
-    first = [replace(each, runners=runners.get(each.workspace.id, ())) for each in told.first]
-    return replace(told, first=first)
+    workspaces.sort(key=attrgetter("name"))
+    seen = within(found, found.of(ToOrganizationWithId(organization_id)), places, Level.READ)
+    runners = approved(found, organization_id, trust)
+    return Foreseen(one.id, comparison, workspaces, seen, runners, found.now)
 
 
 def _planned(

@@ -249,25 +249,35 @@ class Contest(msgspec.Struct, frozen=True):
         return Comparison(before, after, self.own, {one.set.id: alteration.updated})
 
 
-def effects(
-    set_id: str,
-    comparison: Comparison,
-    workspaces: Iterable[Workspace],
-    seen: Collection[str],
-) -> Effects:
-    """What becomes of all of these workspaces as a set changes; those are told by name, in that
-    order, whose ids the caller sees. Others are counted as if they had nothing else: else who
-    writes a set could try which keys they have.
+class Tally:
+    """What becomes of workspaces as a set changes: those are told by name whose ids the caller
+    sees. Others are counted as if they had nothing else: else who writes a set could try which keys
+    they have.
     """
-    alone = comparison.alone(set_id)
-    every = affected((comparison if one.id in seen else alone).of(one) for one in workspaces)
-    return Effects(
-        set_id,
-        sum(1 for one in every if one.gained),
-        sum(1 for one in every if one.changed),
-        sum(1 for one in every if one.lost),
-        [one for one in every if one.workspace.id in seen][:MOST_NAMED],
-    )
+
+    def __init__(self, set_id: str, comparison: Comparison, seen: Collection[str]) -> None:
+        self._seen, self._told = comparison, Effects(set_id, 0, 0, 0, ())
+        self._alone = comparison.alone(set_id)
+        self._ids = seen
+
+    def add(self, workspaces: Iterable[Workspace]) -> None:
+        """Counts these, which come behind the others by name."""
+        told = self._told
+        every = affected(
+            (self._seen if one.id in self._ids else self._alone).of(one) for one in workspaces
+        )
+        named = [one for one in every if one.workspace.id in self._ids]
+        self._told = Effects(
+            told.set_id,
+            told.gaining + sum(1 for one in every if one.gained),
+            told.changing + sum(1 for one in every if one.changed),
+            told.losing + sum(1 for one in every if one.lost),
+            [*told.first, *named][:MOST_NAMED],
+        )
+
+    def told(self) -> Effects:
+        """Of all that were added."""
+        return self._told
 
 
 def affected(found: Iterable[Effect]) -> list[Effect]:

@@ -19,6 +19,7 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import Versions
 from teamvars.pace import Pace
+from teamvars.services import previews
 from teamvars.services.house import House, UseCases, access_to, admit_writer
 from teamvars.services.planning import (
     Applied,
@@ -89,7 +90,8 @@ class Request(Generic[Asked]):
             alteration=plan.alteration,
             trust=self._trust,
         )
-        return replace(applied, effects=await self._house.runner.glance(self._caller, see))
+        foreseen = await self._house.runner.glance(self._caller, see)
+        return replace(applied, effects=await previews.told(foreseen))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""

@@ -6,6 +6,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.set_effects import Effects, PreviewDraft
 from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDraft
+from teamvars.services import previews
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.trust import Trust
 
@@ -42,9 +43,10 @@ class VariableSets(UseCases):
 
     async def preview(self, caller: Caller, set_id: str, draft: PreviewDraft) -> Effects:
         """See `decisions.variable_sets.preview`. Not of one snapshot: much may be looked up."""
-        return await self._house.runner.glance(
+        foreseen = await self._house.runner.glance(
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
+        return await previews.told(foreseen)
 
     async def attach(
         self, caller: Caller, set_id: str, draft: TargetsDraft, how: Attaching
