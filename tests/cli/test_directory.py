@@ -608,6 +608,21 @@ def test_what_no_project_may_be_is_a_fault(tmp_path: Path, said: str, fault: str
     assert told.startswith(f"3: {fault}")
 
 
+def test_all_faults_of_a_custom_access_are_told_at_once(tmp_path: Path) -> None:
+    access = (
+        "project-access: {settings: nonsense, variable-sets: []}, "
+        "workspace-access: {runs: nonsense, create: often}"
+    )
+    said = f"teams: [{{name: t, projects: {{a: {{{access}}}}}}}]"
+    told = faults_of(tmp_path, f"organizations:\n  - name: a\n    {said}\n")
+    assert [fault.removeprefix("3: ")[:25] for fault in told] == [
+        "this must be a word",
+        "this must be true or fals",
+        "'project-access/settings'",
+        "'workspace-access/runs' i",
+    ]
+
+
 def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(
     empty_host: Host,
 ) -> None:

@@ -372,11 +372,12 @@ class _Reader:
             access = self._access_type(node)
             return None if access is None else ProjectAccess(access)
         nodes = self._permitted(node)
-        said = {name: self._permissions[name](its) for name, its in nodes.items()}
-        if None in said.values():
-            return None
+        read = {name: self._permissions[name](its) for name, its in nodes.items()}
+        said = {name: value for name, value in read.items() if value is not None}
         draft = ProjectGrantDraft(variables=said.pop(VARIABLES, None), settings=said)
-        for fault in [*draft.all_faults(), *draft.contradictions(_NOTHING)]:
+        # What cannot be read may be what the others go together with.
+        against = [] if None in read.values() else draft.contradictions(_NOTHING)
+        for fault in [*draft.all_faults(), *against]:
             name = (fault.pointer or "").removeprefix("/data/attributes/")
             self._fault(nodes.get(name, node), fault.detail)
         return None if self.faults else ProjectAccess.of(draft.applied_to(_NOTHING))
