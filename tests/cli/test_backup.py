@@ -56,8 +56,9 @@ def forge(host: Host, member: str, alter: Callable[[Path], object]) -> None:
         whole.extractall(folder, filter="data")
     alter(folder / member)
     texts = (folder / archives.HEADS).read_bytes(), (folder / archives.MANIFEST).read_bytes()
+    store = (folder / archives.STORE).read_bytes()
     with (host.folder / "forged").open("wb") as out:
-        archives.write(out, folder / archives.STORE, texts, ())
+        archives.write(out, archives.Content(len(store), [store]), texts, ())
 
 
 def damage(store: Path) -> None:
@@ -319,9 +320,9 @@ HANGING = """
 import sys, time
 from teamvars import cli
 from teamvars.services import archives
-from teamvars.storage.engines import sqlite_copies
-name = sys.argv[1]
-place = archives if name == "write" else sqlite_copies
+from teamvars.storage.engines import sqlite_inspection, sqlite_snapshots
+places = {"write": archives, "count": sqlite_inspection, "rows": sqlite_snapshots.Snapshot}
+place = places[name := sys.argv[1]]
 whole = getattr(place, name)
 def hanging(*given):
     whole(*given)
@@ -342,12 +343,12 @@ EXPOSED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
 @pytest.mark.parametrize(
     ("after", "words", "number"),
     [
-        ("snapshot", ("create", "c.tar"), signal.SIGTERM),
-        ("snapshot", ("create", "c.tar"), signal.SIGHUP),
+        ("rows", ("create", "c.tar"), signal.SIGTERM),
+        ("rows", ("create", "c.tar"), signal.SIGHUP),
         ("write", ("create", "c.tar"), signal.SIGTERM),
         ("count", ("verify", "b.tar"), signal.SIGTERM),
         ("count", ("restore", "b.tar"), signal.SIGTERM),
-        ("snapshot", ("drill",), signal.SIGHUP),
+        ("rows", ("drill",), signal.SIGHUP),
     ],
 )
 def test_what_is_told_to_end_leaves_no_copy(
@@ -374,7 +375,7 @@ def test_what_is_told_to_end_leaves_no_copy(
 
 def test_a_signal_that_was_ignored_stays_so(filled: Host) -> None:
     """As under nohup: whoever hangs up ends nothing."""
-    command = ["/usr/bin/nohup", sys.executable, "-c", HANGING, "snapshot", "backup", "create", "c"]
+    command = ["/usr/bin/nohup", sys.executable, "-c", HANGING, "rows", "backup", "create", "c"]
     with subprocess.Popen(
         command,
         cwd=filled.folder,

@@ -1,25 +1,31 @@
 """The file of a backup: nothing in it changes unnoticed, and others' tools read it."""
 
+import errno
 import io
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyrage
 import pytest
 
 from teamvars.services import archives
-from teamvars.services.archives import BadBackup, BadKey
+from teamvars.services.archives import BadBackup, BadKey, Content
 
 STORE = bytes(range(256)) * 3
 TEXTS = b'{"stream": "system"}\n', b'{"release":"1"}\n'
 
 
-def archive(folder: Path, *to: object) -> bytes:
-    (store := folder / "source").write_bytes(STORE)
-    archives.write(out := io.BytesIO(), store, TEXTS, to)
+def archive(*to: object, store: bytes = STORE) -> bytes:
+    archives.write(out := io.BytesIO(), content(store), TEXTS, to)
     return out.getvalue()
+
+
+def content(store: bytes = STORE) -> Content:
+    half = len(store) // 2
+    return Content(len(store), [store[:half], store[half:]])
 
 
 def unpacked(whole: bytes, folder: Path, *by: object) -> list[bytes]:
@@ -30,13 +36,13 @@ def unpacked(whole: bytes, folder: Path, *by: object) -> list[bytes]:
 
 
 def test_what_was_written_is_read_and_the_same_content_is_the_same_file(tmp_path: Path) -> None:
-    whole = archive(tmp_path)
+    whole = archive()
     assert unpacked(whole, tmp_path / "out") == [STORE, *TEXTS]
-    assert archive(tmp_path) == whole
+    assert archive() == whole
 
 
 def test_a_bit_that_changed_anywhere_is_found(tmp_path: Path) -> None:
-    whole = archive(tmp_path)
+    whole = archive()
     for place in range(len(whole)):
         altered = bytearray(whole)
         altered[place] ^= 1 << place % 8
@@ -45,7 +51,7 @@ def test_a_bit_that_changed_anywhere_is_found(tmp_path: Path) -> None:
 
 
 def test_what_was_cut_short_or_goes_on_behind_its_end_is_found(tmp_path: Path) -> None:
-    whole = archive(tmp_path)
+    whole = archive()
     for length in range(0, len(whole), 100):
         with pytest.raises(BadBackup):
             unpacked(whole[:length], tmp_path / "out")
@@ -54,18 +60,15 @@ def test_what_was_cut_short_or_goes_on_behind_its_end_is_found(tmp_path: Path) -
 
 
 def test_members_that_changed_places_with_their_digests_are_found(tmp_path: Path) -> None:
-    other = io.BytesIO()
-    (tmp_path / "other").write_bytes(STORE[::-1])
-    archives.write(other, tmp_path / "other", TEXTS, ())
-    whole, head = archive(tmp_path), 512 + len(STORE)
+    other, whole, head = archive(store=STORE[::-1]), archive(), 512 + len(STORE)
     with pytest.raises(BadBackup, match="digests differ"):
-        unpacked(whole[:512] + other.getvalue()[512:head] + whole[head:], tmp_path / "out")
+        unpacked(whole[:512] + other[512:head] + whole[head:], tmp_path / "out")
 
 
 def test_an_encrypted_one_is_read_by_its_recipients_alone(tmp_path: Path) -> None:
     first, second, stranger = (pyrage.x25519.Identity.generate() for _ in range(3))
     to = [archives.recipient(str(one.to_public())) for one in (first, second)]
-    whole = archive(tmp_path, *to)
+    whole = archive(*to)
     assert TEXTS[1] not in whole
     for one in (first, second):
         file = f"# created: today\n# public key: {one.to_public()}\n{one}\n"
@@ -78,7 +81,7 @@ def test_an_encrypted_one_is_read_by_its_recipients_alone(tmp_path: Path) -> Non
 
 def test_a_bit_that_changed_in_an_encrypted_one_is_found(tmp_path: Path) -> None:
     identity = pyrage.x25519.Identity.generate()
-    whole = archive(tmp_path, identity.to_public())
+    whole = archive(identity.to_public())
     for place in range(0, len(whole), 7):
         altered = bytearray(whole)
         altered[place] ^= 1 << place % 8
@@ -100,19 +103,29 @@ def test_what_is_no_key_is_said_without_it(text: str) -> None:
         assert text not in str(refused.value)
 
 
-def test_a_disk_that_is_full_says_so(tmp_path: Path) -> None:
-    (store := tmp_path / "source").write_bytes(STORE)
+def test_a_disk_that_is_full_says_so() -> None:
     identity = pyrage.x25519.Identity.generate()
     for to in ([], [identity.to_public()]):
         with (
             Path("/dev/full").open("wb", buffering=0) as full,
             pytest.raises(OSError, match="space"),
         ):
-            archives.write(full, store, TEXTS, to)
+            archives.write(full, content(), TEXTS, to)
+
+
+def test_what_reading_the_store_has_raised_is_said() -> None:
+    def pieces() -> Iterator[bytes]:
+        yield STORE
+        raise OSError(errno.EIO, "it cannot be read")
+
+    identity = pyrage.x25519.Identity.generate()
+    for to in ([], [identity.to_public()]):
+        with pytest.raises(OSError, match="it cannot be read"):
+            archives.write(io.BytesIO(), Content(2 * len(STORE), pieces()), TEXTS, to)
 
 
 def test_tar_and_sha256sum_read_it(tmp_path: Path) -> None:
-    (tmp_path / "backup.tar").write_bytes(archive(tmp_path))
+    (tmp_path / "backup.tar").write_bytes(archive())
     (folder := tmp_path / "out").mkdir()
     subprocess.run(["/bin/tar", "xf", tmp_path / "backup.tar", "-C", folder], check=True)
     subprocess.run(

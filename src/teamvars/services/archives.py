@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyrage
 
@@ -32,6 +32,13 @@ class BadBackup(Exception):
 
 class BadKey(Exception):
     """What a backup should be encrypted to, or opened with, does not serve; the text says why."""
+
+
+class Content(NamedTuple):
+    """What a member has: so many bytes, piece by piece."""
+
+    size: int
+    pieces: Iterable[bytes]
 
 
 def recipient(text: str) -> object:
@@ -60,20 +67,21 @@ def identities(text: str) -> list[object]:
     return found
 
 
-def write(out: BinaryIO, store: Path, texts: Sequence[bytes], to: Sequence[object]) -> None:
-    """Writes the archive of a store with its heads and manifest, encrypted if it is `to` anybody.
+def write(out: BinaryIO, store: Content, texts: Iterable[bytes], to: Sequence[object]) -> None:
+    """Writes the archive of a store with its heads and manifest, which are asked for once the store
+    is written, encrypted if it is `to` anybody.
 
-    Raises OSError where it cannot be written.
+    Raises OSError where it cannot be written, and whatever the store and texts raise.
     """
-    pieces = _archived([(STORE, store), *zip((HEADS, MANIFEST), texts, strict=True)])
+    pieces = _archived(store, texts)
     if not to:
         out.writelines(pieces)
         return
-    sink = _Sink(out)
+    source, sink = _Pieces(pieces), _Sink(out)
     try:
-        pyrage.encrypt_io(_Pieces(pieces), sink, to)
+        pyrage.encrypt_io(source, sink, to)
     except pyrage.EncryptError as error:
-        raise sink.failure or OSError(None, str(error)) from None
+        raise source.failure or sink.failure or OSError(None, str(error)) from None
     if sink.failure is not None:
         raise sink.failure
 
@@ -118,17 +126,22 @@ def _decrypt(source: BinaryIO, writing: int, by: Sequence[object]) -> None:
 
 
 class _Pieces(io.RawIOBase):
-    """A file to read, of pieces."""
+    """A file to read, of pieces, which knows what was raised: the library says something else."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         super().__init__()
         self._pieces = pieces
         self._left = memoryview(b"")
+        self.failure: Exception | None = None
 
     def read(self, size: int = -1) -> bytes:
         """Some bytes, at most so many; none at the end."""
         while not self._left:
-            piece = next(self._pieces, None)
+            try:
+                piece = next(self._pieces, None)
+            except Exception as error:
+                self.failure = error
+                raise
             if piece is None:
                 return b""
             self._left = memoryview(piece)
@@ -154,23 +167,30 @@ class _Sink(io.RawIOBase):
         return len(piece)
 
 
-def _archived(members: Iterable[tuple[str, Path | bytes]]) -> Iterator[bytes]:
+def _archived(store: Content, texts: Iterable[bytes]) -> Iterator[bytes]:
     sums = b""
-    for name, content in members:
-        size = content.stat().st_size if isinstance(content, Path) else len(content)
-        yield _header(name, size)
+    for name, content in _members(store, texts):
         digest = hashlib.sha256()
-        for piece in _read(content) if isinstance(content, Path) else (content,):
-            digest.update(piece)
-            yield piece
-        yield _padding(size)
+        yield _header(name, content.size)
+        yield from _digested(content.pieces, digest.update)
+        yield _padding(content.size)
         sums += _sum(name, digest.hexdigest())
     yield _header(SUMS, len(sums)) + sums + _padding(len(sums)) + _END
 
 
-def _read(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
+def _members(store: Content, texts: Iterable[bytes]) -> Iterator[tuple[str, Content]]:
+    yield STORE, store
+    for name, text in zip((HEADS, MANIFEST), texts, strict=True):
+        yield name, Content(len(text), [text])
+
+
+def _digested(pieces: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:
+    """The pieces, each of which a thread takes while it is used and the next one is read."""
+    with ThreadPoolExecutor(1) as thread:
+        before = thread.submit(update, b"")
+        for piece in pieces:
+            before.result()
+            before = thread.submit(update, piece)
             yield piece
 
 
@@ -189,18 +209,19 @@ def _member(read: Callable[[int], bytes], size: int, path: Path) -> str:
     """Writes a member to its place; returns its digest."""
     if path.name != STORE and size > _MOST_TEXT:
         raise BadBackup(f"{path.name} of the backup is too long.")
-    digest, left = hashlib.sha256(), size
+    digest = hashlib.sha256()
     with path.open("xb") as out:
-        while left:
-            piece = _exactly(read, min(left, _PIECE))
-            digest.update(piece)
-            out.write(piece)
-            left -= len(piece)
+        out.writelines(_digested(_in_pieces(read, size), digest.update))
         out.flush()
         os.fsync(out.fileno())
     if _exactly(read, len(_padding(size))).strip(b"\0"):
         raise BadBackup(f"The backup was altered behind {path.name}.")
     return digest.hexdigest()
+
+
+def _in_pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    for at in range(0, size, _PIECE):
+        yield _exactly(read, min(_PIECE, size - at))
 
 
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:

@@ -1,7 +1,9 @@
 """Backups of a SQLite store, and proving of any store that it is whole."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,35 +11,40 @@ from teamvars.domain.audit import Break, Head
 from teamvars.domain.backups import NEWER, Manifest, beyond, reading_findings
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.sealing import Sealer
+from teamvars.services.archives import Content
 from teamvars.services.audit import Audit
 from teamvars.services.audit_verification import Place
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import NotReady
 from teamvars.storage import installation, streams
-from teamvars.storage.database import Database, Transaction
-from teamvars.storage.engines import schemas, sqlite_copies
-from teamvars.storage.engines.sqlite import SqliteDatabase
+from teamvars.storage.database import Database
+from teamvars.storage.engines import schemas, sqlite_inspection, sqlite_snapshots
 
 Known = tuple[Manifest, list[Head]]
 """What a backup says of itself, and where each of its streams stands."""
 
 
-async def copied(source: Path, target: Path, release: str) -> Known:
-    """Copies a SQLite store to a new file, and says what the copy is. Raises NotReady where there
-    is no store, OSError.
+@contextmanager
+def taken(source: Path, release: str) -> Iterator[tuple[Content, Callable[[], Known]]]:
+    """What a SQLite store has now, to be read once, while what is known of it is looked up; that is
+    there once somebody asks. Raises NotReady where there is no store, OSError.
     """
-    rows = await asyncio.to_thread(sqlite_copies.snapshot, source, target)
-
-    async def body(tx: Transaction) -> tuple[int, str | None, list[Head]]:
-        number = max(await schemas.schema(tx), default=0)
+    with sqlite_snapshots.taken(source) as snapshot, ThreadPoolExecutor(1) as thread:
+        made_at = datetime.now(UTC).isoformat(timespec="seconds")
+        number = max(snapshot.read(schemas.schema), default=0)
         if not number:
             raise NotReady("There is no store yet, and nothing to back up.")
-        return number, await installation.find_lineage(tx), await streams.heads(tx)
 
-    async with SqliteDatabase(target) as database:
-        number, lineage, heads = await database.read(body)
-    made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(made_at, release, number, lineage, rows), heads
+        def look() -> Known:
+            lineage = snapshot.read(installation.find_lineage)
+            manifest = Manifest(made_at, release, number, lineage, snapshot.rows())
+            return manifest, snapshot.read(streams.heads)
+
+        known = thread.submit(look)
+        try:
+            yield Content(snapshot.size, snapshot.pieces()), known.result
+        finally:
+            snapshot.interrupt()
 
 
 async def heads(database: Database) -> list[Head]:
@@ -52,7 +59,7 @@ def lines(heads: Iterable[Head]) -> bytes:
 
 async def altered(store: Path, manifest: Manifest) -> list[Finding]:
     """How a copy differs from what its manifest says, as long as its schema is as it was."""
-    return manifest.altered(await asyncio.to_thread(sqlite_copies.count, store))
+    return manifest.altered(await asyncio.to_thread(sqlite_inspection.count, store))
 
 
 async def moved(database: Database, said: bytes) -> list[Finding]:

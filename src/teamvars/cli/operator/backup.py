@@ -6,11 +6,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -198,16 +198,27 @@ def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
         raise Failure(f"{file} is there already, and stays as it is.", CONFLICT)
 
     with _folder(file.parent) as folder:
-        store, whole = folder / "copy", folder / "whole"
-        manifest, heads = finish(backups.copied(source, store, version()))
-        with whole.open("xb") as out:
-            texts = backups.lines(heads), msgspec.json.encode(manifest) + b"\n"
-            archives.write(out, store, texts, to)
+        with (whole := folder / "whole").open("xb") as out:
+            manifest = _write(out, source, to)
             out.flush()
             os.fsync(out.fileno())
         whole.replace(file)
         settle(file.parent)
     return manifest
+
+
+def _write(out: BinaryIO, source: Path, to: Sequence[object]) -> Manifest:
+    with backups.taken(source, version()) as (store, known):
+        archives.write(out, store, _texts(known), to)
+        manifest, _ = known()
+    return manifest
+
+
+def _texts(known: Callable[[], backups.Known]) -> Iterator[bytes]:
+    """What a backup has beside the store."""
+    manifest, heads = known()
+    yield backups.lines(heads)
+    yield msgspec.json.encode(manifest) + b"\n"
 
 
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:

@@ -21,7 +21,7 @@ from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.engines import sqlite_copies
+from teamvars.storage.engines import sqlite_inspection
 
 PAUSE_SECONDS = 2.0
 """Between two tries."""
@@ -36,7 +36,7 @@ _REFUSES_WRITES = (
     pg.PostgresIOError,
     pg.ReadOnlySQLTransactionError,
 )
-_DAMAGE = (*sqlite_copies.UNREADABLE, pg.InternalServerError, TypeError, ValueError)
+_DAMAGE = (*sqlite_inspection.UNREADABLE, pg.InternalServerError, TypeError, ValueError)
 _PROBE_BYTES = 64 * 1024
 _PROBE = """
 INSERT INTO write_probes (one, filler) VALUES (1, $1)

@@ -21,7 +21,7 @@ from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages, sqlite_copies
+from teamvars.storage.engines import outages, sqlite_inspection
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.sqlite_connection import (
@@ -29,6 +29,7 @@ from teamvars.storage.engines.sqlite_connection import (
     ServedFile,
     SqliteConnection,
     SqliteTransaction,
+    run_to_end,
 )
 from teamvars.storage.engines.sqlite_prefetch import Prefetcher
 from teamvars.storage.engines.sqlite_settlement import (
@@ -144,7 +145,7 @@ class _Write(Generic[T]):
             return
         connection.execute("SAVEPOINT member")
         try:
-            self._result = _run_to_end(self._body, SqliteTransaction(connection))
+            self._result = run_to_end(self._body, SqliteTransaction(connection))
         except BaseException as error:
             self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
@@ -225,7 +226,7 @@ class SqliteDatabase(Database):
         connection = self._reader.connection()
         try:
             connection.execute("BEGIN")
-            return _run_to_end(body, SqliteTransaction(connection))
+            return run_to_end(body, SqliteTransaction(connection))
         except UNUSABLE as error:
             raise self._reader.translate(error) from error
         finally:
@@ -263,7 +264,7 @@ class SqliteDatabase(Database):
         return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
 
     async def inspect(self) -> Inspection:
-        return await asyncio.to_thread(sqlite_copies.inspect, self._path)
+        return await asyncio.to_thread(sqlite_inspection.inspect, self._path)
 
     async def close(self) -> None:
         await self._writes.close()
@@ -379,20 +380,6 @@ def _tell(committed: asyncio.Future[None], error: Exception | None) -> None:
         committed.set_result(None)
     else:
         committed.set_exception(error)
-
-
-def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
-    """Runs the function to its end in this iteration of the event loop: nothing interleaves with
-    the transaction, and no other task sees the connection inside of it.
-    """
-    coroutine = body(transaction)
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    coroutine.close()
-    raise RuntimeError("A transaction may await nothing but its own statements.")
 
 
 async def _retry_while_busy(step: Callable[[], Awaitable[T]]) -> T:

@@ -13,6 +13,7 @@ import apsw
 from teamvars.domain.errors import TRAIL_ALTERED, Refusal, storage_unavailable
 from teamvars.storage.database import (
     AlreadyThere,
+    Body,
     Fragments,
     Lookup,
     MissingReference,
@@ -20,6 +21,7 @@ from teamvars.storage.database import (
     Part,
     Row,
     StorageMisconfigured,
+    T,
     Taken,
     Transaction,
 )
@@ -227,6 +229,20 @@ class SqliteTransaction(Transaction):
             self._cursor.close(True)
             self._cursor = self._connection.cursor()
             raise
+
+
+def run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
+    """Runs the function to its end in this iteration of the event loop: nothing interleaves with
+    the transaction, and no other task sees the connection inside of it.
+    """
+    coroutine = body(transaction)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    raise RuntimeError("A transaction may await nothing but its own statements.")
 
 
 def _broken_constraint(error: apsw.ConstraintError, args: tuple[Any, ...]) -> Exception:

@@ -1,7 +1,5 @@
-"""Copies of a SQLite file as it is at one moment, and reading all of one. Both take a thread."""
+"""Reading all of a SQLite file, which takes a thread."""
 
-import errno
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,36 +18,9 @@ _MOST_FAULTS = 100
 """Which the engine tells of a damaged file."""
 
 
-def snapshot(source: Path, target: Path) -> dict[str, int]:
-    """Writes what is committed to a new file, beside those who go on writing, and counts the rows
-    of each table there. The file is not flushed.
-
-    Raises OSError where there is no room, or the file or folder cannot be used.
-    """
-    try:
-        there = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)
-        made = apsw.Connection(str(target))
-        try:
-            made.pragma("synchronous", 0)
-            # All at once: what is written between two steps would begin it anew.
-            with made.backup("main", there, "main") as copying:
-                copying.step(-1)
-            return _rows(made)
-        finally:
-            made.close(True)
-            there.close(True)
-    except (apsw.FullError, apsw.IOError) as error:  # which are "not an error", it says
-        number = errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO
-        raise OSError(number, os.strerror(number), str(target)) from error
-    except UNREADABLE as error:
-        raise OSError(None, f"The store is damaged: {error}", str(source)) from error
-    except apsw.Error as error:
-        raise OSError(None, str(error), str(target)) from error
-
-
 def count(path: Path) -> Inspection:
     """Counts the rows of each table, which is less than to read them."""
-    return _inspected(path, lambda connection: Inspection(_rows(connection)))
+    return _inspected(path, lambda connection: Inspection(count_rows(connection)))
 
 
 def inspect(path: Path) -> Inspection:
@@ -57,7 +28,7 @@ def inspect(path: Path) -> Inspection:
 
     def whole(connection: apsw.Connection) -> Inspection:
         damage = _damage(connection)
-        return Inspection({} if damage else _rows(connection), damage)
+        return Inspection({} if damage else count_rows(connection), damage)
 
     return _inspected(path, whole)
 
@@ -100,7 +71,8 @@ def _mistyped(connection: apsw.Connection, table: str) -> list[str]:
     ]
 
 
-def _rows(connection: apsw.Connection) -> dict[str, int]:
+def count_rows(connection: apsw.Connection) -> dict[str, int]:
+    """How many rows each table has."""
     rows: dict[str, Any] = {}
     for name in _tables(connection):
         ((rows[name],),) = connection.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchall()
