@@ -160,6 +160,7 @@ def test_a_keyring_of_an_older_release_gets_a_server_key_when_it_is_asked_for(ho
     document = json.loads(path.read_text())
     del document["server"]
     path.write_text(json.dumps(document))
+    execute(host, "DELETE FROM server_keys")
     refused = host.run("server-key", "show")
     assert (refused.code, refused.out) == (1, "")
     assert "teamvars server-key rotate" in refused.err

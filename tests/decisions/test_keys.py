@@ -7,14 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Needs
-from teamvars.decisions.keys import LiveNodes, NotedKeys, activate, add, retire
+from teamvars.decisions.keys import LiveNodes, NotedKeys, activate, add, retire, rotate
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node, NotedKey
+from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node, NotedKey, NotedServerKey
 from tests.decisions.directory import NOW, OPERATOR, actions, found
 
 MADE = NotedKey("key-2", MASTER, b"check", NOW)
 NOTED = replace(MADE, created_at=1)
+OTHER = NotedKey("key-0", MASTER, b"other", 1, 1)
+FORMER = NotedKey("key-1", MASTER, b"former", NOW, NOW)
+SERVER_KEYS = [
+    NotedServerKey("key-2", SERVER, b"check", NOW),
+    NotedServerKey("key-1", SERVER, b"former", NOW, NOW),
+]
 OLD, BOTH = frozenset({"key-1"}), frozenset({"key-1", "key-2"})
 
 
@@ -25,8 +31,12 @@ def keys(noted: NotedKey | None, *nodes: Node) -> Found:
     return found(answers, actor=OPERATOR, locked=(SYSTEM_STREAM,))
 
 
-def adding(known: Found, value: bytes | None = b"check") -> Decision[None]:
-    return add(known, MASTER, "key-2", value)
+def adding(known: Found, active: str | None = "key-1") -> Decision[None]:
+    return add(known, MASTER, ("key-2", b"check"), None if active is None else (active, b"former"))
+
+
+def rotating(known: Found, active: str | None = "key-1") -> Decision[None]:
+    return rotate(known, "thumb", ("key-2", b"check"), active and (active, b"former"))
 
 
 def activating(known: Found, purpose: str = MASTER) -> Decision[None]:
@@ -37,7 +47,7 @@ def retiring(known: Found, purpose: str = MASTER, *, leaked: bool = False) -> De
     return retire(known, purpose, "key-2", leaked=leaked)
 
 
-@pytest.mark.parametrize("decide", [adding, activating, retiring])
+@pytest.mark.parametrize("decide", [adding, rotating, activating, retiring])
 def test_keys_are_changed_under_the_lock_of_the_system(decide: Callable[[Found], object]) -> None:
     with pytest.raises(Needs) as needs:
         decide(found({NotedKeys(): {}, LiveNodes(): ()}, actor=OPERATOR))
@@ -47,21 +57,27 @@ def test_keys_are_changed_under_the_lock_of_the_system(decide: Callable[[Found],
 @pytest.mark.parametrize(
     ("decision", "action", "writes", "more"),
     [
-        (adding(keys(None)), "add", (Insert(MADE),), {}),
-        (adding(keys(None), None), "add", (), {}),
+        (adding(keys(OTHER)), "add", (Insert(MADE),), {}),
+        (adding(keys(None)), "add", (Insert(FORMER), Insert(MADE)), {}),
+        (adding(keys(None), None), "add", (Insert(MADE),), {}),
         (
             activating(keys(NOTED)),
             "activate",
             (Update(NOTED, replace(NOTED, activated_at=NOW)),),
             {"former": "key-1"},
         ),
-        (activating(keys(None), SERVER), "activate", (), {"former": "key-1"}),
         (retiring(keys(NOTED)), "retire", (Delete(NotedKey, ("key-2",)),), {}),
         (
             retiring(keys(NOTED), AUDIT, leaked=True),
             "retire",
             (Update(NOTED, replace(NOTED, retired_at=NOW)),),
             {"leaked": True},
+        ),
+        (
+            retiring(keys(SERVER_KEYS[0]), SERVER),
+            "retire",
+            (Delete(NotedServerKey, ("key-2",)),),
+            {},
         ),
         (retiring(keys(None)), "retire", (), {}),
     ],
@@ -76,6 +92,20 @@ def test_what_becomes_of_a_key_is_recorded_and_noted_where_something_is_under_it
     details = dict(note.event.details)
     assert details.pop("purpose") in (MASTER, AUDIT, SERVER)
     assert details == more
+
+
+@pytest.mark.parametrize(
+    ("active", "writes", "more"),
+    [("key-1", [SERVER_KEYS[1], SERVER_KEYS[0]], {"former": "key-1"}), (None, SERVER_KEYS[:1], {})],
+)
+def test_a_server_key_is_recorded_with_the_one_that_it_takes_the_place_of(
+    active: str | None, writes: list[NotedKey], more: dict[str, str]
+) -> None:
+    decision = rotating(keys(OTHER), active)
+    assert decision.writes == tuple(map(Insert, writes))
+    (note,) = decision.notes
+    assert (note.event.action, note.event.subject_id) == ("server-key.rotate", "key-2")
+    assert note.event.details == {"thumbprint": "thumb", **more}
 
 
 def test_no_key_is_activated_that_a_node_lacks_and_none_retired_that_one_uses() -> None:

@@ -18,7 +18,7 @@ from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
-from teamvars.security.keyring import Keyring, KeyringUnavailable
+from teamvars.security.keyring import Keyring, KeyringUnavailable, KeySet
 from teamvars.services import installation, nodes
 from teamvars.services import keys as service
 from teamvars.services.installation import NotReady
@@ -64,6 +64,9 @@ class Hand:
 
     async def retire(self, key_id: str, *, leaked: bool = False) -> None:
         await self.keys.retire(operator(), key_id, self.file, leaked=leaked)
+
+    async def rotate(self) -> tuple[KeySet, bool]:
+        return await self.keys.rotate(operator(), self.file)
 
     async def replaced(self, purpose: str) -> tuple[str, str]:
         """Has another key of that purpose in use; the former and the new one."""
@@ -197,7 +200,7 @@ async def test_a_node_that_has_said_nothing_for_long_is_not_waited_for(hand: Han
     assert not held
 
 
-@pytest.mark.parametrize("purpose", [MASTER, AUDIT])
+@pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize("has_it", [True, False])
 async def test_a_node_that_was_away_while_a_key_was_changed_changes_nothing_without_it(
     hand: Hand, own_calls: Calls, purpose: str, has_it: bool
@@ -535,7 +538,7 @@ async def test_no_key_is_changed_while_nodes_may_run_that_have_no_heartbeat(hand
     )
     before = await hand.dump()
     some = hand.keyring.audit.active
-    for change in (hand.add(MASTER), hand.activate(some), hand.retire(some)):
+    for change in (hand.add(MASTER), hand.rotate(), hand.activate(some), hand.retire(some)):
         with pytest.raises(KeyRefused, match="teamvars migrate up --contract"):
             await change
     assert await hand.dump() == before
@@ -672,7 +675,7 @@ async def test_a_file_that_is_not_there_is_not_read_unless_somebody_says_so(hand
     assert "There is no keyring" in in_use.refused
 
 
-@pytest.mark.parametrize("purpose", [MASTER, AUDIT])
+@pytest.mark.parametrize("purpose", PURPOSES)
 async def test_a_keyring_is_refused_that_would_use_a_key_that_was_retired(
     hand: Hand, purpose: str
 ) -> None:
@@ -687,6 +690,35 @@ async def test_a_keyring_is_refused_that_would_use_a_key_that_was_retired(
     with pytest.raises(NotReady, match=f"it would use {retired}, which was retired"):
         await hand.node.services.installation.require_ready(stale)
     await hand.node.services.installation.require_ready(hand.keyring)
+
+
+async def test_a_store_of_an_older_release_knows_server_keys_from_the_next_one_on(
+    hand: Hand,
+) -> None:
+    former = hand.keyring
+    assert former.server is not None
+    await hand.node.services.database.write(lambda tx: tx.execute("DELETE FROM server_keys"))
+    require = hand.node.services.installation.require_ready
+    await require(former)
+    added = await hand.add(SERVER)
+    await require(former)
+    await hand.activate(added)
+    with pytest.raises(NotReady, match=f"lacks the server key {added}"):
+        await require(former)
+    await require(hand.keyring.using(SERVER, former.server.active))
+    await hand.retire(former.server.active)
+    assert former.server.active not in hand.keyring.held
+    await require(hand.keyring)
+
+
+async def test_a_server_key_is_in_use_at_once_where_no_node_serves(hand: Hand) -> None:
+    first, waits = await hand.rotate()
+    assert (waits, hand.keyring.active & first.keys.keys()) == (False, {first.active})
+    await hand.see("node-b", hand.keyring)
+    second, waits = await hand.rotate()
+    assert waits
+    assert first.active in hand.keyring.active
+    assert second.active in hand.keyring.held
 
 
 async def test_a_key_that_was_never_in_use_may_be_missing_and_may_not_be_another(

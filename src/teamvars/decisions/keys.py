@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found, Need
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node, NotedKey
+from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node, NotedKey, noted_key
 
 
 class NotedKeys(Need[Mapping[str, NotedKey]], frozen=True):
@@ -22,13 +22,37 @@ class LiveNodes(Need[tuple[Node, ...]], frozen=True):
     """The nodes that serve, by name."""
 
 
-def add(found: Found, purpose: str, key_id: str, check_value: bytes | None) -> Decision[None]:
-    """A key that no keyring has yet. One without a `check_value` is under no row."""
+Proof = tuple[str, bytes]
+"""The id of a key, and its check value."""
+
+
+def add(found: Found, purpose: str, added: Proof, active: Proof | None) -> Decision[None]:
+    """A key that no keyring has yet, beside the active one of its purpose."""
     found.require_locked([SYSTEM_STREAM])
-    note = found.note(SYSTEM_STREAM, "key.add", key_id, {"purpose": purpose})
-    if check_value is None:
-        return Decision(None, (), (note,))
-    return Decision(None, (Insert(NotedKey(key_id, purpose, check_value, found.now)),), (note,))
+    note = found.note(SYSTEM_STREAM, "key.add", added[0], {"purpose": purpose})
+    return Decision(None, noting(found, purpose, added, active), (note,))
+
+
+def rotate(found: Found, thumbprint: str, added: Proof, active: Proof | None) -> Decision[None]:
+    """A server key that no keyring has yet, and that is to take the place of the active one, if
+    there is one.
+    """
+    found.require_locked([SYSTEM_STREAM])
+    former = {} if active is None else {"former": active[0]}
+    details = {"thumbprint": thumbprint, **former}
+    note = found.note(SYSTEM_STREAM, "server-key.rotate", added[0], details)
+    return Decision(None, noting(found, SERVER, added, active), (note,))
+
+
+def noting(found: Found, purpose: str, added: Proof, active: Proof | None) -> tuple[Insert, ...]:
+    """The rows of a key, and of the active one if the store knows none of that purpose, as one that
+    an older release has made.
+    """
+    knows_any = any(key.purpose == purpose for key in found.of(NotedKeys()).values())
+    row = Insert(noted_key(added[0], purpose, added[1], found.now))
+    if knows_any or active is None:
+        return (row,)
+    return Insert(noted_key(active[0], purpose, active[1], found.now, found.now)), row
 
 
 def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[None]:
@@ -44,8 +68,6 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
         )
     details = {"purpose": purpose, "former": former}
     note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
-    if purpose == SERVER:  # of which nothing is noted
-        return Decision(None, (), (note,))
     noted = found.of(NotedKeys()).get(key_id)
     if noted is None or noted.retired_at is not None:
         raise KeyRefused(f"{key_id} was retired. Add another: teamvars keys add {purpose}")
@@ -68,7 +90,7 @@ def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision
     if noted.activated_at is not None and not later:
         raise in_use(key_id)
     closed = Update(noted, replace(noted, retired_at=found.now))
-    gone = Delete(NotedKey, (key_id,))
+    gone = Delete(type(noted), (key_id,))
     return Decision(None, (closed if purpose == AUDIT else gone,), (note,))
 
 

@@ -1,5 +1,7 @@
 """Keys as the store knows them, by id and without their secret, and who has which."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from teamvars.kernel import Discreet
@@ -31,6 +33,16 @@ class NotedKey(Discreet, frozen=True):
     created_at: int
     activated_at: int | None = None
     retired_at: int | None = None
+
+
+class NotedServerKey(NotedKey, frozen=True):
+    """One of which no row of the store is under any."""
+
+
+def noted_key(id_: str, purpose: str, check_value: bytes, *times: int | None) -> NotedKey:
+    """A key of that purpose; the times are those of `NotedKey`, in their order."""
+    kind: Callable[..., NotedKey] = NotedServerKey if purpose == SERVER else NotedKey
+    return kind(id_, purpose, check_value, *times)
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -119,12 +119,12 @@ class Keyring(msgspec.Struct, frozen=True):
         return frozenset(its.active for its in self.key_sets.values())
 
     def checks(self) -> dict[str, tuple[str, bytes]]:
-        """For the id of each key that rows are under its purpose and check value: proof of the key,
-        and of no other use.
+        """For the id of each key its purpose and check value: proof of the key, and of no other
+        use.
         """
         return {
             key_id: (purpose, check_value(purpose, key_id, key))
-            for purpose, key_set in ((MASTER, self.master), (AUDIT, self.audit))
+            for purpose, key_set in self.key_sets.items()
             for key_id, key in key_set.keys.items()
         }
 

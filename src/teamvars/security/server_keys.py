@@ -8,12 +8,9 @@ from teamvars.protocol import encoded, server_keys
 from teamvars.security.keyring import KeySet
 
 
-def text(key_set: KeySet, *, former: str | None = None) -> str:
-    """What clients are told to accept: the key that is in use, and the `former` one with that id
-    where nodes sign by that still.
-    """
-    ids = [key_set.active] if former is None else [key_set.active, former]
-    return server_keys.shown([_public(key_set.keys[id_]) for id_ in ids])
+def text(*key_sets: KeySet) -> str:
+    """What clients are told to accept: the key of each that is in use."""
+    return server_keys.shown([_public(its.keys[its.active]) for its in key_sets])
 
 
 def thumbprint(key_set: KeySet) -> str:

@@ -5,7 +5,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from teamvars.decisions import server_keys
 from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
@@ -25,7 +24,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_verification import Place, vouched
-from teamvars.services.house import UseCases, access_to, glances, makes, reads
+from teamvars.services.house import UseCases, access_to, glances, reads
 from teamvars.storage import access, access_by_name, audit_entries, runners, streams
 from teamvars.storage.database import Transaction
 
@@ -36,8 +35,6 @@ _OLDEST = Position(-(2**63), "", 0)
 
 class Audit(UseCases):
     """What callers learn of the streams they may see, and what an operator does with all."""
-
-    note_server_key = makes(server_keys.rotated)
 
     async def of_owner(
         self, caller: Caller, to: ToOwner, page: Page, key: str | None = None

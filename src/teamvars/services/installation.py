@@ -16,7 +16,7 @@ from teamvars.decisions import Found
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.ids import new_id
-from teamvars.domain.keys import NotedKey
+from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
@@ -118,7 +118,7 @@ class Installation:
                 return False
             now = self._clock()
             checks = keyring.checks().items()
-            await keys.insert(tx, *(NotedKey(id_, *check, now, now) for id_, check in checks))
+            await keys.insert(tx, *(noted_key(id_, *check, now, now) for id_, check in checks))
             chain = Chain(keyring)
             system = chain.open(SYSTEM_STREAM, NO_ORGANIZATION)
             await streams.insert(tx, system)
@@ -266,7 +266,8 @@ def _require_fit(noted: Mapping[str, NotedKey], keyring: Keyring) -> None:
                 f"The keyring is not this database's: it lacks the {key.purpose} key {key.id}. "
                 "Point TEAMVARS_KEYRING at the right file; nothing was touched."
             )
-    for key_id in (keyring.master.active, keyring.audit.active):
+    purposes = {key.purpose for key in noted.values()}  # older releases noted no server key
+    for key_id in (its.active for name, its in keyring.key_sets.items() if name in purposes):
         if key_id not in noted or noted[key_id].retired_at is not None:
             raise NotReady(
                 f"The keyring is an old one: it would use {key_id}, which was retired. Copy the "

@@ -12,14 +12,16 @@ import msgspec
 
 from teamvars.decisions import approvals
 from teamvars.decisions import keys as decisions
+from teamvars.decisions.keys import Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import not_found
 from teamvars.domain.generations import active_of, is_generation
 from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval, Runner
-from teamvars.security.keyring import Keyring, check_value, new_key
+from teamvars.security.keyring import Keyring, KeySet, check_value, new_key
 from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.server_keys import thumbprint
 from teamvars.services.data_keys import DataKeys
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
@@ -66,6 +68,7 @@ class Keys(UseCases):
     """What an operator does with keys. Raises KeyRefused, and then nothing is changed."""
 
     _add = makes(decisions.add)
+    _rotate = makes(decisions.rotate)
     _activate = makes(decisions.activate)
     _retire = makes(decisions.retire)
     _revoke = makes(approvals.revoke)
@@ -101,17 +104,22 @@ class Keys(UseCases):
         if purpose == DATA:
             return await self._data_keys.add(caller)
         added = new_key(purpose)
-        key_id = added.active
-        check = None
-        if purpose != SERVER:  # under which no row is
-            check = check_value(purpose, key_id, added.keys[key_id])
-        await self._add(caller, purpose, key_id, check)
+        await self._add(caller, purpose, _proof(purpose, added), self._active(purpose))
         file(lambda keyring: keyring.holding(purpose, added))
-        return key_id
+        return added.active
 
-    async def is_served(self) -> bool:
-        """Whether any node serves."""
-        return bool(await self._live())
+    async def rotate(self, caller: Caller, file: File) -> tuple[KeySet, bool]:
+        """Another server key, and whether it waits: where nodes serve, they go on with the former
+        one until it is activated, and else it is in use from now on.
+        """
+        await self._require_no_older_nodes()
+        added, active = new_key(SERVER), self._active(SERVER)
+        await self._rotate(caller, thumbprint(added), _proof(SERVER, added), active)
+        self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
+        waits = active is not None and bool(await self._live())
+        if not waits:
+            await self.activate(caller, added.active, file)
+        return added, waits
 
     async def activate(self, caller: Caller, key_id: str, file: File) -> None:
         """The key is in use from now on, which every node has."""
@@ -176,6 +184,10 @@ class Keys(UseCases):
         if purpose is None:
             raise not_found(f"There is no key {key_id} in the keyring.")
         return purpose
+
+    def _active(self, purpose: str) -> Proof | None:
+        its = self._in_use.keyring.key_sets.get(purpose)
+        return None if its is None else _proof(purpose, its)
 
     async def _require_no_older_nodes(self) -> None:
         if schemas.contracts(await self._database.read(schemas.schema)):
@@ -266,6 +278,11 @@ class Keys(UseCases):
         while page := await self._database.read(partial(keys.page_of_streams, after=after)):
             yield page
             after = page[-1].id
+
+
+def _proof(purpose: str, its: KeySet) -> Proof:
+    """What shows the key in use to be it."""
+    return its.active, check_value(purpose, its.active, its.keys[its.active])
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:

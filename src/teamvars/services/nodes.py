@@ -42,8 +42,7 @@ class Admission:
 
     def take(self, keyring: Keyring) -> None:
         """See `keys_in_use.User`."""
-        active = keyring.master.active, keyring.audit.active
-        self._database.refuse_also(keys.refusing(keyring.held, active))
+        self._database.refuse_also(keys.refusing(keyring.held, keyring.active))
 
 
 class ServingNode:

@@ -1,14 +1,20 @@
 """The keys that the store knows, who has which, and how much is stored under each."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from teamvars.domain.audit import NO_ORGANIZATION, Stream
-from teamvars.domain.keys import Node, NotedKey
+from teamvars.domain.keys import SERVER, Node, NotedKey, noted_key
 from teamvars.domain.runners import Approval, Runner
+from teamvars.storage import tables
 from teamvars.storage.database import Transaction
 
 _PAGE_ROWS = 1000
+_NOTED = f"""(
+    SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM keyring_keys
+    UNION ALL
+    SELECT id, '{SERVER}', check_value, created_at, activated_at, retired_at FROM server_keys
+) AS noted"""
 
 SILENT = 120_000_000
 """After how many µs in which it has not said that it serves a node is none any more."""
@@ -20,18 +26,14 @@ Counted = dict[str, int]
 async def noted(tx: Transaction) -> dict[str, NotedKey]:
     """The keys that the store knows, by id."""
     rows = await tx.fetch(
-        "SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM keyring_keys"
+        f"SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM {_NOTED}"
     )
-    return {row[0]: NotedKey(row[0], row[1], bytes(row[2]), *row[3:]) for row in rows}
+    return {row[0]: noted_key(row[0], row[1], bytes(row[2]), *row[3:]) for row in rows}
 
 
 async def insert(tx: Transaction, *added: NotedKey) -> None:
     """Notes keys of a new keyring."""
-    await tx.execute_many(
-        "INSERT INTO keyring_keys (id, purpose, check_value, created_at, activated_at) "
-        "VALUES ($1, $2, $3, $4, $5)",
-        [(one.id, one.purpose, one.check_value, one.created_at, one.activated_at) for one in added],
-    )
+    await tx.write_each(*(tables.inserting(one, one.created_at).part for one in added))
 
 
 async def see(tx: Transaction, node: Node, now: int) -> None:
@@ -66,15 +68,16 @@ async def live(tx: Transaction, now: int) -> tuple[Node, ...]:
     )
 
 
-def refusing(held: Iterable[str], active: Collection[str]) -> str:
+def refusing(held: Iterable[str], active: Iterable[str]) -> str:
     """A statement that has a row where a node with these keys may not change anything: it lacks one
-    that is in use, or uses one that was retired.
+    that is in use, or uses one that was retired. One of each purpose is `active`.
     """
     return (
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM keyring_keys "
+        f"SELECT 1 WHERE EXISTS (SELECT 1 FROM {_NOTED} "
         f"WHERE activated_at IS NOT NULL AND id NOT IN ({_texts(held)})) "
-        "OR (SELECT count(*) FROM keyring_keys "
-        f"WHERE retired_at IS NULL AND id IN ({_texts(active)})) < {len(active)}"
+        f"OR (SELECT count(*) FROM {_NOTED} "
+        f"WHERE retired_at IS NULL AND id IN ({_texts(active)})) "
+        f"< (SELECT count(DISTINCT purpose) FROM {_NOTED})"
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.generations import Generation
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.keys import NotedKey
+from teamvars.domain.keys import NotedKey, NotedServerKey
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Founded, Organization
@@ -121,6 +121,9 @@ TABLES: Mapping[type[Record], Table] = {
     NotedKey: Table(
         "keyring_keys",
         _columns("id purpose check_value created_at activated_at retired_at"),
+    ),
+    NotedServerKey: Table(
+        "server_keys", _columns("id check_value created_at activated_at retired_at")
     ),
     Generation: Table(
         "data_key_generations",
