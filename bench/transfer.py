@@ -36,9 +36,13 @@ class Bulk:
         self._now = wiring.clock()
 
     async def add_variables(self, counts: Mapping[str, int]) -> dict[str, str]:
-        """So many variables into each workspace; returns the first id of each that got any."""
+        """So many variables into each workspace of one organization; returns the first id of each
+        that got any.
+        """
         row = await self._tx.fetch_one(
-            "SELECT organization_id, version, master_key_id, wrapped FROM data_keys"
+            "SELECT organization_id, version, master_key_id, wrapped FROM data_keys "
+            "WHERE organization_id = (SELECT organization_id FROM workspaces WHERE id = $1)",
+            next(iter(counts)),
         )
         assert row is not None
         data_key = self._sealer.data_key(WrappedKey(*row))
