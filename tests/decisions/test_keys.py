@@ -36,7 +36,9 @@ def adding(known: Found, active: str | None = "key-1") -> Decision[None]:
 
 
 def rotating(known: Found, active: str | None = "key-1") -> Decision[None]:
-    return rotate(known, "thumb", ("key-2", b"check"), active and (active, b"former"))
+    return rotate(
+        known, "thumb", ("key-2", b"check"), None if active is None else (active, b"former")
+    )
 
 
 def activating(known: Found, purpose: str = MASTER) -> Decision[None]:

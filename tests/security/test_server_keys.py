@@ -29,6 +29,6 @@ def test_clients_are_told_the_former_key_only_while_nodes_sign_by_it() -> None:
     held = replace(generate(), server=before).holding(SERVER, added)
     after = held.using(SERVER, added.active).server
     assert after is not None
-    first, second = read(text(after, former=before.active))
+    first, second = read(text(after, before))
     assert [first] == read(text(after))
     assert [second] == read(text(before))

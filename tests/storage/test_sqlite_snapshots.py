@@ -169,7 +169,7 @@ class Overtaken(apsw.Connection):
 def overtaken(monkeypatch: pytest.MonkeyPatch) -> type[Overtaken]:
     """What opens the file for a snapshot."""
     monkeypatch.setattr(Overtaken, "looks", 0)
-    monkeypatch.setattr(sqlite_snapshots.apsw, "Connection", Overtaken)
+    monkeypatch.setattr(apsw, "Connection", Overtaken)
     return Overtaken
 
 

@@ -121,9 +121,12 @@ TABLES: Mapping[type[Record], Table] = {
     NotedKey: Table(
         "keyring_keys",
         _columns("id purpose check_value created_at activated_at retired_at"),
+        later=("retired_at",),
     ),
     NotedServerKey: Table(
-        "server_keys", _columns("id check_value created_at activated_at retired_at")
+        "server_keys",
+        _columns("id check_value created_at activated_at retired_at"),
+        later=("retired_at",),
     ),
     Generation: Table(
         "data_key_generations",
