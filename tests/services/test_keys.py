@@ -1,6 +1,7 @@
 """Keys are changed while nodes serve: nothing too early, nothing fails, nothing is lost."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -229,6 +231,28 @@ async def test_a_node_that_was_away_while_a_key_was_changed_changes_nothing_with
         await node.say()
         await there.create(key="late")
     assert await own_calls.node.audit_holds()
+
+
+async def test_a_node_that_was_away_while_a_master_key_was_changed_reads_nothing_without_it(
+    hand: Hand, own_calls: Calls
+) -> None:
+    tenant = own_calls.tenant
+    await own_calls.create(key="one")
+    async with open_deployment(own_calls.node.config.url, keys=hand.keyring) as away:
+        await hand.replaced(MASTER)
+        await hand.node.services.data_keys.renew()
+        ask = dataclasses.replace(tenant, deployment=away).call
+        with capture_logs() as logged:
+            answer = await ask("writer", "GET", tenant.vars_path())
+        assert (answer.status_code, words_of(answer)) == (503, ["storage_unavailable"])
+        assert [line["event"] for line in logged if "does not open" in line["event"]]
+        away.services.keys_in_use.take(hand.keyring)
+        assert (await ask("writer", "GET", tenant.vars_path())).status_code == 200
+
+
+def words_of(answer: httpx.Response) -> list[str]:
+    """The codes of an error."""
+    return [one["code"] for one in answer.json()["errors"]]
 
 
 @pytest.mark.parametrize("own_url", ["postgres"], indirect=True)

@@ -34,6 +34,10 @@ class SealBroken(Exception):
     """A sealed value or key does not open where it stands: altered, moved, or another key's."""
 
 
+class KeyMissing(SealBroken):
+    """A data key is under a master key that the keyring does not have."""
+
+
 def _refuse(id_: str) -> NoReturn:
     raise SealBroken(f"The value of {id_} does not open.") from None
 
@@ -190,9 +194,12 @@ class Sealer:
     def _unwrapped(self, stored: WrappedKey) -> dict[int, bytes]:
         nonce, sealed = stored.wrapped[:_NONCE_BYTES], stored.wrapped[_NONCE_BYTES:]
         place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
+        master = self._masters.get(stored.master_key_id)
+        if master is None:
+            raise KeyMissing(f"{_no_key(stored)} The keyring lacks {stored.master_key_id}.")
         try:
-            plain = self._masters[stored.master_key_id].decrypt(nonce, sealed, place)
-        except (KeyError, InvalidTag, ValueError):
+            plain = master.decrypt(nonce, sealed, place)
+        except (InvalidTag, ValueError):
             raise _no_key(stored) from None
         keys, behind = {stored.version: plain[:KEY_BYTES]}, plain[KEY_BYTES:]
         while behind:

@@ -8,10 +8,10 @@ import structlog
 from msgspec.structs import replace
 
 from teamvars.changes.trails import ALARM
-from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.domain.errors import KEYS_TOO_OLD, Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
 from teamvars.origins import origin
-from teamvars.security.sealing import SealBroken
+from teamvars.security.sealing import KeyMissing, SealBroken
 from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http import errors
@@ -111,6 +111,10 @@ class Application:
             told = self._admission.refused(request, refusal)
             await self._admission.pace(request)
             return _refused(told, request, endpoint)
+        except KeyMissing as missing:
+            # This node was away while a master key was replaced; another may have it.
+            log.warning(str(missing), request_id=request.request_id, route=request.template)
+            return _refused(Refusal(KEYS_TOO_OLD), request, endpoint)
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)
