@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -248,6 +249,61 @@ async def test_what_no_entry_has_and_nothing_was_called_is_told_all_at_once(call
     assert [entry.action for entry in found] == ["variable.create"]
 
 
+async def test_an_operator_finds_entries_by_the_names_and_ids_of_what_they_are_about(
+    calls: Calls,
+) -> None:
+    tenant, organization = calls.tenant, calls.tenant.organization
+    made = await calls.create(key="sought")
+    await calls.change("add", "plain")
+    (request_id,) = {
+        one.request_id for one in await calls.services.audit.newest(10) if one.subject_id == made.id
+    }
+    created = {f"variable.create {made.id}"}
+
+    async def found(**asked: Any) -> set[str]:
+        entries, _ = await calls.services.audit.find(1000, AuditQuery(**asked))
+        assert entries
+        return {f"{one.action} {one.subject_id}" for one in entries}
+
+    network, crew = tenant.workspaces["network"], tenant.teams["crew"]
+    assert await found(subject="sought") == await found(subject=made.id) == created
+    assert await found(request=request_id) == created
+    assert created <= await found(stream=network)
+    assert created <= await found(action="variable.create")
+    assert created <= await found(workspace=network)
+    assert await found(workspace=f"{organization}/network") == await found(workspace=network)
+    assert await found(team=f"{organization}/crew") == await found(team=crew)
+    assert f"member.add {crew}" in await found(team=crew)
+    assert created <= await found(organization=organization)
+    assert created <= await found(actor=calls.named("owner")[0])
+    by_operator = await found(actor="operator:tester")
+    assert not created & by_operator
+    entries, _ = await calls.services.audit.find(1000, AuditQuery(actor="operator:tester"))
+    assert {one.actor_kind for one in entries} == {"operator"}
+    assert "user.create" in {one.action for one in entries if one.stream_id == "system"}
+    assert (await found(stream="system")) & by_operator
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"workspace": "network"}, "no workspace network; say ORG/WORKSPACE or its id."),
+        ({"team": "crew"}, "no team crew; say ORG/TEAM or its id."),
+        ({"set": "common"}, "no variable set common; say ORG/SET or its id."),
+        ({"organization": "a/b"}, "no organization a/b; say its name or its id."),
+        ({"actor": "user:tester"}, "Nobody is or was called user:tester,"),
+        ({"actor": "operator"}, "Nobody is or was called operator,"),
+    ],
+)
+async def test_what_is_named_in_another_form_is_not_found(
+    calls: Calls, asked: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await calls.services.audit.find(10, AuditQuery(**asked))
+    (fault,) = refusal.value.faults
+    assert told in fault.detail
+
+
 async def test_a_head_that_was_kept_is_missed_once_its_entry_is_gone(own_calls: Calls) -> None:
     await own_calls.create()
     audit, network = own_calls.services.audit, own_calls.tenant.workspaces["network"]
@@ -270,7 +326,7 @@ async def test_an_export_has_each_entry_once_also_of_what_was_deleted_since(
     exported = [entry async for entry in audit.export(known)]
     assert [entry async for entry in audit.export(known)] == []
     await own_calls.create()
-    path = f"/workspaces/{tenant.workspaces['payments']}"
+    path = f"/workspaces/{tenant.workspaces['network']}"
     assert (await tenant.call("owner", "DELETE", path)).status_code == 204
     exported += [entry async for entry in audit.export(known)]
     places = [(entry.stream_id, entry.sequence) for entry in exported]

@@ -14,7 +14,7 @@ from teamvars.services import audit_pages
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
-from tests.support.tenant import Tenant, faults, linkage_document
+from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.organization_audit import (
     change,
     change_much,
@@ -132,21 +132,28 @@ async def test_a_walk_goes_on_as_if_nothing_had_come_meanwhile(tenant: Tenant) -
 async def test_a_request_looks_at_so_many_changes_and_its_next_link_goes_on(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, statements: list[str]
 ) -> None:
-    await tenant.make_variable("sought")
+    sought = variable_document(key="sought")
+    made = await tenant.call("writer", "POST", tenant.vars_path(), sought)
+    assert made.status_code == 201
+    quiet = await make(tenant, "workspaces", "quiet")
+    await change(tenant, "POST", f"{quiet}/vars", variable_document(key="there"))
     await change_much(tenant)
     await change_much_more(tenant)
     everything = len(await walk(tenant))
     monkeypatch.setattr(audit_pages, "_PIECE", 2)
     monkeypatch.setattr(audit_pages, "MOST_SEARCHED", 6)
-    first = await page(tenant, "filter[key]=sought")
-    assert (first["data"], everything > 6) == ([], True)
-    assert told(await walk(tenant, first=first)) == ["variable.create sought"]
-    statements.clear()
-    await page(tenant, "filter[key]=sought")
-    assert len(statements) <= 2 + 2 * 3 + 1
-    assert ids(await walk(tenant, "filter[key]=sought&page[size]=1")) == ids(
-        await walk(tenant, "filter[key]=sought")
-    )
+    for asked, found in {
+        "filter[key]=sought": ["variable.create sought"],
+        f"filter[actor]={tenant.users['writer']}": ["variable.create sought"],
+        "filter[workspace]=quiet": ["variable.create there", "workspace.create"],
+    }.items():
+        first = await page(tenant, asked)
+        assert (first["data"], everything > 6) == ([], True)
+        assert told(await walk(tenant, first=first)) == found
+        statements.clear()
+        await page(tenant, asked)
+        assert len(statements) <= 4 + 3 * 3  # names are looked for in as many pieces
+        assert ids(await walk(tenant, f"{asked}&page[size]=1")) == ids(await walk(tenant, asked))
 
 
 async def test_a_page_ends_where_the_details_are_too_many(
