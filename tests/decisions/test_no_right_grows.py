@@ -447,7 +447,7 @@ def test_what_gives_a_right_is_possible_with_it(
         world.call("user-5", token_decisions.make, OfTeam("target"), TokenDraft(), fresh) is changes
     )
     assert world.call("user-5", team_members.change, into) is joins
-    renamed = TeamDraft(visibility="secret")
+    renamed = TeamDraft(name="renamed")
     world.place.members["target"].clear()
     assert world.call("user-5", teams.update, "target", renamed) is changes
     given_rights = TeamDraft(rights={Right.READ_PROJECTS: True})

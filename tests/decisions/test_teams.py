@@ -122,7 +122,7 @@ def test_who_manages_teams_without_owning_them_gives_and_takes_no_rights(
 ) -> None:
     has = [Right.MANAGE_TEAMS, Right.MANAGE_MEMBERSHIP, Right.READ_WORKSPACES]
     crew = replace(CREW, rights=frozenset({Right.MANAGE_MEMBERSHIP}))
-    draft = TeamDraft(name="new", rights=rights)
+    draft = TeamDraft(name="new", visibility="organization", rights=rights)
     manager = found(to_team(crew, owner=False, rights=has), to_acme(owner=False, rights=has), USERS)
     assert refused(update, manager, "team-1", draft) == ["forbidden"]
     same = replace(draft, rights={Right.MANAGE_MEMBERSHIP: True})

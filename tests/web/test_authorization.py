@@ -517,7 +517,8 @@ def project_access_document(team_id: str, project_id: str) -> object:
 def directory_document(method: str, template: str, target: Ids) -> object:
     """As `document`, for what the directory API takes."""
     if method == "POST" and template == TEAMS:
-        return {"data": {"type": "teams", "attributes": {"name": uuid4().hex}}}
+        attributes = {"name": uuid4().hex, "visibility": "organization"}
+        return {"data": {"type": "teams", "attributes": attributes}}
     if method == "PATCH" and template == TEAM:
         return {"data": {"type": "teams"}}
     if method == "POST" and template == MEMBERSHIPS:

@@ -227,6 +227,29 @@ async def test_secret_teams_are_seen_with_a_right_to_and_changed_as_others_are(
     assert await join(tenant, "manager", "secret", "plain") == 204
 
 
+async def test_nobody_makes_a_team_secret_to_themselves(tenant: Tenant) -> None:
+    given = await give(tenant, "plain", "manage-teams", visibility="organization")
+    hidden = [("403", "forbidden", "/data/attributes/visibility")]
+    for said in ({}, {"visibility": "secret"}):
+        document = team_document(name="made", **said)
+        assert faults(await tenant.call("plain", "POST", teams_path(tenant), document)) == hidden
+    document = team_document(name="made", visibility="organization")
+    made = (await tenant.call("plain", "POST", teams_path(tenant), document)).json()["data"]
+    secret = team_document(visibility="secret")
+    for _ in range(2):
+        refused = await tenant.call("plain", "PATCH", f"/teams/{made['id']}", secret)
+        assert faults(refused) == hidden
+    own = await tenant.call("plain", "PATCH", f"/teams/{given['id']}", secret)
+    assert own.status_code == 200, "its members see it"
+    assert await join(tenant, "plain", made["id"], "plain") == 204
+    joined = await tenant.call("plain", "PATCH", f"/teams/{made['id']}", secret)
+    assert joined.status_code == 200
+    await give(tenant, "plain", "access-secret-teams")
+    other = await tenant.call("plain", "POST", teams_path(tenant), team_document(name="other"))
+    assert other.status_code == 201
+    assert await tenant.deployment.audit_holds()
+
+
 async def test_tags_of_all_workspaces_are_listed_to_whoever_reads_all_of_them(
     tenant: Tenant,
 ) -> None:

@@ -9,7 +9,15 @@ from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import TeamAccess
-from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
+from teamvars.domain.errors import (
+    NAME_TAKEN,
+    NOT_SEEN_AFTERWARDS,
+    Code,
+    Fault,
+    Refusal,
+    forbidden,
+    refuse_all,
+)
 from teamvars.domain.team_settings import SETTINGS
 from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
 
@@ -52,7 +60,7 @@ def create(found: Found, organization: str, draft: TeamDraft, id_: str) -> Decis
     """Adds a team, a secret one unless the draft says otherwise.
 
     Refuses: forbidden, rights in the organization to whoever is no owner, every fault of the draft,
-    a taken name.
+    a secret team that its maker would not see, a taken name.
     """
     granted = found.of(ToOrganization(organization))
     granted.require(Right.MANAGE_TEAMS)
@@ -60,6 +68,8 @@ def create(found: Found, organization: str, draft: TeamDraft, id_: str) -> Decis
     _require_rights(draft, new, is_owner=granted.is_owner)
     refuse_all(draft.all_faults())
     made = draft.applied_to(new)
+    if made.is_secret and granted.sees_secret is not None:
+        raise Refusal(NOT_SEEN_AFTERWARDS)
     name, is_owner = granted.organization.name, granted.is_owner
     view = TeamView(made, name, 0, is_owner, True, True, True, ())
     return together(view, created(found, made))
@@ -69,14 +79,18 @@ def update(found: Found, team_id: str, draft: TeamDraft) -> Decision[TeamView]:
     """Changes what the draft names; changes nothing when that is nothing.
 
     Refuses: forbidden, other rights in the organization to whoever is no owner, every fault of the
-    draft, another id than the path's, another name for the owners team, a taken name.
+    draft, another id than the path's, another name for the owners team, that the caller would see
+    it no more, a taken name.
     """
     granted = _managed(found, team_id)
     before = granted.team
     _require_rights(draft, before, is_owner=granted.is_owner)
     refuse_all([*draft.all_faults(), *draft.conflicts(before)])
     after, users = draft.applied_to(before), found.of(UserIdsIn(team_id))
-    view = view_of(replace(granted, team=after), len(users), users)
+    granted = replace(granted, team=after)
+    if not granted.sees:
+        raise Refusal(NOT_SEEN_AFTERWARDS)
+    view = view_of(granted, len(users), users)
     return together(view, *([] if after == before else [changed(found, before, after)]))
 
 

@@ -475,6 +475,12 @@ NO_SUCH_TEAM = Fault(Code.NOT_FOUND, _NOT_VISIBLE, pointer=_TEAM)
 NO_SUCH_WORKSPACE = Fault(
     Code.NOT_FOUND, _NOT_VISIBLE, pointer="/data/relationships/workspace/data/id"
 )
+NOT_SEEN_AFTERWARDS = Fault(
+    Code.FORBIDDEN,
+    "You would not see it yourself: only owners, its members and teams with 'access-secret-teams' "
+    "see a secret team. Say 'organization'.",
+    pointer="/data/attributes/visibility",
+)
 OWNERS_HAVE_ACCESS = Fault(
     Code.OWNERS_IS_PERMANENT,
     "The owners team may do everything in every workspace, and has no grants.",
