@@ -55,7 +55,8 @@ def call(
         "GOPATH": str(CACHE),
         "GOMODCACHE": str(CACHE / "mod"),
         "GOCACHE": str(CACHE / "build"),
-        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
+        # Without paths: what one checkout builds is of use in each that has a copy of `.cache`.
+        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false -trimpath",
         "GOSUMDB": "off",  # the sums are here: nobody else has to be asked
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
