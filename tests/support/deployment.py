@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -39,6 +40,26 @@ class Deployment:
         return not breaks
 
 
+class InProcess(httpx.AsyncClient):
+    """Asks an application in this process, and nothing between: what looks for cookies, redirects,
+    proxies and a way there takes longer than the application.
+    """
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(base_url=BASE)
+        self._way = httpx.ASGITransport(application, raise_app_exceptions=True)
+
+    def build_request(self, method: str, url: httpx.URL | str, **said: Any) -> httpx.Request:
+        whole = f"{BASE}{url}" if isinstance(url, str) and url.startswith("/") else url
+        return super().build_request(method, whole, **said)
+
+    async def send(self, request: httpx.Request, **_: Any) -> httpx.Response:
+        response = await self._way.handle_async_request(request)
+        response.request = request
+        await response.aread()
+        return response
+
+
 MANY_INVITATIONS = wiring.Setup(invitations_a_day=100_000, issuers=ISSUERS, service=SERVICE)
 
 
@@ -68,9 +89,7 @@ async def open_deployment(
             services.sessions,
             ClientAddresses(config.trusted_proxies),
         )
-        transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-        async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
-            yield Deployment(config, keys, services, client)
+        yield Deployment(config, keys, services, InProcess(application))
         await services.code.close()
 
 
