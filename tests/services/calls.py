@@ -29,9 +29,6 @@ from tests.support.tenant import Tenant
 AS_WRITTEN = Options()
 TABLES = re.findall(r"CREATE TABLE (\w+)", "".join(m.sql for m in migrations.known()))
 
-ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
-"""What is about the engine with many writers."""
-
 
 def caller_with(secret: str) -> Caller:
     """The sender of one request with that token."""

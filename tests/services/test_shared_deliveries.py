@@ -12,10 +12,11 @@ from teamvars.domain.deliveries import ReceiptSearch
 from teamvars.domain.pages import Page
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
-from tests.services.calls import ON_POSTGRES, caller
+from tests.services.calls import caller
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_POSTGRES
 from tests.support.jobs import job_token
 from tests.support.patience import HANGS
 from tests.support.tenant import Tenant

@@ -4,8 +4,9 @@ import asyncio
 from typing import Any
 
 from teamvars.storage.database import Transaction
-from tests.services.calls import ON_POSTGRES, Calls, caller, count
+from tests.services.calls import Calls, caller, count
 from tests.storage.stores import words
+from tests.support.engines import ON_POSTGRES
 
 TEAMS = ("writers", "readers", "managers", "crew")
 

@@ -13,6 +13,7 @@ from teamvars.storage.database import Transaction
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
@@ -68,6 +69,7 @@ async def test_pages_are_numbered_from_the_newest_and_say_how_many_there_are(
     assert beyond.json()["data"] == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("number", ["-1", "x", "1.5", "²", "9" * 30 + "x"])
 async def test_what_is_no_page_is_refused_by_the_name_of_its_parameter(
     tenant: Tenant, number: str

@@ -13,6 +13,7 @@ from teamvars.services import deliveries
 from teamvars.services.deliveries import ACCESS_TOKEN_TYPE, SUBJECT_TYPES
 from teamvars.storage.effective import FEW_BYTES
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.exchanging import CANARY, FORM_TYPE, TOKEN_URL, Job, job_in
 from tests.support.jobs import SERVICE, job_token
 from tests.support.patience import until
@@ -104,6 +105,7 @@ async def test_whatever_no_runner_means_is_refused_in_the_same_bytes(job: Job) -
     assert refused[0].json()["error"] == "invalid_target"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("body", "content_type", "status"),
     [

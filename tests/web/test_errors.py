@@ -16,6 +16,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from tests.support.deployment import BASE, Deployment
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
@@ -194,6 +195,7 @@ async def test_missing_members_come_after_those_that_are_present_in_their_parent
     ]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

@@ -16,6 +16,7 @@ from teamvars.security.idempotency import RecordKeys
 from teamvars.services import idempotency as service
 from teamvars.storage.database import Transaction
 from tests.support.deployment import Deployment, open_deployment, operator
+from tests.support.engines import ON_POSTGRES, ON_SQLITE
 from tests.support.patience import HANGS, until
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 
@@ -362,6 +363,7 @@ async def test_a_token_that_replaces_the_one_it_was_asked_with(tenant: Tenant) -
 # Refusals of keys
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "text", ["", '""', "a b", "ä", "a" * 256, '"' + "a" * 256 + '"', '"open', r'"\a"', '"a";p=1']
 )
@@ -569,7 +571,7 @@ async def test_many_at_once_on_two_nodes_make_one_and_all_have_its_answer(
     assert len({answer.content for answer in answers}) == 1
 
 
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
+@ON_POSTGRES
 async def test_a_repeat_waits_for_the_first_and_is_refused_when_that_takes_long(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -601,7 +603,7 @@ async def test_a_repeat_waits_for_the_first_and_is_refused_when_that_takes_long(
     assert shown(await waits) == shown(await first)
 
 
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
+@ON_POSTGRES
 async def test_those_who_wait_for_one_workspace_leave_connections_to_writers_of_others(
     tenant: Tenant,
 ) -> None:

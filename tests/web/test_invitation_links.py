@@ -14,6 +14,7 @@ from teamvars.domain.errors import DEAD_LINK
 from teamvars.services.invitations import Issued
 from teamvars.web.http.request import STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant
 
 ACTIONS = "/invitations/actions"
@@ -85,6 +86,7 @@ async def test_who_is_known_is_told_how_to_accept(tenant: Tenant) -> None:
     assert (await tenant.call("outsider", "POST", path[1])).status_code == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("action", ["show", "accept"])
 @pytest.mark.parametrize(
     ("body", "status", "code"),

@@ -12,6 +12,7 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import ACTIVE, INVITED, JSON_API, Tenant, faults, linkage_document
 
 USERS = "users"
@@ -246,6 +247,7 @@ async def test_another_type_than_the_endpoints_is_a_conflict(tenant: Tenant, by:
     ]
 
 
+@ON_SQLITE
 @BOTH
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 @pytest.mark.parametrize(

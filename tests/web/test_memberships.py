@@ -13,6 +13,7 @@ from teamvars.domain.memberships import Status
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import users
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, linkage_document
 
 TYPE = "organization-memberships"
@@ -312,6 +313,7 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
     assert said["total-count"] == len(everyone)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
@@ -331,6 +333,7 @@ async def test_what_a_query_may_not_ask_for_is_refused(
         assert parameter != "include" or "include parameter" in error["detail"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "name", ["q", "filter[email]", "filter[user]", "filter[names]", "search[name]"]
 )

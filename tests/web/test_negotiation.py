@@ -1,4 +1,4 @@
-"""What concerns HTTP and JSON:API in every request and answer: contract §2, on both engines."""
+"""What concerns HTTP and JSON:API in every request and answer: contract §2."""
 
 import json
 import time
@@ -17,6 +17,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.support.deployment import BASE, Deployment, operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import (
     JSON_API,
     Tenant,
@@ -25,6 +26,8 @@ from tests.support.tenant import (
     linkage_document,
     variable_document,
 )
+
+pytestmark = ON_SQLITE
 
 OPEN, CLOSE = b"[", b"]"
 

@@ -45,6 +45,8 @@ TAKES_LARGE_BODIES = "/actions/apply", "/workspaces/{workspace_id}/relationships
 FOR_ONESELF = ("/actions/accept", "/users/{user_id}/authentication-tokens")
 
 
+VALIDATORS: dict[str, Any] = {}
+"""By the text of the schema, of the one document that answers here are compared with."""
 FOR_OTHERS = ("/oauth/token", "/actions/deliver", "/actions/approve")
 """Nobody here is a job, or somebody who approves: test_deliveries.py and test_owner_approvals.py
 have them."""
@@ -309,6 +311,15 @@ async def test_a_deprecated_filter_is_answered_with_the_headers_the_document_nam
     check_answer(document, operation, answer)
 
 
+def validator_of(document: Any, schema: Any) -> Any:
+    """What judges documents of a schema; made once, since most answers have one of a few."""
+    key = json.dumps(schema)
+    if key not in VALIDATORS:
+        whole = {**schema, "components": document["components"]}
+        VALIDATORS[key] = jsonschema_rs.validator_for(whole)
+    return VALIDATORS[key]
+
+
 def check_answer(document: Any, operation: Operation, answer: httpx.Response) -> None:
     """The answer's status, headers, media type and body are as the document says."""
     where = f"{operation} {answer.status_code}: {answer.text}"
@@ -322,8 +333,7 @@ def check_answer(document: Any, operation: Operation, answer: httpx.Response) ->
     media_type = answer.headers["Content-Type"].partition(";")[0]
     assert media_type in said["content"], where
     if media_type.endswith("json"):
-        schema = {**said["content"][media_type]["schema"], "components": document["components"]}
-        jsonschema_rs.validator_for(schema).validate(answer.json())
+        validator_of(document, said["content"][media_type]["schema"]).validate(answer.json())
 
 
 async def every_kind_of_answer(tenant: Tenant, operation: Operation) -> Any:

@@ -14,6 +14,7 @@ from teamvars.services import audit_pages
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.organization_audit import (
     change,
@@ -180,6 +181,7 @@ NO_TIMES = (
 )
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("text", NO_TIMES)
 async def test_what_is_no_time_is_refused_by_the_name_of_its_parameter(
     tenant: Tenant, text: str

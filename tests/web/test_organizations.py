@@ -18,6 +18,7 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.services.calls import caller
 from tests.support.deployment import Deployment, operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, variable_document
 from tests.web.dialects import terraform
 from tests.web.test_applies import apply, item
@@ -182,6 +183,7 @@ async def test_pages_follow_each_other_and_one_past_the_end_is_empty(tenant: Ten
     assert past["meta"]["pagination"]["next-page"] is None
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("number", ["-1", "x", "1.5", "9999999999999999999999x"])
 @pytest.mark.parametrize("name", ["page[number]", "page[size]"])
 async def test_a_page_that_is_no_number_is_a_fault_of_that_parameter(
@@ -325,7 +327,7 @@ async def test_racing_renames_to_one_name_have_one_winner(tenant: Tenant) -> Non
 
 
 # On PostgreSQL rows go in a process of the server.
-@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="module")
+@ON_SQLITE
 async def test_others_go_on_while_the_rows_of_an_organization_are_deleted(tenant: Tenant) -> None:
     for name in tenant.workspaces:
         made = [item(f"k{n}", "env") for n in range(20)]

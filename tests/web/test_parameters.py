@@ -18,6 +18,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.routes import Route
 from tests.support.deployment import BASE, Deployment
+from tests.support.engines import ON_SQLITE
 from tests.support.exchanging import caller_of
 from tests.support.ids import filled, ids_at_hand
 from tests.support.tenant import Tenant, build_tenant
@@ -72,8 +73,6 @@ def parameters(route: Route) -> list[str]:
     return [parameter.name for parameter in route.reads]
 
 
-# What no store is asked for is the same on either.
-ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="module")
 SEARCHES = [(route.template, name) for route in reading() for name in parameters(route)]
 
 
@@ -176,6 +175,7 @@ async def test_any_header_is_answered(shared: Tenant, route: Route) -> None:
             assert answer.status_code in (200, 204, 304, 400, 404, 406, *route.refuses)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("template", "name"), SEARCHES)
 async def test_what_stands_there_twice_is_honoured_or_refused_and_never_ignored(
     shared: Tenant, template: str, name: str

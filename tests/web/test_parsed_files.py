@@ -9,6 +9,7 @@ import pytest
 from teamvars.services.code.process import Limits, Process
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES
 from teamvars.variable_files import MAX_NAMES
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 
 CONTENT = "/data/attributes/content"
@@ -164,6 +165,7 @@ HOSTILE = {
 }
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("kind", list(HOSTILE))
 async def test_a_hostile_file_has_an_answer_that_is_bounded(tenant: Tenant, kind: str) -> None:
     file_format, content = HOSTILE[kind]

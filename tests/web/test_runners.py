@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, runner_document
 from tests.support.tenant import Tenant
 
@@ -121,6 +122,7 @@ async def test_every_fault_of_a_proposal_is_told_at_once(tenant: Tenant) -> None
     )
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("attributes", "at"),
     [

@@ -11,6 +11,7 @@ import pytest
 
 from teamvars.security.tokens import new_token
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_POSTGRES
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
@@ -33,10 +34,6 @@ async def locked_by_another(deployment: Deployment) -> AsyncIterator[None]:
             yield
     finally:
         await connection.close()
-
-
-# On SQLite there is one writer at a time, whatever it writes.
-ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
 
 
 def with_forged(tenant: Tenant) -> Tenant:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from teamvars.domain.tags import MAX_NAME_CHARACTERS, MAX_TAGS
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_workspaces import all_path, attributes_of, create, document, path
 
@@ -241,6 +242,7 @@ async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:
     assert await listed(tenant, "search[tags]=live&sort=-name", "reader") == ["network"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("query", "name"),
     [

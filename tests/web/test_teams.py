@@ -11,6 +11,7 @@ from teamvars.domain.memberships import Status
 from teamvars.services import teams
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.dialects import terraform
 
@@ -69,6 +70,7 @@ async def test_location_leads_to_the_team_that_was_made(tenant: Tenant) -> None:
     assert read.json() == answer.json()
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

@@ -23,6 +23,7 @@ from teamvars.storage import access_by_name, variable_search
 from teamvars.storage.database import Transaction
 from tests.services.calls import caller
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.dialects import terraform
 from tests.web.test_applies import apply, item
@@ -333,6 +334,7 @@ async def test_the_dialect_has_its_own_words(tenant: Tenant) -> None:
         assert (await client.get(wrong)).status_code == 400
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars.storage import variables as stored_variables
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant, build_tenant, faults, variable_document
 
 VALUE_BYTES = 256 * 1024
@@ -123,6 +124,7 @@ TYPES = {
 OF_ALL_TYPES: list[object] = [None, 5, 0, 1, [], {}, "true", True]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -370,6 +372,7 @@ async def test_a_key_has_any_other_characters_and_is_kept_as_it_is(
     assert [one["attributes"]["key"] for one in await tenant.variables()] == [key]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS.keys())
 async def test_a_key_is_refused_that_breaks_a_rule(shared: Tenant, key: str) -> None:
     expected = ("422", "invalid_value", "/data/attributes/key")

@@ -5,7 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant, faults, variable_document
+
+pytestmark = ON_SQLITE
 
 
 async def raw(

@@ -1,0 +1,8 @@
+"""One engine for a test that would prove the same on the other."""
+
+import pytest
+
+ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="module")
+"""How a request is read and written, and what is refused before a store is asked for it."""
+ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="module")
+"""What is about the engine with many writers: on SQLite there is one, whatever it writes."""
