@@ -14,6 +14,7 @@ from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.protocol.job_keys import JobKey
+from teamvars.security import keyring
 from teamvars.security.tokens import hash_token
 from teamvars.storage import runners
 from teamvars.storage.database import Row, Transaction
@@ -21,7 +22,7 @@ from tests.services.calls import count
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import MANY_INVITATIONS, open_deployment, operator
 from tests.support.jobs import job_token
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, build_tenant
 
 
 @pytest.fixture
@@ -135,16 +136,26 @@ async def test_the_log_counts_the_refusals_of_some_runners_alone(
     assert list(why["refused"].values()) == [1]
 
 
-async def test_a_node_that_has_no_address_or_no_server_key_gives_no_token_and_no_value(
+async def test_a_node_that_has_no_address_gives_no_token(
     store_url: str, tenant: Tenant, job: Job
 ) -> None:
     await approve(tenant, await propose(tenant))
-    keys = tenant.deployment.keys
     nowhere = replace(MANY_INVITATIONS, service=None)
-    async with open_deployment(store_url, keys=keys, setup=nowhere) as node:
+    async with open_deployment(store_url, keys=tenant.deployment.keys, setup=nowhere) as node:
         with pytest.raises(Refusal, match="invalid_request"):
             await job.on(node).exchange()
-    async with open_deployment(store_url, keys=replace(keys, server=None)) as node:
+
+
+async def test_a_node_that_has_no_server_key_gives_no_token_and_no_value(own_url: str) -> None:
+    """As on a store of an older release, which knows of no server key."""
+    keys = keyring.generate()
+    async with (
+        open_deployment(own_url, keys=replace(keys, server=None)) as node,
+        open_deployment(own_url, keys=keys) as whole,
+    ):
+        tenant = await build_tenant(whole)
+        await approve(tenant, await propose(tenant))
+        job = Job(tenant, JobKey.generate())
         with pytest.raises(Refusal, match="invalid_request"):
             await job.on(node).exchange()
         caller = Caller(hash_token((await job.exchange()).token), new_id("req"))
