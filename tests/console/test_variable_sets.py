@@ -326,3 +326,33 @@ async def test_whoever_may_not_change_sets_sees_those_that_reach_them_and_no_way
     await expect(page.get_by_role("button", name="Detach")).to_have_count(0)
     await visitor.go(f"/{tenant.organization}/varsets/{set_id}/settings")
     await page.get_by_role("heading", name="Nothing here").wait_for()
+
+
+async def test_of_many_that_a_set_is_attached_to_some_are_shown_before_more_are_asked_for(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    set_id = await make_set(tenant, "Shared")
+    linked = []
+    for number in range(102):
+        attributes = {"name": f"space-{number:03}"}
+        data = {"type": "workspaces", "attributes": attributes}
+        path = f"/organizations/{tenant.organization}/workspaces"
+        answer = await tenant.call("owner", "POST", path, {"data": data})
+        linked.append({"type": "workspaces", "id": answer.json()["data"]["id"]})
+    path = f"/varsets/{set_id}/relationships/workspaces"
+    assert (await tenant.call("owner", "POST", path, {"data": linked})).status_code == 204
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
+    await visitor.sign_in("owner")
+    rows = page.get_by_role("button", name="Detach it from")
+    await page.get_by_text("Attached to 102 workspaces").first.wait_for()
+    await expect(rows).to_have_count(100)
+    await visitor.button("Show more").click()
+    await expect(rows).to_have_count(102)
+    await expect(visitor.button("Show more")).to_be_hidden()
+    await visitor.button("Detach it from space-101").click()
+    await page.get_by_text("Attached to 101 workspaces").first.wait_for()
+    await page.get_by_label("Filter workspaces").fill("space-09")
+    await expect(rows).to_have_count(10)

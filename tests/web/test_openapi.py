@@ -411,8 +411,12 @@ async def of_what_is_used(tenant: Tenant, operation: Operation, ids: Mapping[str
 
 
 async def of_projects(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
-    """The answer where a workspace is in the project, where none is, and to a dry run of a move."""
-    if operation.template.endswith("/{project_id}/relationships/workspaces"):
+    """The answer where a workspace is in the project, where none is, and to a dry run of a move or
+    of attaching a set.
+    """
+    if re.search(
+        "/(projects|varsets)/[^/]+/relationships/(workspaces|projects)$", operation.template
+    ):
         dry = {**operation.example, "meta": {"dry-run": True}}
         yield await send(tenant, operation, ids, document=dry)
     if operation.method != "DELETE" or not operation.template.endswith("/{project_id}"):

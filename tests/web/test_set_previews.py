@@ -107,6 +107,45 @@ async def test_a_preview_says_what_the_change_then_does(tenant: Tenant, case: st
     assert list(counts) == of_rows
 
 
+@pytest.mark.parametrize("kind", ["workspaces", "projects"])
+async def test_a_dry_run_of_attaching_and_detaching_says_what_that_then_does(
+    tenant: Tenant, kind: str
+) -> None:
+    mine = await make_set(tenant, "mine")
+    await put(tenant, mine, "region")
+    await tenant.make_variable("region")
+    ids = list(tenant.workspaces.values())
+    if kind == "projects":
+        place = await make(tenant, "shop")
+        assert (await move(tenant, place, *tenant.workspaces)).status_code == 204
+        ids = [place]
+    document = linkage_document(*ids, type_=kind)
+    path = f"/varsets/{mine}/relationships/{kind}"
+    for method, verb in (("POST", "gaining"), ("DELETE", "losing")):
+        before = await _sources(tenant)
+        asked = {**document, "meta": {"dry-run": True}}
+        answer = await tenant.call("owner", method, path, asked)
+        assert answer.status_code == 200, answer.text
+        assert await _sources(tenant) == before
+        told = answer.json()["data"]
+        assert (told["type"], told["id"]) == ("varset-effects", mine)
+        # One of them has the key itself.
+        assert told["attributes"][verb] == len(tenant.workspaces) - 1
+        assert (await tenant.call("owner", method, path, document)).status_code == 204
+        rows = [{**row} for row in told["attributes"]["workspaces"]]
+        for row in rows:
+            del row["id"], row["runners"]
+        assert rows == _difference(before, await _sources(tenant))
+    for meta, told_at in (({"dry-run": 1}, "/meta/dry-run"), ({"dry": True}, "/meta/dry")):
+        refused = await tenant.call("owner", "POST", path, {**document, "meta": meta})
+        assert [(one[0], one[2]) for one in faults(refused)] == [("422", told_at)]
+    nothing = linkage_document("ws-none", type_="workspaces")
+    path = f"/varsets/{mine}/relationships/workspaces"
+    for who in ("owner", "reader"):
+        for said in (nothing, {**nothing, "meta": {"dry-run": True}}):
+            assert (await tenant.call(who, "POST", path, said)).status_code == 404
+
+
 async def test_a_preview_refuses_what_the_change_refuses(tenant: Tenant) -> None:
     job = await job_in(tenant)
     await rights(tenant, "writers", "manage-workspaces", "manage-projects")

@@ -364,15 +364,32 @@ def attach(
     Refuses: forbidden, as `update` does; every fault of the draft, workspaces and projects that
     there are not, or that a set of a project is not attached to; too many sets at one.
     """
-    one = _writable(found, set_id)
-    before = found.of(AttachedTo(set_id))
+    was, is_ = _attaching(found, _writable(found, set_id), draft, how, rules)
+    return attached(found, was.set, was.attached, is_.attached)
+
+
+def preview_attach(
+    found: Found, set_id: str, draft: TargetsDraft, how: Attaching, rules: Rules
+) -> Foreseen:
+    """What that would make of the workspaces, for whoever may do it. Refuses as that does."""
+    one = _permitted(found, set_id)
+    was, is_ = _attaching(found, one, draft, how, rules)
+    contest = found.of(Contested(set_id, one.organization_id))
+    return _foreseen(found, one, contest.as_set(was, is_), rules.trust)
+
+
+def _attaching(
+    found: Found, one: VariableSet, draft: TargetsDraft, how: Attaching, rules: Rules
+) -> tuple[Standing, Standing]:
+    """The set with what it is and would be attached to. Refuses: see `attach`."""
+    before = found.of(AttachedTo(one.id))
     was = Standing(one, before)
     refuse_all([*draft.faults, *_faults_of(found, was, draft, "/data", how)])
     ids = how.applied_to(before.of(draft.kind), draft.wanted)
-    after = replace(before, **{draft.kind: ids})
-    _require_room(found, after.but(before), rules, at="/data")
-    require_own(found, was, Standing(one, after), rules.trust)
-    return attached(found, one, before, after)
+    is_ = Standing(one, replace(before, **{draft.kind: ids}))
+    _require_room(found, is_.attached.but(before), rules, at="/data")
+    require_own(found, was, is_, rules.trust)
+    return was, is_
 
 
 def delete(found: Found, set_id: str) -> Decision[None]:

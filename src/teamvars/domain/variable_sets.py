@@ -143,9 +143,12 @@ class Attaching(StrEnum):
 
 
 class TargetsDraft(IdsDraft, frozen=True):
-    """Workspaces or projects that a request names, which a set is to be attached to, or no more."""
+    """Workspaces or projects that a request names, which a set is to be attached to, or no more; or
+    the request asks what would come of it.
+    """
 
     kind: TargetKind = "workspaces"
+    dry_run: bool = False
 
 
 class SetSearch(msgspec.Struct, frozen=True):

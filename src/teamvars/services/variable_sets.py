@@ -50,7 +50,13 @@ class VariableSets(UseCases):
 
     async def attach(
         self, caller: Caller, set_id: str, draft: TargetsDraft, how: Attaching
-    ) -> None:
-        """See `decisions.variable_sets.attach`."""
+    ) -> Effects | None:
+        """See `decisions.variable_sets.attach`; and `preview_attach`, of a dry run."""
         asked = set_id, draft, how, self._rules
-        await self._make(caller, decisions.attach, *asked)
+        if not draft.dry_run:
+            await self._make(caller, decisions.attach, *asked)
+            return None
+        foreseen = await self._house.runner.glance(
+            caller, lambda found: decisions.preview_attach(found, *asked)
+        )
+        return await previews.told(foreseen)

@@ -24,7 +24,6 @@ from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, choice_of, text_of, words_of
-from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -37,6 +36,7 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_with
 
@@ -63,19 +63,11 @@ class MovedWorkspace(msgspec.Struct):
     id: str
 
 
-class MoveOptions(msgspec.Struct, rename="kebab", omit_defaults=True):
-    """How to move workspaces."""
-
-    dry_run: Annotated[bool, Meta(description="Move nothing, and say what would come of it.")] = (
-        False
-    )
-
-
 class MovedWorkspacesDocument(msgspec.Struct):
     """Workspaces that are to be in a project, all or none."""
 
     data: Annotated[list[MovedWorkspace], Meta(max_length=MAX_ITEMS)]
-    meta: MoveOptions | UnsetType = UNSET
+    meta: DryRunOptions | UnsetType = UNSET
 
 
 class AccessChangeAttributes(msgspec.Struct):
@@ -314,14 +306,8 @@ def _move(projects: Projects) -> Route:
 
 
 def _moving(document: object) -> MoveDraft:
-    """The workspaces of a request, and whether they are only asked about."""
-    read = Reader(document)
-    ids = read.identifiers(read.data(list) or [], "workspaces", MAX_ITEMS)
-    whole = document if isinstance(document, dict) else None
-    options = read.member(whole, "meta", dict, "", required=False)
-    read.refuse_unknown(options, {"dry-run"}, "/meta")
-    dry_run = read.member(options, "dry-run", bool, "/meta", required=False)
-    return MoveDraft(ids, read.faults, bool(dry_run))
+    draft, dry_run = ids_or_dry_run(document, "workspaces")
+    return MoveDraft(draft.ids, draft.faults, dry_run)
 
 
 def _moved_or_foreseen(foreseen: Foreseen | None) -> Response:

@@ -38,7 +38,7 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import ids_draft
+from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
 from teamvars.web.set_effects import EffectOnWorkspace, rows_of
@@ -81,6 +81,18 @@ class SetProjectsDocument(msgspec.Struct):
     """Projects that a set is attached to, or no more, all or none."""
 
     data: Annotated[list[ProjectOfSet], Meta(max_length=MAX_ITEMS)]
+
+
+class AttachedWorkspacesDocument(SetWorkspacesDocument):
+    """The same, or what would come of it."""
+
+    meta: DryRunOptions | UnsetType = msgspec.UNSET
+
+
+class AttachedProjectsDocument(SetProjectsDocument):
+    """The same, or what would come of it."""
+
+    meta: DryRunOptions | UnsetType = msgspec.UNSET
 
 
 class ParentLinkage(msgspec.Struct):
@@ -329,8 +341,8 @@ def routes(sets: VariableSets) -> list[Route]:
 
 
 _BODIES: Mapping[TargetKind, RequestBody] = {
-    "workspaces": RequestBody(SetWorkspacesDocument, _LINKED),
-    "projects": RequestBody(SetProjectsDocument, _LINKED_PROJECTS),
+    "workspaces": RequestBody(AttachedWorkspacesDocument, _LINKED),
+    "projects": RequestBody(AttachedProjectsDocument, _LINKED_PROJECTS),
 }
 _OPERATIONS: Mapping[tuple[Attaching, TargetKind], str] = {
     (Attaching.ADD, "workspaces"): "attachVariableSet",
@@ -342,17 +354,17 @@ _OPERATIONS: Mapping[tuple[Attaching, TargetKind], str] = {
 
 def _attaching(sets: VariableSets, how: Attaching, kind: TargetKind) -> Route:
     async def handle(request: Request) -> Response:
-        named = ids_draft(request.document, kind)
-        draft = TargetsDraft(named.ids, named.faults, kind)
+        named, dry_run = ids_or_dry_run(request.document, kind)
+        draft = TargetsDraft(named.ids, named.faults, kind, dry_run)
         asked = request.require_caller(), request.parameters["varset_id"], draft
-        return await changed(request, sets.attach(*asked, how), lambda _: Response(204))
+        return await changed(request, sets.attach(*asked, how), _attached_or_foreseen)
 
     is_added = how is Attaching.ADD
     return Route(
         "POST" if is_added else "DELETE",
         f"{_ONE}/relationships/{kind}",
         handle,
-        {204: None},
+        {200: EFFECTS.one, 204: None},
         _BODIES[kind],
         keyed=is_added,
         may_forbid=True,
@@ -360,6 +372,12 @@ def _attaching(sets: VariableSets, how: Attaching, kind: TargetKind) -> Route:
         text=f"Attach a set to {kind if is_added else f'some {kind} no more'}, all or none.",
         tag=VARIABLE_SET.tag,
     )
+
+
+def _attached_or_foreseen(foreseen: Effects | None) -> Response:
+    if foreseen is None:
+        return Response(204)
+    return Response.document(200, EFFECTS.document(foreseen))
 
 
 def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[SetView]:

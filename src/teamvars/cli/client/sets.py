@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, at, connect, told
+from teamvars.cli.client.api import Answer, Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import effect_rows, in_full, linked_workspaces, number, summed_up
 from teamvars.cli.client.contents import project_named, set_named, sets_of
@@ -29,6 +29,8 @@ _SHOWN = {
     "projects": "project-count",
     "description": "description",
 }
+
+_DRY_RUN = {"meta": {"dry-run": True}}
 
 set_argument = argument("name", "A set's name or id.", metavar="SET")
 description_option = option("--description", "What it is for.")
@@ -181,12 +183,11 @@ def attach(
     Example: teamvars set attach 'Cloud account' network payments
     """
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
+    path = at("varsets", found["id"], "relationships", kind)
     if dry_run:
-        before = found["relationships"][kind]["data"]
-        added = [one for one in linked["data"] if one not in before]
-        _preview(api, found, _attached(found, kind, [*before, *added]))
+        _show_effects(api.post(path, {**linked, **_DRY_RUN}))
         return
-    api.post(at("varsets", found["id"], "relationships", kind), linked)
+    api.post(path, linked)
     words = [*workspaces, *projects]
     note(f"Attached to {number(len(words), kind.removesuffix('s'))}.")
     show({"id": found["id"], "attached": words}, ())
@@ -207,12 +208,11 @@ def detach(
     Example: teamvars set detach 'Cloud account' payments
     """
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
+    path = at("varsets", found["id"], "relationships", kind)
     if dry_run:
-        before = found["relationships"][kind]["data"]
-        left = [one for one in before if one not in linked["data"]]
-        _preview(api, found, _attached(found, kind, left))
+        _show_effects(api.delete(path, {**linked, **_DRY_RUN}))
         return
-    api.delete(at("varsets", found["id"], "relationships", kind), linked)
+    api.delete(path, linked)
     words = [*workspaces, *projects]
     note(f"Detached from {number(len(words), kind.removesuffix('s'))}.")
     show({"id": found["id"], "detached": words}, ())
@@ -260,15 +260,13 @@ def _linkage(one: Resource) -> Resource:
     return {"type": one["type"], "id": one["id"]}
 
 
-def _attached(found: Resource, kind: str, linked: Sequence[Resource]) -> Resource:
-    """A document that says to which workspaces, or to which projects, a set is attached."""
-    relationships = {kind: {"data": linked}}
-    return {"data": {"type": "varsets", "id": found["id"], "relationships": relationships}}
-
-
 def _preview(api: Api, found: Resource, document: Resource | None) -> None:
     """Shows what a change would do, or without a document a deletion; ends with 3 if anything."""
-    answer = api.post(at("varsets", found["id"], "actions", "preview"), document)
+    _show_effects(api.post(at("varsets", found["id"], "actions", "preview"), document))
+
+
+def _show_effects(answer: Answer) -> None:
+    """Shows what a change would do; ends with 3 if anything."""
     effects = answer.document["data"]["attributes"]
     rows = effect_rows(effects)
     show(effects, rows, said=None if rows else "No workspace would get another value.")

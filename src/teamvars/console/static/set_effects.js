@@ -25,6 +25,20 @@ export async function effectsOf(id, data, signal) {
 }
 
 /**
+ * What it would do to attach a set to these, or to these no more.
+ * @param {"POST" | "DELETE"} method
+ * @param {string} path of what it is attached to
+ * @param {{type: string, id: string}[]} data
+ * @param {AbortSignal} signal
+ */
+export async function effectsOfAttaching(method, path, data, signal) {
+  const document = { data, meta: { "dry-run": true } };
+  /** @type {Answer<Api.VariableSetEffectsDocument>} */
+  const answer = await send(method, path, document, { repeats: true, signal });
+  return answer.document.data.attributes;
+}
+
+/**
  * What an apply of these to the variables of a set would do.
  * @param {string} id
  * @param {import("./variables_page.js").ItemSaid[]} items

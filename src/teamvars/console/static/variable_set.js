@@ -11,7 +11,7 @@ import { notify } from "./notices.js";
 import { searchField } from "./paged_list.js";
 import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
-import { agreed, effectsOf, summaryOf, workspacesOf } from "./set_effects.js";
+import { agreed, effectsOf, effectsOfAttaching, summaryOf, workspacesOf } from "./set_effects.js";
 import { setForm } from "./variable_sets.js";
 
 /** @import { End } from "./fields.js" */
@@ -31,6 +31,9 @@ export async function setAttachedPage(context) {
     h("h2", { class: "part" }, "Workspaces"), new Attached(context, found, "workspaces", workspaces).element,
     h("h2", { class: "part" }, "Projects"), new Attached(context, found, "projects", projects).element);
 }
+
+/** So many are shown before one asks for more: there may be tens of thousands. */
+const AT_ONCE = 100;
 
 /** What it is attached to of a kind. */
 class Attached {
@@ -55,14 +58,17 @@ class Attached {
     this.place = new FormPlace();
     this.lead = h("p", { class: "lead", role: "status" });
     this.rows = h("ul", { class: "rows", role: "list" });
+    this.more = h("div", { class: "actions" });
+    this.most = AT_ONCE;
     const filter = searchField(`Filter ${kind}`, (words) => {
       this.words = folded(words);
+      this.most = AT_ONCE;
       this.#draw();
     });
     const [text, add] = kind === "workspaces" ? ["Attach to workspaces", addButton] : ["Attach to a project", button];
     this.element = h("div", {},
       h("div", { class: "toolbar" }, filter, this.may && h("div", { class: "actions" }, add(text, () => this.#open()))),
-      this.place.element, this.lead, this.rows);
+      this.place.element, this.lead, this.rows, this.more);
     this.#take(attached);
   }
 
@@ -78,7 +84,13 @@ class Attached {
     const attached = `Attached to ${this.all.length ? count(this.all.length, this.noun) : `no ${this.noun}`}`;
     this.lead.textContent = this.words ? `${count(shown.length, this.noun)} found` : attached;
     this.rows.hidden = !shown.length;
-    redraw(this.rows, shown.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
+    const some = shown.slice(0, this.most);
+    redraw(this.rows, some.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
+    const more = () => button("Show more", () => {
+      this.most += AT_ONCE;
+      this.#draw();
+    });
+    redraw(this.more, shown.length > some.length ? [{ key: "more", seen: true, make: more }] : []);
   }
 
   /** @param {Called} one */
@@ -105,7 +117,7 @@ class Attached {
       sure: async (held) => {
         const effects = await held(async (signal) => {
           wanted = await find(signal);
-          return this.#effects([...this.all, ...wanted], signal);
+          return effectsOfAttaching("POST", this.path, linked(this.kind, wanted), signal);
         });
         return agreed(["Attach it to ", count(wanted.length, this.noun), "?"], effects, "Attach");
       },
@@ -121,22 +133,14 @@ class Attached {
     return element;
   }
 
-  /**
-   * What becomes of workspaces where it is attached to these of the kind alone.
-   * @param {{id: string}[]} attached
-   * @param {AbortSignal} signal
-   */
-  #effects(attached, signal) {
-    return effectsOf(this.set.id, { relationships: { [this.kind]: { data: linked(this.kind, attached) } } }, signal);
-  }
-
   /** @param {Called} one */
   async #detach(one) {
     const { signal } = this.context;
     const isStill = stay();
-    const effects = await this.#effects(this.all.filter(({ id }) => id !== one.id), signal);
+    const data = linked(this.kind, [one]);
+    const effects = await effectsOfAttaching("DELETE", this.path, data, signal);
     if (!isStill() || !(await agreed(["Detach it from ", name(one.called), "?"], effects, "Detach", { kind: "danger" }))) return;
-    await send("DELETE", this.path, { data: linked(this.kind, [one]) }, { repeats: true });
+    await send("DELETE", this.path, { data }, { repeats: true });
     announce(`It is detached from ${one.called}.`);
     await this.#refresh();
   }
