@@ -458,10 +458,11 @@ def test_what_delivers_nothing_names_nothing(guard: str) -> None:
 
 def test_a_good_token_names_what_it_is_handed() -> None:
     sparing = handed(spec_of(FEDERATED, include_sensitive=False))
-    known = asking(sparing)
-    admit(known, "ws-1", TRUST)
-    told = {one.variable.key: one.is_handed_out for one in names(known, "ws-1", TRUST)}
-    assert told == {"password": False, "region": True}
+    for runner, gets_sensitive in ((sparing, False), (handed(FEDERATED), True)):
+        known = asking(runner)
+        admit(known, "ws-1", TRUST)
+        told = {one.variable.key: one.is_handed_out for one in names(known, "ws-1", TRUST)}
+        assert told == {"password": gets_sensitive, "region": True}
 
 
 def test_an_unbound_token_is_good_where_both_versions_say_so() -> None:

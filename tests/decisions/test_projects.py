@@ -28,7 +28,7 @@ from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft
 from teamvars.domain.team_access import AccessType, Grant
-from teamvars.domain.teams import Right, Visibility
+from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Visibility
 from teamvars.domain.variable_sets import Attached, Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceDetails, WorkspaceDraft, WorkspaceRecord
 from tests.decisions.directory import (
@@ -337,6 +337,23 @@ def test_a_dry_run_of_what_is_in_the_project_already_foresees_nothing() -> None:
     known = found(to_project(SHOP), in_acme(inside), nothing, NO_RUNNERS)
     decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
     assert decision.answer == Foreseen(0, [], 0)
+
+
+@pytest.mark.parametrize(
+    ("rights", "granted", "writes"),
+    [
+        (frozenset(), Level.NONE, False),
+        (frozenset(), Level.READ, False),
+        (frozenset(), Level.WRITE, True),
+        (frozenset({Right.MANAGE_WORKSPACES}), Level.NONE, False),
+        (ALL_RIGHTS, Level.NONE, True),
+    ],
+)
+def test_sets_of_a_project_are_written_by_whoever_moves_workspaces_or_was_granted_that(
+    rights: Rights, granted: Level, writes: bool
+) -> None:
+    owner = replace(ACCESS.owner, is_owner=False, rights=rights)
+    assert replace(ACCESS, owner=owner, granted_sets=granted).writes_sets is writes
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ def test_a_former_name_leads_to_the_last_that_had_it() -> None:
     assert FORMER.present("ACME") == "Other"
     assert FORMER.present("acme-OLD") == "Acme-New"
     assert FORMER.present("acme-new") is None
+    assert FORMER.hint("ACME") == " It is called Other now."
+    assert FORMER.hint("acme-new") == ""
     assert FORMER.had("1", "aCME")
     assert not FORMER.had("2", "acme-old")
 

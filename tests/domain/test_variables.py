@@ -83,6 +83,24 @@ def test_an_update_changes_what_it_says_and_the_version_alone(
     }
 
 
+@pytest.mark.parametrize(
+    ("draft", "is_other"),
+    [
+        (VariableDraft(value="w"), False),
+        (VariableDraft("k", category=Category.ENV), False),
+        (VariableDraft("k"), False),
+        (VariableDraft("l"), True),
+        (VariableDraft(category=Category.TOOL), True),
+        (VariableDraft("l", category=Category.ENV), True),
+        (VariableDraft("k", category=Category.TOOL), True),
+    ],
+)
+def test_a_variable_has_another_name_with_another_key_or_category(
+    draft: VariableDraft, is_other: bool
+) -> None:
+    assert draft.renames(MADE) is is_other
+
+
 @given(before=stored, draft=drafts)
 def test_a_sensitive_variable_never_becomes_readable(
     before: Variable, draft: VariableDraft

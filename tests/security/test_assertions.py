@@ -179,6 +179,7 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "two subjects": _with_two_subjects,
     "no number": _with_endless_time,
     "deep": _nested,
+    "half a pair": lambda: signed(sub="\ud800"),
     "a byte more": lambda: signed() + "A",
     "long": lambda: signed(header={"typ": "x" * MAX_TOKEN_BYTES}),
     "four parts": lambda: signed().replace(".", "..", 1),
