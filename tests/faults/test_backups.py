@@ -64,6 +64,24 @@ def test_postgresql_goes_back_to_a_moment_and_what_is_there_then_is_proven(
     assert "stream system lacks entries that were kept elsewhere" in behind.out
 
 
+async def test_where_commits_wait_for_a_standby_it_has_all_that_was_acknowledged(
+    restored: LocalPostgres, tmp_path: Path
+) -> None:
+    with LocalPostgres(durable=True) as primary:
+        host = on_postgres(primary, tmp_path)
+        url = urlsplit(host.settings["DATABASE_URL"])
+        both = f"{url.netloc},127.0.0.1:{urlsplit(restored.admin_url).port}"
+        restored.follow(primary)
+        url = url._replace(netloc=both, query="target_session_attrs=read-write")
+        with (hit := server_under_load(host.having(database_url=url.geturl()))).server:
+            async with hit.writers.at_work():
+                await hit.writers.until_more(100)
+                primary.kill()
+                restored.promote()
+                await hit.writers.until_more(20)
+            assert hit.broken_promises() == []
+
+
 def test_what_is_damaged_or_may_not_be_read_on_postgresql_is_said(
     archiving: LocalPostgres, tmp_path: Path
 ) -> None:

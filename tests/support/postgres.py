@@ -154,6 +154,22 @@ class LocalPostgres(Postgres):
         if self._spawn([*command, "--checkpoint=fast"]).wait():
             self._give_up("pg_basebackup failed")
 
+    def follow(self, other: "LocalPostgres") -> None:
+        """Be a standby of another server from now on, whose commits wait for this one."""
+        self.copy(other)
+        primary = f"host=127.0.0.1 port={urlsplit(other.admin_url).port} user=postgres"
+        self._configure("standby.signal", {"primary_conninfo": primary})
+        other.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        other.execute("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + HANGS
+        while other.execute("SELECT sync_state FROM pg_stat_replication") != "sync":
+            assert time.monotonic() < deadline, "the standby does not follow"
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        """Be the primary, in the place of the one that is gone."""
+        self.execute("SELECT pg_promote()")
+
     def recover(self, other: "LocalPostgres", point: str) -> None:
         """Start from the backup, and go on by the archived log of the other to a restore point."""
         last = other.execute("SELECT pg_walfile_name(pg_switch_wal())")
@@ -162,16 +178,21 @@ class LocalPostgres(Postgres):
             assert time.monotonic() < deadline, "the log is not archived"
             time.sleep(0.01)
         settings = {
-            "port": urlsplit(self.admin_url).port,
-            "unix_socket_directories": self.folder,
             "archive_mode": "off",
             "restore_command": f"cp {other._archive}/%f %p",
             "recovery_target_name": point,
             "recovery_target_action": "promote",
         }
+        self._configure("recovery.signal", settings)
+
+    def _configure(self, begins_by: str, settings: dict[str, str]) -> None:
+        """Start with the copied data, with these settings, by what that file asks for."""
+        place = {"port": urlsplit(self.admin_url).port, "unix_socket_directories": self.folder}
         with (self._data / "postgresql.auto.conf").open("a") as file:
-            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-        (self._data / "recovery.signal").touch()
+            file.writelines(
+                f"{name} = '{value}'\n" for name, value in {**settings, **place}.items()
+            )
+        (self._data / begins_by).touch()
         self._give_away()
         self.start()
 
@@ -209,7 +230,7 @@ class LocalPostgres(Postgres):
             words = (self._data / "postmaster.pid").read_text().split()
         except FileNotFoundError:
             return False
-        return words[:1] == [str(pid)] and words[-1] == "ready"
+        return words[:1] == [str(pid)] and words[-1] in ("ready", "standby")
 
     def _program(self, name: str) -> str:
         return str(self._programs / name)
