@@ -64,8 +64,9 @@ def test_postgresql_goes_back_to_a_moment_and_what_is_there_then_is_proven(
     assert "stream system lacks entries that were kept elsewhere" in behind.out
 
 
+@pytest.mark.parametrize("waits", [True, False], ids=["waited for", "not waited for"])
 async def test_where_commits_wait_for_a_standby_it_has_all_that_was_acknowledged(
-    restored: LocalPostgres, tmp_path: Path
+    restored: LocalPostgres, tmp_path: Path, waits: bool
 ) -> None:
     with LocalPostgres(durable=True) as primary:
         host = on_postgres(primary, tmp_path)
@@ -76,10 +77,16 @@ async def test_where_commits_wait_for_a_standby_it_has_all_that_was_acknowledged
         with (hit := server_under_load(host.having(database_url=url.geturl()))).server:
             async with hit.writers.at_work():
                 await hit.writers.until_more(100)
+                if not waits:
+                    primary.wait_for_nobody()
+                    restored.kill()
+                    await hit.writers.until_more(20)
                 primary.kill()
+                if not waits:
+                    restored.start()
                 restored.promote()
                 await hit.writers.until_more(20)
-            assert hit.broken_promises() == []
+            assert (hit.broken_promises() == []) is waits
 
 
 def test_what_is_damaged_or_may_not_be_read_on_postgresql_is_said(

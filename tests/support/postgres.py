@@ -159,12 +159,15 @@ class LocalPostgres(Postgres):
         self.copy(other)
         primary = f"host=127.0.0.1 port={urlsplit(other.admin_url).port} user=postgres"
         self._configure("standby.signal", {"primary_conninfo": primary})
-        other.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        other.execute("SELECT pg_reload_conf()")
+        other._set_standbys("*")
         deadline = time.monotonic() + HANGS
         while other.execute("SELECT sync_state FROM pg_stat_replication") != "sync":
             assert time.monotonic() < deadline, "the standby does not follow"
             time.sleep(0.01)
+
+    def wait_for_nobody(self) -> None:
+        """From now on no commit waits for a standby."""
+        self._set_standbys("")
 
     def promote(self) -> None:
         """Be the primary, in the place of the one that is gone."""
@@ -184,6 +187,10 @@ class LocalPostgres(Postgres):
             "recovery_target_action": "promote",
         }
         self._configure("recovery.signal", settings)
+
+    def _set_standbys(self, names: str) -> None:
+        self.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
+        self.execute("SELECT pg_reload_conf()")
 
     def _configure(self, begins_by: str, settings: dict[str, str]) -> None:
         """Start with the copied data, with these settings, by what that file asks for."""
