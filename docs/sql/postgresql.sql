@@ -59,6 +59,7 @@
 -- GET /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -82,6 +83,8 @@ SELECT caller.id AS token_id, caller.user_id,
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -125,6 +128,7 @@ ORDER BY key, category;
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -157,6 +161,8 @@ CROSS JOIN LATERAL (SELECT CASE
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -228,6 +234,7 @@ LEFT JOIN idempotency_records AS found
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -258,6 +265,8 @@ CROSS JOIN LATERAL (SELECT CASE
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -353,7 +362,7 @@ WHERE id = $19;
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
@@ -361,6 +370,8 @@ WITH caller AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -369,6 +380,7 @@ WITH caller AS (
 )
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
@@ -387,8 +399,10 @@ SELECT caller.id AS token_id, caller.user_id,
     ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
+            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -519,7 +533,7 @@ UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY
 -- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
@@ -527,6 +541,8 @@ WITH caller AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -535,6 +551,7 @@ WITH caller AS (
 )
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
@@ -553,8 +570,10 @@ SELECT caller.id AS token_id, caller.user_id,
     ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
+            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -589,6 +608,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners, teams.members_manage_token, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams,
@@ -625,9 +645,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -636,9 +657,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -651,9 +673,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -665,9 +688,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND own.set_level >= its_grants.set_level AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -690,6 +714,8 @@ SELECT caller.id AS token_id, caller.user_id,
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -725,6 +751,7 @@ WHERE caller.hash = $1
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners, teams.members_manage_token, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams,
@@ -768,9 +795,10 @@ CROSS JOIN LATERAL (SELECT (
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -779,9 +807,10 @@ CROSS JOIN LATERAL (SELECT (
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -794,9 +823,10 @@ CROSS JOIN LATERAL (SELECT (
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -808,9 +838,10 @@ CROSS JOIN LATERAL (SELECT (
                     AND own.set_level >= its_grants.set_level AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -833,6 +864,8 @@ CROSS JOIN LATERAL (SELECT (
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -1110,6 +1143,7 @@ WHERE id = $24;
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -1133,6 +1167,8 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams

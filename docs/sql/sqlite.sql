@@ -53,6 +53,7 @@
 -- DELETE /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -76,6 +77,8 @@ SELECT caller.id AS token_id, caller.user_id,
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -229,7 +232,7 @@ DELETE FROM variables WHERE id = ?1;
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
     WHERE caller.hash = ?1
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
@@ -237,6 +240,8 @@ WITH caller AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -245,6 +250,7 @@ WITH caller AS (
 )
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
@@ -263,8 +269,10 @@ SELECT caller.id AS token_id, caller.user_id,
     ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
+            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -395,7 +403,7 @@ UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (S
 -- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
     WHERE caller.hash = ?1
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
@@ -403,6 +411,8 @@ WITH caller AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -411,6 +421,7 @@ WITH caller AS (
 )
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     organizations.id AS organization_id, organizations.name AS organization_name,
     CASE WHEN (
         caller.organization_id = organizations.id
@@ -429,8 +440,10 @@ SELECT caller.id AS token_id, caller.user_id,
     ) THEN 1 ELSE 0 END AS changes_sets,
     CASE WHEN (
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
+            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -468,6 +481,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners, teams.members_manage_token, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams,
@@ -504,9 +518,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -515,9 +530,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -530,9 +546,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -544,9 +561,10 @@ SELECT caller.id AS token_id, caller.user_id,
                     AND own.set_level >= its_grants.set_level AND (own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))
+                        WHERE memberships.organization_id = organizations.id
+                            AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -569,6 +587,8 @@ SELECT caller.id AS token_id, caller.user_id,
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END

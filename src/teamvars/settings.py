@@ -1,15 +1,25 @@
 """The one frozen `Settings`, read once: flags, then `TEAMVARS_*`, then `teamvars.toml`."""
 
+import json
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -82,6 +92,39 @@ _ISSUERS = {"github": GITHUB, "gitlab": GITLAB, "buildkite": BUILDKITE}
 _CIRCLECI_ID = re.compile(r"[0-9a-f-]{36}")
 
 
+class NamedProvider(BaseModel):
+    """A provider that people sign in with: a table of `teamvars.toml`, `[providers.NAME]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    title: str = Field(min_length=1, max_length=60)
+    issuer: str
+    client_id: str = Field(min_length=1)
+    client_secret_file: Path | None = None
+    organizations: tuple[str, ...] = Field(min_length=1)
+    domains: tuple[str, ...] = ()
+    token_days: int = Field(90, ge=1, le=366)
+
+    @field_validator("issuer")
+    @classmethod
+    def _https(cls, value: str) -> str:
+        if not _is_issuer_url(value):
+            raise ValueError("must be https://… as the provider writes it, without a query")
+        return value
+
+    def absolute(self) -> Self:
+        """The same, wherever one is."""
+        file = self.client_secret_file
+        return (
+            self
+            if file is None
+            else self.model_copy(update={"client_secret_file": file.absolute()})
+        )
+
+
+_PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
 class Settings(BaseSettings):
     """What an operator can say (contract §7). The URLs of database and mail may hold a password."""
 
@@ -121,6 +164,7 @@ class Settings(BaseSettings):
     issuers: Annotated[tuple[NamedIssuer, ...], NoDecode] = ()
     runner_approval: ApprovalMode = ApprovalMode.OPERATOR
     allow_exec: bool = False
+    providers: Annotated[Mapping[str, NamedProvider], NoDecode] = {}
 
     @classmethod
     def settings_customise_sources(
@@ -161,6 +205,25 @@ class Settings(BaseSettings):
             return value
         parts = [part.strip() for part in value.split(",") if part.strip()]
         return tuple(NamedIssuer.of(part) for part in parts)
+
+    @field_validator("providers", mode="before")
+    @classmethod
+    def _providers_of_json(cls, value: object) -> object:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except ValueError:
+            raise ValueError("must be a JSON object; in teamvars.toml, tables") from None
+
+    @field_validator("providers")
+    @classmethod
+    def _told_apart(cls, value: Mapping[str, NamedProvider]) -> Mapping[str, NamedProvider]:
+        if not all(map(_PROVIDER_NAME.fullmatch, value)):
+            raise ValueError("a provider is named with a-z, 0-9 and '-'")
+        for what in ("issuer", "domains"):
+            named = [one for provider in value.values() for one in _each(getattr(provider, what))]
+            if len(set(named)) < len(named):
+                raise ValueError(f"{what}: each belongs to one provider")
+        return value
 
     @field_validator("keyring_wrap")
     @classmethod
@@ -217,6 +280,12 @@ class Settings(BaseSettings):
     def _whole_mail(self) -> "Settings":
         if self.smtp_url is not None and (self.mail_from is None or self.public_url is None):
             raise ValueError("smtp_url needs mail_from and public_url")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_sign_in(self) -> "Settings":
+        if self.providers and self.public_url is None:
+            raise ValueError("providers need public_url")
         return self
 
     @model_validator(mode="after")
@@ -312,6 +381,12 @@ def export(settings: Settings) -> None:
         "log_format": settings.log_format.decided,
         "trusted_proxies": ",".join(map(str, settings.trusted_proxies)),
         "issuers": ",".join(map(str, settings.issuers)),
+        "providers": json.dumps(
+            {
+                name: one.absolute().model_dump(mode="json")
+                for name, one in settings.providers.items()
+            }
+        ),
     }
     for name in Settings.model_fields:
         value = decided.get(name, getattr(settings, name))
@@ -327,6 +402,10 @@ def _is_issuer_url(url: str) -> bool:
         return parts.scheme == "https" and bool(parts.hostname) and not parts.query + parts.fragment
     except ValueError:
         return False
+
+
+def _each(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str.lower, value))
 
 
 def _is_database_url(url: str) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from itertools import starmap
 
 import msgspec
 import structlog
@@ -18,6 +19,8 @@ from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.runners import ApprovalMode
+from teamvars.domain.sign_ins import Provider
+from teamvars.domain.tokens import DAY
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
@@ -61,6 +64,7 @@ from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
 from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
+from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
@@ -71,7 +75,7 @@ from teamvars.services.variable_search import Searches
 from teamvars.services.variable_sets import VariableSets
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Accesses, Workspaces
-from teamvars.settings import CACHE_MIB, NamedIssuer, Settings, SettingsError
+from teamvars.settings import CACHE_MIB, NamedIssuer, NamedProvider, Settings, SettingsError
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.engines.outages import WatchedDatabase
@@ -90,6 +94,7 @@ from teamvars.web import (
     projects,
     runners,
     service,
+    sign_ins,
     tags,
     team_access,
     teams,
@@ -132,6 +137,7 @@ class Services(msgspec.Struct, frozen=True):
     repeats: Repeats
     installation: Installation
     sessions: Sessions
+    sign_ins: SignIns
     variables: Variables
     effective: EffectiveVariables
     variable_sets: VariableSets
@@ -180,7 +186,8 @@ class Setup(msgspec.Struct, frozen=True):
     """What an operator sets besides store and keyring: the memory for lists, the mail server if
     there is one, how many links an organization has a day, where links lead, and who may say what
     a job is; `service` is what the audiences of jobs' tokens begin with, and `approval` says who
-    approves runners, and `limits` how many variable sets there may be.
+    approves runners, and `limits` how many variable sets there may be; `clients` are what providers
+    know us as with which people sign in.
     """
 
     cache_mib: int = CACHE_MIB
@@ -191,6 +198,7 @@ class Setup(msgspec.Struct, frozen=True):
     service: str | None = None
     approval: ApprovalMode = ApprovalMode.OPERATOR
     limits: SetLimits = SetLimits.of()
+    clients: tuple[Client, ...] = ()
 
 
 def services(
@@ -225,6 +233,7 @@ def services(
         repeats=Repeats(own_house),
         installation=Installation(database, database.now),
         sessions=Sessions(house),
+        sign_ins=SignIns(own_house, setup.clients),
         variables=Variables(house, lists),
         effective=EffectiveVariables(house, lists),
         variable_sets=VariableSets(house, trust),
@@ -324,6 +333,13 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     ]
 
 
+def console_routes(config: Settings, all_services: Services) -> list[Route]:
+    """Those of the console, where people sign in with providers if there are any."""
+    if config.public_url is None or not config.providers:
+        return console.routes()
+    return console.routes(sign_ins.SignInPages(all_services.sign_ins, config.public_url))
+
+
 def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it. `by`: what wraps
     the file of the keyring, which may be another later.
@@ -348,7 +364,7 @@ def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp
         has_console=has_console,
     )
     application = Application(
-        [*listed, *(console.routes() if has_console else ())],
+        [*listed, *(console_routes(config, all_services) if has_console else ())],
         all_services.sessions,
         ClientAddresses(config.trusted_proxies, are_audited=config.audit_addresses),
         dialect.ignored_includes,
@@ -408,7 +424,29 @@ def setup_of(config: Settings) -> Setup:
         config.service,
         config.runner_approval,
         config.set_limits,
+        tuple(starmap(partial(_client, config.public_url or ""), config.providers.items())),
     )
+
+
+def _client(public_url: str, name: str, named: NamedProvider) -> Client:
+    """What a provider knows us as. Raises SettingsError."""
+    secret, file = None, named.client_secret_file
+    try:
+        if file is not None:
+            secret = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        text = f"Wrong settings: providers.{name}.client_secret_file: {file} cannot be read."
+        raise SettingsError(text) from None
+    provider = Provider(
+        name,
+        named.title,
+        named.issuer,
+        named.client_id,
+        named.organizations,
+        tuple(map(str.lower, named.domains)),
+        named.token_days * DAY,
+    )
+    return Client(provider, secret, public_url + sign_ins.callback(name))
 
 
 def _issuer(named: NamedIssuer) -> Issuer:
@@ -460,5 +498,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.searches.place_older()
             await all_services.operator_invitations.expire()
             await all_services.deliveries.forget_expired()
+            await all_services.sign_ins.forget_ended()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

@@ -3,15 +3,25 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from teamvars import settings
+from teamvars import settings, wiring
 from teamvars.settings import SettingsError
 from tests.support.commands import Host
 from tests.support.patience import wait_until
 from tests.support.postgres import Postgres
 from tests.support.server import end_group, free_port
+
+PROVIDER: dict[str, Any] = {
+    "title": "Example Inc.",
+    "issuer": "https://login.example.com",
+    "client_id": "teamvars",
+    "organizations": ["acme"],
+    "domains": ["example.com"],
+}
+OTHER = {"issuer": "https://other.example.com", "domains": ["example.org"]}
 
 
 @pytest.fixture
@@ -148,6 +158,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         invitations_a_day=9,
         issuers=f"github,https://ci.example.com={folder}/keys.json",
         allow_exec=True,
+        providers={"company": {**PROVIDER, "client_secret_file": str(folder / "s")}},
     )
     otherwise = settings.Settings.model_construct()
     for name in settings.Settings.model_fields.keys() - {"runner_approval"}:  # it has one value
@@ -165,6 +176,62 @@ def test_workers_are_told_what_the_parents_terminal_makes_of_auto(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     settings.export(settings.load())
     assert settings.load().log_format == "console"
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"issuer": "http://login.example.com"}, "issuer"),
+        ({"issuer": "https://login.example.com/?a"}, "issuer"),
+        ({"organizations": []}, "organizations"),
+        ({"token_days": 0}, "token_days"),
+        ({"title": ""}, "title"),
+        ({"secret": "hunter2"}, "secret"),
+        ({"client_id": None}, "client_id"),
+    ],
+)
+def test_a_provider_that_makes_no_sense_is_refused(
+    folder: Path, changed: dict[str, object], word: str
+) -> None:
+    said = {"public_url": "https://vars.example.com"}
+    with pytest.raises(SettingsError, match=word) as refused:
+        settings.load(**said, providers={"company": PROVIDER | changed})
+    assert "hunter2" not in str(refused.value)
+    assert settings.load(**said, providers={"company": PROVIDER}).providers["company"].title
+
+
+@pytest.mark.parametrize(
+    ("providers", "word"),
+    [
+        ({"a": PROVIDER, "b": PROVIDER}, "issuer"),
+        ({"a": PROVIDER, "b": PROVIDER | OTHER | {"domains": ["EXAMPLE.com"]}}, "domains"),
+        ({"A b": PROVIDER}, "named"),
+        ("{", "JSON"),
+    ],
+)
+def test_providers_are_told_apart(folder: Path, providers: Any, word: str) -> None:
+    with pytest.raises(SettingsError, match=word):
+        settings.load(public_url="https://vars.example.com", providers=providers)
+    both = {"a": PROVIDER, "b": PROVIDER | OTHER}
+    assert len(settings.load(public_url="https://v.example.com", providers=both).providers) == 2
+
+
+def test_providers_need_an_address_that_people_come_back_to(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="public_url"):
+        settings.load(providers={"company": PROVIDER})
+
+
+def test_a_secret_of_a_client_is_read_from_its_file_and_shown_nowhere(folder: Path) -> None:
+    file = folder / "company.secret"
+    said = PROVIDER | {"client_secret_file": str(file)}
+    config = settings.load(public_url="https://v.example.com", providers={"company": said})
+    with pytest.raises(SettingsError, match="cannot be read"):
+        wiring.setup_of(config)
+    file.write_text("hunter2\n")
+    (client,) = wiring.setup_of(config).clients
+    assert client.secret == "hunter2"
+    assert client.redirect == "https://v.example.com/app/sign-in/company/callback"
+    assert "hunter2" not in repr(client) + repr(config)
 
 
 def test_a_url_without_a_path_is_refused(folder: Path) -> None:

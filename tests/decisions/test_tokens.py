@@ -12,6 +12,7 @@ from teamvars.decisions.needs import (
     OrganizationWithId,
     OwnedAlone,
     OwnerStreams,
+    SessionOf,
     TeamCalled,
     TeamTokensPage,
     TokenLimitsOf,
@@ -76,6 +77,7 @@ CURRENT = Token("at-1", "user", "user-1", 1, NOW + 5, None)
 OLD = Token("at-2", "team", "team-1", 1, None, None)
 MINE = {
     TokenWithId("at-1"): CURRENT,
+    SessionOf("at-1"): None,
     LiveTokensOf(OWN): 1,
     UserWithId("user-1"): ALICE,
 }
@@ -338,6 +340,7 @@ MEANT = {
     OwnerStreams("user-1"): frozenset({"org-1", "team-0"}),
     OwnedAlone("user-1"): (),
     TokensIssued("maker", "user-1"): [IssuedToken(OLD, "acme/crew")],
+    TokensIssued("session", "user-1"): [],
 }
 LOCKED = (SYSTEM_STREAM, "org-1", "team-0", "team-1")
 

@@ -39,7 +39,7 @@ from tests.support.mailbox import open_mailbox
 
 
 async def use_users(calls: Calls) -> None:
-    """Invited and claimed, renamed, disabled and enabled."""
+    """Invited and claimed, renamed, linked and not any more, disabled and enabled."""
     services, tenant = calls.services, calls.tenant
     email = f"claimed-{tenant.organization}@example.com"
     invitation = caller(tenant, "owner"), tenant.organization, InvitationDraft(email)
@@ -48,6 +48,9 @@ async def use_users(calls: Calls) -> None:
     await services.directory.apply(operator(), Directory((entry,)), AS_WRITTEN)
     (plain, owner) = calls.named("plain", "owner")
     await services.accounts.rename(operator(), plain, f"new-{plain}")
+    account = "https://login.example.com", plain
+    await services.accounts.link(operator(), f"new-{plain}", *account)
+    await services.accounts.unlink(operator(), f"new-{plain}", *account)
     await services.accounts.disable(operator(), owner, Disabling(force=True))
     await services.accounts.enable(operator(), owner)
 
@@ -228,6 +231,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
         assert ACTIONS[entry.action].subject_type == entry.subject_type
         found[entry.action] |= details.keys()
     found["runner.approve"].add("proposed-by")  # by owners of a week: see test_owner_approvals.py
+    found["token.create"].add("provider")  # of a session: see test_sign_ins.py
     missing = ACTIONS.keys() - found.keys()
     assert not missing, f"declared but never written: {', '.join(missing)}; add it to a use_*"
     declared = {name: action.always | action.sometimes for name, action in ACTIONS.items()}

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from teamvars import settings, wiring
 from teamvars.security import keyring
 from teamvars.security.assertions import Claimed, Unproven, claimed
-from teamvars.services import issuers
+from teamvars.services import https, issuers
 from teamvars.services.issuers import (
     ASK_SECONDS,
     FRESH_SECONDS,
@@ -233,7 +233,7 @@ async def test_a_document_has_as_many_bytes_as_it_may_and_no_more(
 async def test_whom_this_machine_trusts_vouches_for_an_issuer_of_which_nothing_else_is_said(
     server: IssuerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuers, "_tls_of_machine", lambda: server.client)
+    monkeypatch.setattr(https, "tls_of_machine", lambda: server.client)
     assert (await IssuerKeys(Issuer(server.url)).key_for(said(ONE))).kid == "one"
 
 
@@ -260,7 +260,7 @@ async def test_an_issuer_without_a_port_is_asked_at_that_of_https(
     server: IssuerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, _, port = server.url.rpartition(":")
-    monkeypatch.setattr(issuers, "_PORT", int(port))
+    monkeypatch.setattr(https, "_PORT", int(port))
     server.says(document({"issuer": url, "jwks_uri": f"{url}/keys"}))
     assert (await IssuerKeys(Issuer(url), server.client).key_for(said(ONE))).kid == "one"
 

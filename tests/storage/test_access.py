@@ -11,9 +11,9 @@ from teamvars.domain.teams import ALL_RIGHTS, Right
 from teamvars.storage.access import identify, set_of, to_set, to_team, to_workspace
 from teamvars.storage.access_statements import BITS, TeamRight
 
-USER = ("at-1", "user-1", None, None)
-TEAMS = ("at-2", None, "team-1", None)
-ORGANIZATIONS = ("at-3", None, None, "org-1")
+USER = ("at-1", "user-1", None, None, None)
+TEAMS = ("at-2", None, "team-1", None, None)
+ORGANIZATIONS = ("at-3", None, None, "org-1", None)
 STREAM = ("one", 3, b"link", b"head", 0, 0)
 NOTHING = (None,) * len(STREAM)
 KEY = (1, "mk-1", b"wrapped")
@@ -59,6 +59,18 @@ def test_a_token_is_of_a_user_a_team_or_an_organization(row: Any, actor: Actor) 
     who = caller()
     assert identify(who, (*row, "more")) == ("more",)
     assert who.actor == actor
+
+
+@pytest.mark.parametrize(
+    ("reach", "reaches"),
+    [(None, {"org-1", "org-2"}), ("org-1", {"org-1"}), ("org-2 org-1", {"org-1", "org-2"})],
+)
+def test_a_token_reaches_the_organizations_that_it_lists_or_all(
+    reach: str | None, reaches: set[str]
+) -> None:
+    who = caller()
+    identify(who, (*USER[:-1], reach))
+    assert {id_ for id_ in ("org-1", "org-2") if who.reaches(id_)} == reaches
 
 
 @pytest.mark.parametrize("read", [identify, to_workspace, to_set, to_team])

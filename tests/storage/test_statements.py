@@ -42,7 +42,7 @@ def test_postgresql_is_asked_three_statements_for_a_delivery() -> None:
 
 
 # In the order in which `access` and `access_by_name` read them.
-CALLER = "token_id user_id token_team_id token_organization_id "
+CALLER = "token_id user_id token_team_id token_organization_id reach "
 STREAM = " stream_id sequence link head variables value_bytes "
 KEY = " key_version master_key_id wrapped_key "
 PLACE = " organization_id organization_name "

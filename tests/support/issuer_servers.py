@@ -71,7 +71,9 @@ def raw(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None =
 
 
 @asynccontextmanager
-async def issuer_server(folder: Path) -> AsyncIterator[IssuerServer]:
+async def issuer_server(
+    folder: Path, kind: type[IssuerServer] = IssuerServer
+) -> AsyncIterator[IssuerServer]:
     """A running issuer, which only its own authority vouches for."""
     made = throw_away()
     authority, chain, key = folder / "ca.pem", folder / "chain.pem", folder / "key.pem"
@@ -79,7 +81,7 @@ async def issuer_server(folder: Path) -> AsyncIterator[IssuerServer]:
         path.write_bytes(content)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
-    issuer = IssuerServer("", ssl.create_default_context(cafile=str(authority)))
+    issuer = kind("", ssl.create_default_context(cafile=str(authority)))
     server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0, ssl=context)
     issuer.url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
     try:

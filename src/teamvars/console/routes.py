@@ -2,8 +2,10 @@
 
 import gzip
 import hashlib
+import json
 import re
 from collections.abc import Mapping
+from html import escape
 from itertools import accumulate
 from pathlib import Path
 from string import Template
@@ -16,8 +18,11 @@ from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
+from teamvars.web.sign_ins import SignInPages
 
 PATH = "/app"
+_SESSION = "session"
+_NONE: Mapping[str, str] = {}
 _SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")
 """Those of the longest path of a page: organization, `workspaces`, workspace, what of it."""
 
@@ -68,8 +73,11 @@ class Files(msgspec.Struct, frozen=True):
     assets: Mapping[str, File]
 
 
-def load(path: str) -> Files:
-    """The files of the package, read once and compressed once; `path` is where they are served."""
+def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
+    """The files of the package, read once and compressed once; `path` is where they are served.
+
+    `providers`: what those are called with which people sign in, by the paths that begin there.
+    """
     sources = {one.name: one.read_bytes() for one in sorted(_FOLDER.iterdir())}
     template = Template(sources.pop(_SHELL_FILE).decode())
     digest = hashlib.sha256()
@@ -82,7 +90,8 @@ def load(path: str) -> Files:
         f'<link rel="modulepreload" href="{base}/{name}">'
         for name in sorted(_with_imports(_START, sources))
     )
-    shell = template.substitute(base=base, modules=modules).encode()
+    named = escape(json.dumps(dict(providers)))
+    shell = template.substitute(base=base, modules=modules, providers=named).encode()
     assets = {
         name: _file(_TYPES[Path(name).suffix], _without_notes(text))
         for name, text in sources.items()
@@ -106,25 +115,42 @@ def _with_imports(start: str, sources: Mapping[str, bytes]) -> set[str]:
     return found
 
 
-def routes() -> list[Route]:
-    """One for each depth of a page's path. All are public: what is shown is asked of the API."""
-    console = _Console()
-    return [
+def routes(sign_ins: SignInPages | None = None) -> list[Route]:
+    """One for each depth of a page's path. All are public: what is shown is asked of the API.
+
+    `sign_ins`: where people sign in with a provider, as well.
+    """
+    console = _Console(sign_ins)
+    pages = [
         Route("GET", template, console.respond, {200: None}, public=True)
         for template in accumulate(_SEGMENTS, initial=PATH)
     ]
+    if sign_ins is None:
+        return pages
+    return [*pages, Route("POST", PATH + _SEGMENTS[0], console.take_up, {200: None}, public=True)]
 
 
 class _Console:
-    def __init__(self) -> None:
-        self._files = load(PATH)
+    def __init__(self, sign_ins: SignInPages | None) -> None:
+        self._files = load(PATH, _NONE if sign_ins is None else sign_ins.titles)
+        self._sign_ins = sign_ins
+        self._others = {} if sign_ins is None else sign_ins.handlers()
+
+    async def take_up(self, request: Request) -> Response:
+        """See `SignInPages.take_up`. Refuses on other paths: not found."""
+        if self._sign_ins is None or request.parameters["first"] != _SESSION:
+            raise not_found()
+        return await self._sign_ins.take_up(request)
 
     async def respond(self, request: Request) -> Response:
         """A file where the last segment has a dot, which no name of an organization has; else the
         shell, whose modules find out which page it is.
 
-        Refuses a file that is not there: not found.
+        Where people sign in, nothing of that. Refuses a file that is not there: not found.
         """
+        other = self._others.get(request.full_path.removesuffix("/"))
+        if other is not None and request.method == "GET":
+            return await other(request)
         segments = request.parameters
         edition, name = segments.get("first"), segments.get("second", "")
         if len(segments) != 2 or "." not in name:

@@ -98,7 +98,8 @@ def seen(found: Found, membership_id: str) -> tuple[Membership, OrganizationAcce
     found.of(WhoCalls())
     membership = found.of(MembershipWithId(membership_id))
     granted = found.of(ToOrganizationWithId(membership.organization_id))
-    if found.caller.user_id != membership.user.id:
+    is_own = found.caller.user_id == membership.user.id
+    if not (is_own and found.caller.reaches(membership.organization_id)):
         granted.require_visible()
     return membership, granted
 

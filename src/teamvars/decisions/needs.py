@@ -21,6 +21,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
+from teamvars.domain.sign_ins import Identity, Session, Standing
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.token_limits import TokenLimit
@@ -279,6 +280,31 @@ class LinksOfDay(Need[tuple[int, int]], frozen=True):
     email: str
 
 
+class IdentityOf(Need[Identity | None], frozen=True):
+    """Whom a provider means by that name."""
+
+    issuer: str
+    subject: str
+
+
+class StandingOf(Need[Standing], frozen=True):
+    """What a user is, as far as it matters for signing in."""
+
+    user_id: str
+
+
+class OrganizationsCalled(Need[Sequence[Organization]], frozen=True):
+    """Those organizations of these names that there are."""
+
+    names: tuple[str, ...]
+
+
+class SessionOf(Need[Session | None], frozen=True):
+    """The session that a token is of, if it is one's."""
+
+    token_id: str
+
+
 class TokenWithId(Need[Token], frozen=True):
     """A token."""
 
@@ -327,8 +353,9 @@ class LiveTokensOf(Need[int], frozen=True):
 
 class TokensIssued(Need[Sequence[IssuedToken]], frozen=True):
     """The tokens that an operator means: by the `id` or the `hash` of one, by the id of their
-    `user`, by the name of their `organization`, or by the id of the `maker` of others' tokens.
+    `user`, all or those that a `session` has, by the name of their `organization`, or by the id of
+    the `maker` of others' tokens.
     """
 
-    by: Literal["id", "hash", "user", "organization", "maker"]
+    by: Literal["id", "hash", "user", "session", "organization", "maker"]
     value: str | bytes

@@ -141,10 +141,12 @@ _TAKEN = NAME_TAKEN.filled(what="an organization")
 
 
 def _site_admin(found: Found) -> User:
-    """The user who calls. Refuses teams, organizations and users who are not site admins."""
+    """The user who calls. Refuses teams, organizations and users who are not site admins, and
+    tokens that have rights in some organizations alone.
+    """
     actor = found.of(WhoCalls())
     user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
-    if user is None or not user.site_admin:
+    if user is None or not user.site_admin or found.caller.reach is not None:
         raise forbidden("Only site admins create organizations.")
     return user
 

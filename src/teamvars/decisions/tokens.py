@@ -3,7 +3,7 @@
 Each is recorded in the stream of whoever the token is for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
     OrganizationWithId,
+    SessionOf,
     TeamCalled,
     TeamTokensPage,
     TeamTokensWithIds,
@@ -50,6 +51,7 @@ from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
     ORGANIZATION_END,
     OWN_END,
+    SESSION_END,
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
@@ -68,6 +70,8 @@ from teamvars.domain.tokens import (
     stream_of,
 )
 from teamvars.kernel import Discreet
+
+_NOTHING: Mapping[str, object] = {}
 
 
 class Fresh(Discreet, frozen=True):
@@ -121,6 +125,7 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
         last_used_at=None,
         description=draft.description or "",
         created_by=found.caller.user_id,
+        reach=found.caller.reach if owner.kind == "user" else None,
     )
     former = _only(found, whose, owner) if is_one else []
     made = replace(created(found, token, fresh), taken=None if is_one else DESCRIPTION_TAKEN)
@@ -169,8 +174,10 @@ def revoke_of_organization(found: Found, name: str) -> Decision[Sequence[IssuedT
     return revoke(found, TokensIssued("organization", name))
 
 
-def created(found: Found, token: Token, fresh: Fresh) -> Decision[NewToken]:
-    """A token begins; its user is no longer a placeholder."""
+def created(
+    found: Found, token: Token, fresh: Fresh, more: Mapping[str, object] = _NOTHING
+) -> Decision[NewToken]:
+    """A token begins; its user is no longer a placeholder. Its entry says `more` as well."""
     user = found.of(UserWithId(token.owner_id)) if token.owner_kind == "user" else None
     known = user and replace(user, placeholder=False)
     return Decision(
@@ -179,7 +186,7 @@ def created(found: Found, token: Token, fresh: Fresh) -> Decision[NewToken]:
             Insert(HashedToken(token, fresh.hash)),
             *([Update(user, known)] if user and known and user.placeholder else ()),
         ),
-        (_noted(found, token, "create"),),
+        (_noted(found, token, "create", more),),
     )
 
 
@@ -302,17 +309,20 @@ def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | No
     """When a token ends at the latest, and why; None: nothing says so."""
     limited = _limited_end(found, owner, _organization_of(found, whose))
     is_of_person = found.caller.user_id is not None and owner.kind != "user"
-    own = None if is_of_person else _own_end(found)
+    own, why = (None, "") if is_of_person else _own_end(found)
     if own is None or (limited is not None and limited <= own):
         return limited, ORGANIZATION_END
-    return own, OWN_END
+    return own, why
 
 
-def _own_end(found: Found) -> int | None:
-    """When the token ends that the caller uses."""
+def _own_end(found: Found) -> tuple[int | None, str]:
+    """When the token ends that the caller uses, or what is made in a session, and why."""
     actor = found.caller.actor
     assert actor is not None and actor.token_id is not None  # authenticated by it
-    return found.of(TokenWithId(actor.token_id)).expires_at
+    session = found.of(SessionOf(actor.token_id)) if actor.kind == "user" else None
+    if session is not None:
+        return found.now + session.longest, SESSION_END
+    return found.of(TokenWithId(actor.token_id)).expires_at, OWN_END
 
 
 def _surplus(found: Found, owner: TokenOwner) -> list[Fault]:
@@ -321,6 +331,6 @@ def _surplus(found: Found, owner: TokenOwner) -> list[Fault]:
     return [TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS)] if is_full else []
 
 
-def _noted(found: Found, token: Token, verb: str) -> Note:
+def _noted(found: Found, token: Token, verb: str, more: Mapping[str, object] = _NOTHING) -> Note:
     details = {"owner": f"{token.owner_kind} {token.owner_id}", "expires-at": token.expires_at}
-    return found.note(stream_of(token), f"token.{verb}", token.id, details)
+    return found.note(stream_of(token), f"token.{verb}", token.id, {**details, **more})

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, tokens
+from teamvars.decisions import Decision, Found, Note, sign_ins, tokens
 from teamvars.decisions.needs import OwnedAlone, OwnerStreams, TokensIssued, Unclaimed, UserMeant
 from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -39,8 +39,8 @@ class Disabled(msgspec.Struct, frozen=True):
 def disable(found: Found, who: str, how: Disabling) -> Decision[Disabled]:
     """Refuses all tokens of a user, on every node, from the moment it is committed.
 
-    Tokens and memberships stay, and give nothing until the user is enabled. Refuses, unless forced,
-    the last active owner of an organization.
+    Tokens and memberships stay, and give nothing until the user is enabled; sessions end. Refuses,
+    unless forced, the last active owner of an organization.
     """
     user = found.of(UserMeant(who))
     made = found.of(TokensIssued("maker", user.id))
@@ -53,6 +53,7 @@ def disable(found: Found, who: str, how: Disabling) -> Decision[Disabled]:
         refuse_all(() if how.force else [_last_owner(user, name) for name in alone])
         more = {"without-owner": list(alone)} if alone else {}
         parts.append(_switched(found, user, after, more))
+    parts += sign_ins.ended(found, user)
     if how.with_made_tokens:
         parts += [tokens.revoked(found, issued.token) for issued in made]
     return together(Disabled(after, made, how.with_made_tokens), *parts)

@@ -84,7 +84,8 @@ class Caller(msgspec.Struct):
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
     the client's, for the audit trail. `has_key`: the request has an `Idempotency-Key`, and so its
-    change has a transaction of its own, in which it is kept.
+    change has a transaction of its own, in which it is kept. `reach` are the organizations in which
+    the token has rights at all, by id; None: wherever its user has.
     """
 
     token_hash: bytes
@@ -94,6 +95,11 @@ class Caller(msgspec.Struct):
     organization_id: str | None = None
     place: Place | None = None
     has_key: bool = False
+    reach: frozenset[str] | None = None
+
+    def reaches(self, organization_id: str) -> bool:
+        """Whether the token may have rights in an organization."""
+        return self.reach is None or organization_id in self.reach
 
     @property
     def user_id(self) -> str | None:

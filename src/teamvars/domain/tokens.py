@@ -24,6 +24,7 @@ MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
 
 OWN_END = "Your token expires at {}, and tokens that you make with it expire no later."
+SESSION_END = "Tokens that you make while you are signed in here expire at {} at the latest."
 ORGANIZATION_END = (
     "The organization limits how long such a token lives: now it ends at {} at the latest."
 )
@@ -35,7 +36,8 @@ UNUSED_AFTER = 90 * DAY
 class Token(msgspec.Struct, frozen=True):
     """A token of a `user`, `team` or `organization`. Times in µs UTC, None: never.
 
-    `created_by` is the user who made it, None where it was not made with a user's token.
+    `created_by` is the user who made it, None where it was not made with a user's token. `reach`
+    are the organizations in which one of a user has rights, by id; None: wherever its user has.
     """
 
     id: str
@@ -46,6 +48,7 @@ class Token(msgspec.Struct, frozen=True):
     last_used_at: int | None
     description: str = ""
     created_by: str | None = None
+    reach: frozenset[str] | None = None
 
     def faulty(self) -> list[str]:
         """The names of the times that no calendar has: the row was altered by hand."""

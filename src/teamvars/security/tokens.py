@@ -1,16 +1,18 @@
 """API tokens and the secrets of invitations: how they are made, recognised and hashed.
 
 `tv`, a letter for the owner's kind, `_`, 43 base62 characters (256 random bits), 6 of checksum:
-secret scanners find it with `tv[uto]_[0-9A-Za-z]{49}` and can verify it without asking us. The
-letter of an invitation is `i`, and that of a job `r`: neither is a token to anything else.
+secret scanners find it with `tv[utos]_[0-9A-Za-z]{49}` and can verify it without asking us. The
+letter of a user's session is `s`: its token is made of the secret that the browser's cookie has.
+The letter of an invitation is `i`, and that of a job `r`: neither is a token to anything else.
 """
 
 import hashlib
+import hmac
 import re
 import secrets
 import zlib
 
-PATTERN = "tv[uto]_[0-9A-Za-z]{49}"
+PATTERN = "tv[utos]_[0-9A-Za-z]{49}"
 INVITATION = "invitation"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RUNNER = "runner"
@@ -21,6 +23,8 @@ _PREFIXES = {
     INVITATION: "tvi_",
     RUNNER: "tvr_",
 }
+_SESSION = "tvs_"
+_LABEL = b"teamvars session token"
 _SECRET_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 TOKEN = re.compile(PATTERN)
@@ -33,6 +37,18 @@ _INVITATION = re.compile("tvi_[0-9A-Za-z]{49}")
 def new_token(owner_kind: str) -> str:
     """A fresh token for a `user`, `team` or `organization`, or the secret of an `invitation`."""
     body = _PREFIXES[owner_kind] + _base62(secrets.randbits(256), _SECRET_CHARACTERS)
+    return body + _checksum(body)
+
+
+def new_session() -> str:
+    """The secret of a session: what the cookie of a browser has."""
+    return _base62(secrets.randbits(256), _SECRET_CHARACTERS)
+
+
+def session_token(secret: str) -> str:
+    """The token of the session with that secret, which does not lead back to it."""
+    digest = hmac.digest(secret.encode(), _LABEL, "sha256")
+    body = _SESSION + _base62(int.from_bytes(digest, "big"), _SECRET_CHARACTERS)
     return body + _checksum(body)
 
 

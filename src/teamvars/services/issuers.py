@@ -1,19 +1,19 @@
-"""The keys of issuers: asked for over https, kept for an hour, and nobody else waits for them."""
+"""What issuers publish, their keys first: asked for over https, kept for an hour, and nobody else
+waits for it.
+"""
 
 import asyncio
 import json
 import ssl
 import time
-from collections.abc import Callable, Sequence
-from functools import cache, partial
-from http.client import HTTPException
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from typing import Any, TypeVar
 
 import structlog
 
 from teamvars.kernel import Discreet
-from teamvars.security.answers import answer
 from teamvars.security.assertions import (
     Claimed,
     Key,
@@ -22,6 +22,9 @@ from teamvars.security.assertions import (
     keys_of,
     public_keys_of,
 )
+from teamvars.services import https
+
+T = TypeVar("T")
 
 FRESH_SECONDS = 3600.0
 """How long the keys of an issuer are used at most."""
@@ -32,8 +35,6 @@ ASK_SECONDS = 60.0
 TIMEOUT_SECONDS = 5.0
 """For both documents together."""
 _WATCH_SECONDS = 60.0
-_MAX_BYTES = 256 * 1024
-_PORT = 443
 
 log = structlog.get_logger("teamvars.issuers")
 
@@ -97,8 +98,17 @@ def _unlike(issuer: Issuer, file: Path) -> str | None:
     return None if is_same else "the file has others by now"
 
 
+class _Published(Discreet, frozen=True):
+    """The keys of an issuer, and what it says of itself besides."""
+
+    keys: Sequence[Key] = ()
+    about: Mapping[str, Any] | None = None
+
+
 class IssuerKeys:
-    """The keys of one issuer. Whoever means a known one never waits; the others share one look."""
+    """The keys of one issuer, and where it is asked for more. Whoever means what is known never
+    waits; the others share one look.
+    """
 
     def __init__(
         self,
@@ -112,24 +122,37 @@ class IssuerKeys:
         self._fetch = partial(_fetched, issuer.url, tls)
         self._clock = clock
         self._are_given = issuer.keys is not None
-        self._keys: Sequence[Key] = () if issuer.keys is None else keys_of(issuer.keys)
+        self._published = _Published(() if issuer.keys is None else keys_of(issuer.keys))
         self._asked_at = self._known_at = float("-inf")
         self._looking: asyncio.Task[None] | None = None
 
     async def key_for(self, said: Claimed) -> Key:
         """The key that a token means. Raises Unproven: there is none, or nobody can say."""
-        found = self._known(said)
-        if not self._are_given and (found is None or self._age() >= RENEW_SECONDS):
-            looking = self._look()
-            if found is None and looking is not None:
-                await asyncio.shield(looking)
-                found = self._known(said)
+        found: Key | None = await self._found(lambda published: chosen(said, published.keys))
         if found is None:
             raise Unproven("a key that the issuer does not have")
         return found
 
-    def _known(self, said: Claimed) -> Key | None:
-        return chosen(said, self._keys) if self._are_given or self._age() < FRESH_SECONDS else None
+    async def about(self) -> Mapping[str, Any]:
+        """What the issuer says of itself. Raises Unproven: nobody can say."""
+        found = await self._found(lambda published: published.about)
+        if found is None:
+            raise Unproven("an issuer that cannot be asked")
+        return found
+
+    async def _found(self, among: Callable[[_Published], T | None]) -> T | None:
+        """What is known, once it was looked for."""
+        found = self._known(among)
+        if not self._are_given and (found is None or self._age() >= RENEW_SECONDS):
+            looking = self._look()
+            if found is None and looking is not None:
+                await asyncio.shield(looking)
+                found = self._known(among)
+        return found
+
+    def _known(self, among: Callable[[_Published], T | None]) -> T | None:
+        is_fresh = self._are_given or self._age() < FRESH_SECONDS
+        return among(self._published) if is_fresh else None
 
     def _age(self) -> float:
         return self._clock() - self._known_at
@@ -143,7 +166,7 @@ class IssuerKeys:
 
     async def _renew(self) -> None:
         try:
-            self._keys = await self._fetch()
+            self._published = await self._fetch()
             self._known_at = self._clock()
         except Unproven:
             pass  # it is in the log, and what was known goes on
@@ -151,58 +174,19 @@ class IssuerKeys:
             self._looking = None
 
 
-_tls_of_machine = cache(ssl.create_default_context)
-"""Made when it is needed, and in a thread: reading what this machine trusts takes 50 ms."""
-
-
-async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> Sequence[Key]:
-    """The keys of an issuer (OpenID Connect Discovery 1.0). Raises Unproven."""
+async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> "_Published":
+    """What an issuer publishes (OpenID Connect Discovery 1.0). Raises Unproven."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            trusted = await asyncio.to_thread(_tls_of_machine) if tls is None else tls
             about = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
-            found = json.loads(await _read(about, trusted))
+            found = json.loads(await https.get(about, tls))
             if found["issuer"] != issuer:
                 raise Unproven("an issuer that calls itself otherwise")
-            return keys_of(await _read(found["jwks_uri"], trusted))
+            return _Published(keys_of(await https.get(found["jwks_uri"], tls)), found)
     except (
-        *(OSError, HTTPException, Unproven),
-        *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+        *(*https.FAILURES, Unproven),
+        *(KeyError, TypeError, AttributeError, RecursionError),
     ) as error:
         reason = error.reason if isinstance(error, Unproven) else type(error).__name__
         log.warning("the keys of an issuer cannot be had", issuer=issuer, reason=reason)
         raise Unproven("an issuer whose keys cannot be had") from None
-
-
-async def _read(url: str, tls: ssl.SSLContext) -> bytes:
-    """What is there: by https, and nowhere else. Raises OSError, HTTPException, ValueError."""
-    place = urlsplit(url)
-    if place.scheme != "https" or not place.hostname:
-        raise ValueError
-    reader, writer = await asyncio.open_connection(place.hostname, place.port or _PORT, ssl=tls)
-    try:
-        writer.write(_request(place))
-        received = await _at_most(reader, _MAX_BYTES)
-    finally:
-        writer.transport.abort()
-    found = answer(received)
-    if found.status != 200:  # redirects too: nobody is sent elsewhere
-        raise ValueError
-    return found.content
-
-
-def _request(place: SplitResult) -> bytes:
-    target = (place.path or "/") + (f"?{place.query}" if place.query else "")
-    host = place.netloc.rpartition("@")[2]
-    head = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n"
-    return f"{head}User-Agent: teamvars\r\nConnection: close\r\n\r\n".encode("ascii")
-
-
-async def _at_most(reader: asyncio.StreamReader, most: int) -> bytes:
-    """All that comes. Raises ValueError where that is more."""
-    received = bytearray()
-    while piece := await reader.read(most):
-        received += piece
-        if len(received) > most:
-            raise ValueError
-    return bytes(received)

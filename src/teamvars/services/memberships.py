@@ -41,7 +41,7 @@ class Memberships(UseCases):
         actor = await self._actor(tx, caller)
         if actor.kind != "user":
             return MembershipPage([], 0, {})
-        within = memberships.Within(user_id=actor.id)
+        within = memberships.Within(user_id=actor.id, reach=caller.reach)
         found = await memberships.search(tx, within, MembershipFilter(), page)
         return MembershipPage(found.items, found.total, {})
 

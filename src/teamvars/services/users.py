@@ -5,14 +5,18 @@ from typing import Never
 
 import msgspec
 
+from teamvars.decisions import sign_ins
 from teamvars.decisions import users as decisions
 from teamvars.domain.access import Caller, WorkspaceHolders
 from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership, MembershipFilter
+from teamvars.domain.sign_ins import Identity
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
 from teamvars.services.house import UseCases, glances, makes, reads
 from teamvars.storage import access_by_name, memberships, team_access, teams, tokens, users
+from teamvars.storage import sign_ins as identities
 from teamvars.storage.database import Transaction
 
 
@@ -50,7 +54,7 @@ class Users(UseCases):
             user.id,
             user.username,
             user.email,
-            may_create_organizations=user.site_admin,
+            may_create_organizations=user.site_admin and caller.reach is None,
         )
 
     @reads
@@ -66,7 +70,8 @@ class Users(UseCases):
 class Account(msgspec.Struct, frozen=True):
     """A user with all that is theirs: memberships, the teams these name by id, and tokens.
 
-    `made` are the tokens of teams and organizations that the user made, which outlive them.
+    `made` are the tokens of teams and organizations that the user made, which outlive them, and
+    `identities` the names by which providers mean the user.
     """
 
     user: User
@@ -74,6 +79,7 @@ class Account(msgspec.Struct, frozen=True):
     teams: Mapping[str, str]
     tokens: Sequence[IssuedToken]
     made: Sequence[IssuedToken]
+    identities: Sequence[Identity] = ()
 
 
 class Accounts(UseCases):
@@ -85,6 +91,11 @@ class Accounts(UseCases):
     disable = makes(decisions.disable)
     enable = makes(decisions.enable)
     rename = makes(decisions.rename)
+    unlink = makes(sign_ins.unlink)
+
+    async def link(self, caller: Caller, who: str, issuer: str, subject: str) -> User:
+        """See `decisions.sign_ins.link`."""
+        return await self._make(caller, sign_ins.link, who, issuer, subject, new_id("id"))
 
     async def list(self) -> list[User]:
         """All users, by name."""
@@ -104,6 +115,7 @@ class Accounts(UseCases):
             {team.id: team.name for team in named},
             await tokens.meant(tx, "user", user.id),
             await tokens.meant(tx, "maker", user.id),
+            await identities.identities_of(tx, user.id),
         )
 
     @reads

@@ -44,6 +44,7 @@ from teamvars.storage.access_statements import (
 from teamvars.storage.database import Lookup, Row, Transaction
 from teamvars.storage.organizations import to_organization
 from teamvars.storage.teams import RIGHTS, given
+from teamvars.storage.tokens import reach_of
 
 A = TypeVar("A", bound=VariablesAccess[Any])
 
@@ -207,7 +208,8 @@ def identify(caller: Caller, row: Row | None) -> Row:
     """
     if row is None:
         raise Refusal(NO_VALID_TOKEN)
-    token_id, user_id, team_id, organization_id = row[:4]
+    token_id, user_id, team_id, organization_id, reach = row[:5]
+    caller.reach = reach_of(reach)
     if user_id is not None:
         caller.actor = Actor("user", user_id, token_id)
     elif team_id is not None:
@@ -215,7 +217,7 @@ def identify(caller: Caller, row: Row | None) -> Row:
     else:
         assert organization_id is not None  # CHECK of the table
         caller.actor = Actor("organization", organization_id, token_id)
-    return row[4:]
+    return row[5:]
 
 
 def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:

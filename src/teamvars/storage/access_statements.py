@@ -29,7 +29,14 @@ SET_COLUMNS = """variable_sets.id AS set_id, variable_sets.name AS set_name,
     variable_sets.created_at, variable_sets.project_id"""
 
 CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach"""
+
+# A membership of the caller that counts: where the token has rights at all, if that is not wherever
+# its user has. All ids are of one length, and hold no blank.
+IS_CALLERS = """memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 
@@ -110,7 +117,7 @@ _LEVEL = f"""CASE
                 SELECT team_members.team_id
                 FROM memberships CROSS JOIN team_members
                 WHERE memberships.organization_id = organizations.id
-                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                    AND {IS_CALLERS}
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -233,7 +240,7 @@ _SET_LEVEL = f"""CASE
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
             WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                AND {IS_CALLERS}
         )
         ELSE (
             SELECT {_SET_LEVEL_OF_TEAMS}
@@ -272,12 +279,12 @@ def rights_of(table: str) -> str:
 # SQLite, which would else look for the caller among all members of a team.
 CALLER_WITH_TEAMS = f"""
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
     WHERE {_IS_VALID}
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
-    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+    WHERE {IS_CALLERS}
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
@@ -307,10 +314,10 @@ CHANGES_SETS = f"""(
     )"""
 
 # Through a team, which is faster to find, or with an accepted invitation alone.
-IS_MEMBER = """(
+IS_MEMBER = f"""(
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
+            AND {IS_CALLERS})
     )"""
 
 _ORGANIZATION_COLUMNS = f"""{CALLER_COLUMNS},
@@ -393,7 +400,7 @@ _BITS = f"""CASE
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
             WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+                AND {IS_CALLERS}
         )
         ELSE (
             SELECT {_OF_TEAMS}
@@ -404,12 +411,11 @@ _BITS = f"""CASE
 
 _EVERYWHERE = f"""CASE WHEN {_has(Right.MANAGE_WORKSPACES)} THEN {Level.MANAGE:d}
                 WHEN {_has(Right.READ_WORKSPACES)} THEN {Level.READ:d} ELSE {Level.NONE:d} END"""
-_IS_OWN = """(own.team_id = caller.team_id OR own.team_id IN (
+_IS_OWN = f"""(own.team_id = caller.team_id OR own.team_id IN (
                         SELECT team_members.team_id FROM memberships
                         JOIN team_members ON team_members.membership_id = memberships.id
-                        WHERE memberships.user_id = caller.user_id
-                            AND memberships.organization_id = organizations.id
-                            AND memberships.status = 'active'))"""
+                        WHERE memberships.organization_id = organizations.id
+                            AND {IS_CALLERS}))"""
 
 # Whether the team has a grant, on a workspace or on a project, of more than all of the caller's
 # teams together: what they have on its project they have in a workspace, and not the reverse, since

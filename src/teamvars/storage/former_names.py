@@ -89,7 +89,7 @@ JOIN audit_entries AS entries ON entries.stream_id = seen.id
     ), 0)
 ORDER BY entries.at, entries.sequence
 """,
-        actor.id,
+        actor.token_id,
     )
     return FormerNames(_told(rows))
 
@@ -109,7 +109,7 @@ FROM (SELECT subject_id, details, sequence FROM audit_entries
 JOIN workspaces ON workspaces.id = entries.subject_id
 ORDER BY entries.sequence
 """,
-        actor.id,
+        actor.token_id,
         organization,
     )
     return FormerNames(_told(rows))

@@ -103,10 +103,13 @@ _MEMBERSHIPS = Reading(_COLUMNS, _TABLES, _membership)
 
 
 class Within(msgspec.Struct, frozen=True):
-    """Whose memberships: an organization's, a user's, or a team's; the rest is None."""
+    """Whose memberships: an organization's, a user's, perhaps of some organizations alone, or a
+    team's; the rest is None.
+    """
 
     organization_id: str | None = None
     user_id: str | None = None
+    reach: frozenset[str] | None = None
     team_id: str | None = None
 
 
@@ -154,6 +157,10 @@ async def search(
     conditions, args = where(
         ("memberships.organization_id = $n", within.organization_id),
         ("memberships.user_id = $n", within.user_id),
+        (
+            "memberships.organization_id IN {each $n}",
+            None if within.reach is None else each(within.reach),
+        ),
         (f"memberships.id IN ({members})", within.team_id),
         (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
         (f"({_ADDRESSED})", _words(wanted.emails)),

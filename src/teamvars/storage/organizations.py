@@ -8,24 +8,29 @@ from teamvars.domain.names import fold
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
+from teamvars.storage.access_statements import IS_CALLERS
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = "id, name, email, created_at, settings"
 
-# $1: the caller.
+# $1: the id of the caller's token.
 SEEN_BY = {
-    "user": """
-        SELECT organizations.* FROM memberships
+    "user": f"""
+        SELECT organizations.* FROM tokens AS caller
+        JOIN memberships ON {IS_CALLERS}
         JOIN organizations ON organizations.id = memberships.organization_id
-        WHERE memberships.user_id = $1 AND memberships.status = 'active'
+        WHERE caller.id = $1
     """,
     "team": """
-        SELECT organizations.* FROM teams
-        JOIN organizations ON organizations.id = teams.organization_id WHERE teams.id = $1
+        SELECT organizations.* FROM tokens AS caller JOIN teams ON teams.id = caller.team_id
+        JOIN organizations ON organizations.id = teams.organization_id WHERE caller.id = $1
     """,
-    "organization": "SELECT organizations.* FROM organizations WHERE id = $1",
+    "organization": """
+        SELECT organizations.* FROM tokens AS caller
+        JOIN organizations ON organizations.id = caller.organization_id WHERE caller.id = $1
+    """,
 }
 
 
@@ -66,7 +71,7 @@ async def find_visible(
     patterns = map(containing, (wanted.part, wanted.name, wanted.email))
     visible = f"({SEEN_BY[actor.kind]}) AS visible"
     seen = Reading(_COLUMNS, visible, lambda row: to_organization(*row))
-    return await seen.paged(tx, _WANTED, "name_folded", (actor.id, *patterns), page)
+    return await seen.paged(tx, _WANTED, "name_folded", (actor.token_id, *patterns), page)
 
 
 async def data_key(tx: Transaction, organization_id: str) -> WrappedKey | None:

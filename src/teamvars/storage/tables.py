@@ -19,6 +19,7 @@ from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
 from teamvars.domain.rewraps import ONLY, Rewrap
 from teamvars.domain.runners import Approval, Runner
+from teamvars.domain.sign_ins import Identity, Session
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
@@ -77,6 +78,10 @@ def _has_right(right: Right, team: Team) -> int:
 
 def _owner(kind: str) -> Callable[[Any], object]:
     return lambda made: made.token.owner_id if made.token.owner_kind == kind else None
+
+
+def _listed(reach: frozenset[str] | None) -> str | None:
+    return None if reach is None else " ".join(sorted(reach))
 
 
 _OF_APPROVAL: Mapping[str, Callable[[Approval], object]] = {
@@ -222,8 +227,13 @@ TABLES: Mapping[type[Record], Table] = {
         "tokens",
         _columns(
             "token.id hash token.created_at token.expires_at token.description token.created_by",
+            reach=lambda made: _listed(made.token.reach),
             **{f"{kind}_id": _owner(kind) for kind in ("user", "team", "organization")},
         ),
+    ),
+    Identity: Table("identities", _columns("id issuer subject user_id created_at")),
+    Session: Table(
+        "sessions", _columns("token_id cookie_hash provider ends_at longest"), key="token_id"
     ),
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.sign_ins import IDLE
 from teamvars.domain.times import LATEST
 from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import (
@@ -22,7 +23,7 @@ from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
-    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by"
+    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by, tokens.reach"
 )
 _SELECT = f"""
 SELECT {_COLUMNS},
@@ -39,6 +40,7 @@ _MEANT = {
     "hash": "tokens.hash = $1",
     "user": "tokens.user_id = $1",
     "organization": "organizations.name_folded = $1",
+    "session": "tokens.user_id = $1 AND tokens.id IN (SELECT token_id FROM sessions)",
     "maker": "tokens.created_by = $1 AND tokens.user_id IS NULL",
 }
 # Bounded, with how many there are in all.
@@ -50,7 +52,12 @@ def _token(row: Row) -> Token:
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
-    return Token(row[0], kind, owner_id, *row[4:9])
+    return Token(row[0], kind, owner_id, *(*row[4:9], reach_of(row[9])))
+
+
+def reach_of(column: str | None) -> frozenset[str] | None:
+    """The organizations in which a token has rights; None: wherever its user has."""
+    return None if column is None else frozenset(column.split())
 
 
 _TOKENS = Reading(_COLUMNS, "tokens", _token)
@@ -73,6 +80,12 @@ WHERE {whose} AND (expires_at IS NULL OR expires_at > created_at + $2)"""
         "team": "team_id IN (SELECT id FROM teams WHERE organization_id = $1)",
     }.items()
 }
+# $2: when it was used, $3: when a session's would end by that.
+_NOTE_USE = """UPDATE tokens SET last_used_at = $2, expires_at = coalesce((
+    SELECT CASE WHEN sessions.ends_at < $3 THEN sessions.ends_at ELSE $3 END
+    FROM sessions WHERE sessions.token_id = tokens.id AND tokens.expires_at > $2
+), tokens.expires_at)
+WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"""
 # What is not there comes first, but an end, which then comes last.
 _ORDERS = {
     TokenOrder.TEAM: "teams.name_folded",
@@ -153,14 +166,12 @@ def shortening(organization_id: str, kind: str, lifetime: int) -> Statement:
 
 
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
-    """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock."""
+    """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock.
+
+    A session's token ends later for it, unless it has ended.
+    """
     for token_id in sorted(uses):
-        await tx.execute(
-            "UPDATE tokens SET last_used_at = $2 "
-            "WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)",
-            token_id,
-            uses[token_id],
-        )
+        await tx.execute(_NOTE_USE, token_id, uses[token_id], uses[token_id] + IDLE)
 
 
 async def every(tx: Transaction) -> list[IssuedToken]:
@@ -199,7 +210,7 @@ async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> 
         *args,
         limit,
     )
-    return Suspects([_issued(row) for row in rows], rows[0][13] if rows else 0)
+    return Suspects([_issued(row) for row in rows], rows[0][14] if rows else 0)
 
 
 async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]:
@@ -207,7 +218,7 @@ async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]
 
 
 def _issued(row: Row) -> IssuedToken:
-    token = _token(row[:9])
-    username, disabled, organization, team = row[9:13]
+    token = _token(row[:10])
+    username, disabled, organization, team = row[10:14]
     names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
     return IssuedToken(token, names.get(token.owner_kind) or "", bool(disabled))

@@ -7,19 +7,13 @@ from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
 from teamvars.storage.database import Row, Transaction, each
+from teamvars.storage.organizations import SEEN_BY
 from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled"
 )
 
-# $1: the actor; the organizations they are in.
-_INSIDE = {
-    "user": "SELECT mine.organization_id FROM memberships AS mine "
-    "WHERE mine.user_id = $1 AND mine.status = 'active'",
-    "team": "SELECT teams.organization_id FROM teams WHERE teams.id = $1",
-    "organization": "SELECT organizations.id FROM organizations WHERE organizations.id = $1",
-}
 # Older releases do not unset the flag of whom they give a token, or make active.
 NEVER_KNOWN = (
     "(users.placeholder = 1 "
@@ -67,16 +61,18 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | Non
 
     Whoever is invited to all of those goes by the address of the first invitation.
     """
+    inside = f"SELECT visible.id FROM ({SEEN_BY[actor.kind]}) AS visible"
     row = await tx.fetch_one(
         "SELECT users.id, coalesce(seen.invited_as, users.username), "
         "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder, "
         "users.disabled FROM users "
         "LEFT JOIN memberships AS seen ON seen.user_id = users.id "
-        f"AND seen.organization_id IN ({_INSIDE[actor.kind]}) "
-        "WHERE users.id = $2 AND (users.id = $1 OR seen.id IS NOT NULL) "
+        f"AND seen.organization_id IN ({inside}) "
+        "WHERE users.id = $2 AND (users.id = $3 OR seen.id IS NOT NULL) "
         "ORDER BY CASE WHEN seen.invited_as IS NULL THEN 0 ELSE 1 END, seen.id LIMIT 1",
-        actor.id,
+        actor.token_id,
         user_id,
+        actor.id,
     )
     return None if row is None else _user(row)
 

@@ -169,6 +169,7 @@ def dev(port: int, tls: bool) -> None:
             tls_key=authority and authority.with_name(_KEY),
             public_url=url,
             issuers="",
+            providers="{}",
             dialect=DialectName.TERRAFORM if tls else None,
         )
         if not tls:  # nor are real certificates

@@ -119,6 +119,7 @@ def cells_of(issued: Sequence[IssuedToken]) -> list[Row]:
             f"expires {told(one.token.expires_at)}",
             f"last used {told(one.token.last_used_at)}",
             ", ".join(one.marks(now)),
+            one.token.description,
         )
         for one in issued
     ]

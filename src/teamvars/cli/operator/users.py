@@ -1,4 +1,4 @@
-"""`user list`, `show`, `disable`, `enable`, `rename`, and `access`."""
+"""`user list`, `show`, `disable`, `enable`, `rename`, `link`, and `access`."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from teamvars.cli import output
 from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
-from teamvars.cli.options import argument, command, flag, json_option
+from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Standing
 from teamvars.domain.memberships import Membership
@@ -42,6 +42,9 @@ def show(who: str) -> None:
     shown = {
         **_fields(account.user),
         "memberships": memberships,
+        "identities": [
+            {"issuer": one.issuer, "subject": one.subject} for one in account.identities
+        ],
         "tokens": fields_of(account.tokens),
         "made-tokens": fields_of(account.made),
     }
@@ -81,6 +84,24 @@ def rename(who: str, username: str) -> None:
     output.show(_fields(user), (), said=f"User {user.id} is {user.username}.")
 
 
+@command
+@user_argument
+@option("--issuer", "The provider's issuer, as it stands in teamvars.toml.", required=True)
+@option("--subject", "What the provider calls them: `sub`, and with Entra `oid`.", required=True)
+@flag("--remove", "Take the link back, and end all of the user's sessions.")
+@json_option
+def link(who: str, issuer: str, subject: str, remove: bool) -> None:
+    """Say who signs in as a user: an account at a provider."""
+    asked = who, issuer, subject
+    if remove:
+        user = run(lambda services, caller: services.accounts.unlink(caller, *asked))
+        said = f"This account signs in as {user.username} no more; all their sessions have ended."
+    else:
+        user = run(lambda services, caller: services.accounts.link(caller, *asked))
+        said = f"This account signs in as {user.username} ({user.id})."
+    output.show(_fields(user), (), said=said)
+
+
 def _told_disabled(done: Disabled) -> str:
     name = done.user.username
     told = f"User {name} ({done.user.id}) is disabled: their tokens are refused from now on."
@@ -109,6 +130,8 @@ def _lines(account: Account) -> Iterator[str]:
     for view in account.memberships:
         teams = ", ".join(_teams(account, view)) or "no team"
         yield f"member of {view.organization_name}: {view.status.value}, in {teams}"
+    for one in account.identities:
+        yield f"signs in as {one.subject} of {one.issuer}"
     yield from output.aligned(cells_of(account.tokens))
     if account.made:
         yield f"Tokens that {account.user.username} made for others:"

@@ -154,6 +154,18 @@ export async function categories(options = {}) {
 }
 
 /**
+ * The token of the session that this browser is signed in to, by the only request that carries a cookie.
+ * @param {string} named the session that this tab means; "": whichever there is
+ * @returns {Promise<{token: string, session: string}>}
+ */
+export async function takeSession(named) {
+  const headers = { Accept: "application/json", "Teamvars-Session": named };
+  /** @type {Answer<{token: string, session: string}>} */
+  const { document } = answered(await fetched("/app/session", { method: "POST", headers, credentials: "same-origin" }));
+  return document;
+}
+
+/**
  * Of what somebody says, what is another than it was.
  * @template {object} S
  * @param {S} before
@@ -241,7 +253,7 @@ async function request(method, path, options = {}) {
  */
 async function fetched(url, options) {
   try {
-    const response = await fetch(url, { ...options, cache: "no-store", credentials: "omit" });
+    const response = await fetch(url, { credentials: "omit", ...options, cache: "no-store" });
     const text = await response.text();
     connection.works();
     return { response, text };

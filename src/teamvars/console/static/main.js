@@ -1,6 +1,6 @@
 /** The console starts here: who is signed in, the head of each page, and which page it is. */
 
-import { Refused, Unreachable } from "./api.js";
+import { Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
@@ -8,6 +8,7 @@ import { fieldInUse, lead, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
 import { clear, failed, leavePage, notify } from "./notices.js";
 import { PAGES, ROOT } from "./pages.js";
+import { takeUp } from "./providers.js";
 import * as session from "./session.js";
 import { accountOf, signInForm } from "./signin.js";
 
@@ -121,11 +122,17 @@ function head({ organization, workspace, ...named } = NOWHERE) {
   const you = account && h("nav", { "aria-label": "You", class: "you" },
     h("span", { class: "who" }, name(account.name)),
     account.isUser && h("a", { class: "button bare", href: `${ROOT}/settings/tokens` }, icon("token"), "Tokens"),
-    button("Sign out", () => session.end("left"), { kind: "bare", picture: "out" }));
+    button("Sign out", signOut, { kind: "bare", picture: "out" }));
   part("header").replaceChildren(
     h("a", { class: "brand", href: `${ROOT}/` }, mark(), "teamvars"),
     h("nav", { "aria-label": "Where you are", class: "trail" }, links.length > 0 && h("ol", {}, links)),
     ...(you ? [you] : []));
+}
+
+/** Of a session, in all tabs: its token ends. */
+async function signOut() {
+  if (session.named()) await remove(`/authentication-tokens/${session.named()}`);
+  session.end("left");
 }
 
 function mark() {
@@ -233,7 +240,7 @@ async function start() {
   // Going back, a browser may show a document again that was left.
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
   session.onEnd(leave);
-  const reason = session.resume();
+  const reason = await takeUp(session.resume());
   session.watch({ ask: askToStay, holds: () => holdsTyped(main) });
   if (session.token() === null) askToSignIn(reason);
   else await render();

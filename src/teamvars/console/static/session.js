@@ -1,8 +1,9 @@
 /**
  * Who is signed in: the token, for this tab alone.
  *
- * It is in `sessionStorage`, which ends with the tab and which no other tab reads, so that loading a
- * page again does not sign out. Nothing else of ours is in there.
+ * One that was pasted is in `sessionStorage`, which ends with the tab and which no other tab reads, so
+ * that loading a page again does not sign out. Of a session with a provider only the id is there: the
+ * browser has a cookie, by which each page is given the token anew.
  */
 
 const PLACE = "teamvars.session";
@@ -18,6 +19,8 @@ export const REASONS = {
   left: "You are signed out.",
   idle: "You were signed out after 30 minutes without a key or a click.",
   unseen: "You were signed out: nobody used this tab for 30 minutes, nor saw that it asked.",
+  another: "Somebody has signed in again in this browser since. Load the page again to go on as them.",
+  again: "",
   refused: "The token is no longer valid: it has expired, was revoked, or its owner is disabled.",
 };
 
@@ -25,6 +28,8 @@ export const REASONS = {
 
 /** @type {string | null} */
 let secret = null;
+/** The session that it is of, if it is one's. */
+let sessionId = "";
 let seenAt = 0;
 let isAsked = false;
 let isAskedInSight = false;
@@ -36,23 +41,33 @@ export function token() {
   return secret;
 }
 
+/** The id of the session that this tab is signed in to, or was before it was loaded again; "": of none. */
+export function named() {
+  return sessionId;
+}
+
 /**
  * Takes up what this tab has kept, unless it idled for too long; returns why, where nobody is signed in.
  * @returns {Reason}
  */
 export function resume() {
   const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
-  if (kept.token && Date.now() - kept.seenAt < IDLE_MS) begin(kept.token);
+  const isFresh = Date.now() - kept.seenAt < IDLE_MS;
+  if (kept.token && isFresh) begin(kept.token);
   else sessionStorage.removeItem(PLACE);
+  if (kept.session && isFresh) sessionId = kept.session;
+  if (kept.session) return isFresh ? "again" : "idle";
   return kept.token ? "idle" : kept.ended ?? "none";
 }
 
 /**
- * Signs in with a token, which somebody else has found to be good.
+ * Signs in with a token, which somebody else has found to be good, perhaps that of a session.
  * @param {string} text
+ * @param {string} [id]
  */
-export function begin(text) {
+export function begin(text, id = "") {
   secret = text;
+  sessionId = id;
   seenAt = Date.now();
   isAsked = isAskedInSight = false;
   keep();
@@ -106,7 +121,8 @@ export function watch(page) {
 }
 
 function keep() {
-  sessionStorage.setItem(PLACE, JSON.stringify({ token: secret, seenAt }));
+  const what = sessionId ? { session: sessionId } : { token: secret };
+  sessionStorage.setItem(PLACE, JSON.stringify({ ...what, seenAt }));
 }
 
 /** @param {Page} page */

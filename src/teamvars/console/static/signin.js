@@ -3,6 +3,7 @@
 import { read, Refused } from "./api.js";
 import { h } from "./dom.js";
 import { field, form } from "./fields.js";
+import { signInButtons } from "./providers.js";
 import * as session from "./session.js";
 
 /** @import { Answer } from "./api.js" */
@@ -45,6 +46,7 @@ export function signInForm(reason, kept, done) {
     h("h1", { tabindex: -1 }, "Sign in"),
     reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
     kept && h("p", { class: "notice" }, "What you typed is still there once you are back."),
+    signInButtons(),
     element);
 }
 

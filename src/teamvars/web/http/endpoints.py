@@ -81,7 +81,10 @@ class Endpoint:
         What is under way of all strangers' bodies is bounded.
         """
         if route.takes is None:
-            return await route.handler(request)
+            looks_up = route.method != "GET"
+            return await (
+                self._respond(request, route, b"") if looks_up else route.handler(request)
+            )
         if route.takes.is_form:
             require_form_type(request.header("content-type"))
         else:

@@ -442,8 +442,11 @@ class Request:
 
 
 def _joined(fields: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """Header fields by name. Of a repeated one the values make up one list (RFC 9110, 5.3)."""
+    """Header fields by name. Of a repeated one the values make up one list (RFC 9110, 5.3), as
+    cookies do in their own way (RFC 9113, 8.2.3).
+    """
     found: dict[bytes, bytes] = {}
     for name, value in fields:
-        found[name] = b"%b, %b" % (found[name], value) if name in found else value
+        between = b"; " if name == b"cookie" else b", "
+        found[name] = found[name] + between + value if name in found else value
     return found

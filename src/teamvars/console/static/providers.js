@@ -1,0 +1,52 @@
+/** With whom people sign in besides by a token, and what this browser is signed in to. */
+
+import { Refused, takeSession } from "./api.js";
+import { button, h, part } from "./dom.js";
+import * as session from "./session.js";
+
+const PLACE = "teamvars.place";
+/**
+ * What each is called, by the path that begins there.
+ * @type {[string, string][]}
+ */
+const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{}"));
+
+/** A button for each, or nothing. */
+export function signInButtons() {
+  if (PROVIDERS.length === 0) return null;
+  return h("div", { class: "actions" }, PROVIDERS.map(([path, title]) =>
+    button(`Sign in with ${title}`, () => leaveFor(path), { kind: "primary" })));
+}
+
+/**
+ * Signs in to the session of this browser, if there is one; returns why, where nobody is signed in then.
+ * @param {session.Reason} reason why nobody was before
+ * @returns {Promise<session.Reason>}
+ */
+export async function takeUp(reason) {
+  // Whoever has left, or idled here, says so again.
+  if (PROVIDERS.length === 0 || !["none", "again"].includes(reason)) return reason;
+  try {
+    const { token, session: id } = await takeSession(session.named());
+    session.begin(token, id);
+    comeBack();
+    return "none";
+  } catch (error) {
+    if (error instanceof Refused && error.status === 401) return session.named() ? "refused" : "none";
+    if (error instanceof Refused && error.status === 409) return "another";
+    throw error;
+  }
+}
+
+/** @param {string} path */
+function leaveFor(path) {
+  sessionStorage.setItem(PLACE, location.pathname + location.search);
+  location.assign(path);
+}
+
+/** To where one was before: only this tab has kept that, and no URL. */
+function comeBack() {
+  const place = sessionStorage.getItem(PLACE);
+  sessionStorage.removeItem(PLACE);
+  if (place?.startsWith("/app/")) history.replaceState(null, "", place);
+}

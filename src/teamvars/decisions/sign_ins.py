@@ -1,0 +1,170 @@
+"""What becomes of somebody whom a provider means, and of an operator's word on who that is.
+
+All of it is recorded in the system's stream. A session is a token of its user, and begins and ends
+as tokens do.
+"""
+
+from teamvars.decisions import Decision, Found, tokens
+from teamvars.decisions.needs import (
+    IdentityOf,
+    LiveTokensOf,
+    OrganizationsCalled,
+    OwnerStreams,
+    StandingOf,
+    TokensIssued,
+    UserAt,
+    UserMeant,
+    UserWithId,
+)
+from teamvars.decisions.rows import Delete, Insert, together
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import (
+    NAME_TAKEN,
+    TOO_MANY_TOKENS,
+    Code,
+    Fault,
+    Refusal,
+    forbidden,
+    there_is_no,
+)
+from teamvars.domain.sign_ins import IDLE, SESSION, Identity, Person, Provider, Session
+from teamvars.domain.tokens import MAX_LIVE_TOKENS, Token, TokenOwner
+from teamvars.domain.users import User
+from teamvars.kernel import Discreet
+
+_NOBODY = (
+    "No user here is linked with your account there. Ask an owner of your organization, or whoever "
+    "runs this service."
+)
+_NOWHERE = (
+    "You are in no organization that {} signs people in to. Ask an owner of yours to invite you."
+)
+_DISABLED = "Your user is disabled. Ask whoever runs this service."
+
+
+class Fresh(Discreet, frozen=True):
+    """What a session is made with: its token, the hash of what the cookie has, where it is from in
+    words, and an id for how the provider means the user.
+    """
+
+    token: tokens.Fresh
+    cookie_hash: bytes
+    description: str
+    identity_id: str
+
+
+def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> Decision[User]:
+    """A session of the user whom the provider means, in its organizations.
+
+    Refuses: forbidden, to whom it means nobody, a disabled user, or one who is in none of these
+    organizations; too many live tokens.
+    """
+    user = meant(found, provider, person)
+    if user.disabled:
+        raise forbidden(_DISABLED)
+    joined = _joined(found, user, person, fresh.identity_id)
+    named = found.of(OrganizationsCalled(provider.organizations))
+    reach = frozenset(organization.id for organization in named)
+    if not reach & found.of(StandingOf(user.id)).active:
+        raise forbidden(_NOWHERE.format(provider.title))
+    if found.of(LiveTokensOf(TokenOwner("user", user.id, SYSTEM_STREAM))) >= MAX_LIVE_TOKENS:
+        raise Refusal(TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS))
+    return together(user, joined, _session(found, provider, user, reach, fresh))
+
+
+def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> Decision[User]:
+    """From now on the issuer means that user by that name. Refuses: a name by which it means
+    another.
+    """
+    user = found.of(UserMeant(who))
+    there = found.of(IdentityOf(issuer, subject))
+    if there is None:
+        return together(user, _linked(found, user, Person(issuer, subject), fresh_id))
+    if there.user_id != user.id:
+        detail = f"This account is linked with the user {there.user_id}. Take that back first."
+        raise Refusal(Fault(Code.NAME_TAKEN, detail))
+    return Decision(user)
+
+
+def unlink(found: Found, who: str, issuer: str, subject: str) -> Decision[User]:
+    """From now on the issuer means nobody by that name, and all sessions of the user end."""
+    user = found.of(UserMeant(who))
+    there = found.of(IdentityOf(issuer, subject))
+    if there is None or there.user_id != user.id:
+        raise there_is_no(f"such link of {user.username}")
+    gone = Decision(
+        None, (Delete(Identity, (there.id,)),), (found.note(*_about(user, "unlink", there)),)
+    )
+    return together(user, gone, *ended(found, user))
+
+
+def ended(found: Found, user: User) -> list[Decision[None]]:
+    """All sessions of a user end."""
+    return [tokens.revoked(found, one.token) for one in found.of(TokensIssued("session", user.id))]
+
+
+def meant(found: Found, provider: Provider, person: Person) -> User:
+    """Whom the provider means: who is linked with the person, or may be by a verified address.
+
+    Nobody may who owns an organization, is a site admin, or is linked with anybody already.
+    Refuses: forbidden, where it means nobody.
+    """
+    known = found.of(IdentityOf(person.issuer, person.subject))
+    if known is not None:
+        user = found.of(UserWithId(known.user_id))
+        assert user is not None  # it goes with its user
+        return user
+    if person.email is None or not provider.speaks_for(person.email):
+        raise forbidden(_NOBODY)
+    user = found.of(UserAt(person.email))
+    if user is None or user.site_admin:
+        raise forbidden(_NOBODY)
+    standing = found.of(StandingOf(user.id))
+    if standing.is_owner or standing.is_known:
+        raise forbidden(_NOBODY)
+    return user
+
+
+def _joined(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:
+    """What is to be written for the provider to mean the user from now on."""
+    if found.of(IdentityOf(person.issuer, person.subject)) is not None:
+        return Decision(None)
+    # Nobody becomes an owner, or is linked, between the look and the commit.
+    found.require_locked({SYSTEM_STREAM, *found.of(OwnerStreams(user.id))})
+    return _linked(found, user, person, fresh_id)
+
+
+def _linked(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:
+    made = Identity(fresh_id, person.issuer, person.subject, user.id, found.now)
+    note = found.note(*_about(user, "link", made))
+    return Decision(None, (Insert(made),), (note,), taken=NAME_TAKEN.filled(what="a user").at(None))
+
+
+def _about(user: User, verb: str, identity: Identity) -> tuple[str, str, str, dict[str, object]]:
+    details: dict[str, object] = {
+        "username": user.username,
+        "issuer": identity.issuer,
+        "subject": identity.subject,
+    }
+    return SYSTEM_STREAM, f"user.{verb}", user.id, details
+
+
+def _session(
+    found: Found, provider: Provider, user: User, reach: frozenset[str], fresh: Fresh
+) -> Decision[None]:
+    token = Token(
+        id=fresh.token.id,
+        owner_kind="user",
+        owner_id=user.id,
+        created_at=found.now,
+        expires_at=found.now + IDLE,
+        last_used_at=None,
+        description=fresh.description,
+        created_by=user.id,
+        reach=reach,
+    )
+    made = tokens.created(found, token, fresh.token, {"provider": provider.name})
+    session = Session(
+        token.id, fresh.cookie_hash, provider.name, found.now + SESSION, provider.longest
+    )
+    return together(None, made, Decision(None, (Insert(session),)))

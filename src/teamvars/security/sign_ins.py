@@ -1,0 +1,103 @@
+"""An attempt to sign in with a provider, and what the provider says of somebody in the end.
+
+All that belongs to an attempt is made of one secret, which only the browser has, in a cookie: no
+node keeps anything of it, and any node ends it.
+"""
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from teamvars.domain.sign_ins import Person
+from teamvars.kernel import Discreet
+from teamvars.protocol import encoded
+from teamvars.security.assertions import Assertion, Claimed, Unproven, asserted
+from teamvars.security.encoding import length_prefixed
+
+ATTEMPT_SECONDS = 600
+"""How long somebody has to sign in with the provider."""
+_SECRET_BYTES = 32
+_ENTRA = "https://login.microsoftonline.com/"
+
+
+class Attempt(Discreet, frozen=True):
+    """What one browser has begun with one provider, `begun_at` in seconds since 1970."""
+
+    provider: str
+    begun_at: int
+    secret: str
+
+    @classmethod
+    def new(cls, provider: str, now: int) -> "Attempt":
+        """One that begins."""
+        return cls(provider, now, secrets.token_urlsafe(_SECRET_BYTES))
+
+    @classmethod
+    def kept(cls, provider: str, cookie: str | None, now: int) -> "Attempt":
+        """The one that a cookie has kept. Raises Unproven: there is none, or it took too long."""
+        begun_at, _, secret = (cookie or "").partition(".")
+        if not begun_at.isascii() or not begun_at.isdigit() or len(begun_at) > 12 or not secret:
+            raise Unproven("a browser that has begun nothing, or too long ago")
+        if not 0 <= now - int(begun_at) < ATTEMPT_SECONDS:
+            raise Unproven("a browser that has begun nothing, or too long ago")
+        return cls(provider, int(begun_at), secret)
+
+    @property
+    def cookie(self) -> str:
+        """What the browser keeps."""
+        return f"{self.begun_at}.{self.secret}"
+
+    @property
+    def state(self) -> str:
+        """What comes back with the browser."""
+        return self._made("state")
+
+    @property
+    def nonce(self) -> str:
+        """What comes back in the ID token."""
+        return self._made("nonce")
+
+    @property
+    def verifier(self) -> str:
+        """What redeems the code (RFC 7636)."""
+        return self._made("verifier")
+
+    def require_state(self, said: str) -> None:
+        """Raises Unproven unless that came of this attempt, with this provider."""
+        if not hmac.compare_digest(said.encode(), self.state.encode()):
+            raise Unproven("a state of another attempt")
+
+    def _made(self, what: str) -> str:
+        said = length_prefixed(what, self.provider, str(self.begun_at))
+        return encoded(hmac.digest(self.secret.encode(), said, "sha256"))
+
+
+def person(said: Claimed, client_id: str, nonce: str, now: int) -> Person:
+    """Whom an ID token is about, if its signature holds, which is not looked at here. `now` is in
+    seconds since 1970.
+
+    Raises Unproven unless it is good now, for that client and that attempt (OpenID Connect Core
+    1.0, 3.1.3.7).
+    """
+    found = asserted(said, now)
+    if found.audience != client_id or said.claims.get("azp", client_id) != client_id:
+        raise Unproven("an ID token for somebody else")
+    answered = said.claims.get("nonce")
+    if not isinstance(answered, str) or not hmac.compare_digest(answered.encode(), nonce.encode()):
+        raise Unproven("an ID token of another attempt")
+    return Person(found.issuer, _subject(found), _verified_email(said.claims))
+
+
+def _subject(found: Assertion) -> str:
+    """What names somebody for good. Entra's `sub` is another for each client: `oid` is not."""
+    said = found.claims.get("oid") if found.issuer.startswith(_ENTRA) else found.claims["sub"]
+    if not isinstance(said, str) or not said:
+        raise Unproven("no oid")
+    return said
+
+
+def _verified_email(claims: Mapping[str, Any]) -> str | None:
+    """The address, if the provider says that it has verified it: the JSON value true, no word."""
+    email = claims.get("email")
+    return email if claims.get("email_verified") is True and isinstance(email, str) else None

@@ -1,0 +1,86 @@
+"""What is asked of the servers of others: over https alone, and of nobody they refer to."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from functools import cache
+from http.client import HTTPException
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from teamvars.security.answers import Answer, answer
+
+FAILURES = (OSError, HTTPException, ValueError)
+"""What comes of a server that is away, hangs up, or says what is no answer."""
+_MAX_BYTES = 256 * 1024
+_PORT = 443
+
+tls_of_machine = cache(ssl.create_default_context)
+"""Whom this machine trusts. To be made in a thread: reading that takes 50 ms."""
+
+
+async def get(url: str, tls: ssl.SSLContext | None) -> bytes:
+    """The document that is there. `tls`: who vouches for the server; None: whom this machine
+    trusts.
+
+    Raises FAILURES, also where there is none, or it is elsewhere by now.
+    """
+    found = await _ask(url, tls, "GET")
+    if found.status != 200:  # redirects too
+        raise ValueError
+    return found.content
+
+
+async def post(
+    url: str, form: Mapping[str, str], headers: Mapping[str, str], tls: ssl.SSLContext | None
+) -> Answer:
+    """What is answered to a form; `tls` as for `get`. Raises FAILURES."""
+    return await _ask(url, tls, "POST", urlencode(form).encode(), headers)
+
+
+async def _ask(
+    url: str,
+    tls: ssl.SSLContext | None,
+    method: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    place = urlsplit(url)
+    if place.scheme != "https" or not place.hostname:
+        raise ValueError
+    trusted = await asyncio.to_thread(tls_of_machine) if tls is None else tls
+    port = place.port or _PORT
+    reader, writer = await asyncio.open_connection(place.hostname, port, ssl=trusted)
+    try:
+        of_body = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Content-Length": str(len(body)),
+        }
+        said = {**(of_body if method == "POST" else {}), **(headers or {})}
+        writer.write(_head(method, place, said) + body)
+        received = await _at_most(reader, _MAX_BYTES)
+    finally:
+        writer.transport.abort()
+    return answer(received)
+
+
+def _head(method: str, place: SplitResult, headers: Mapping[str, str]) -> bytes:
+    target = (place.path or "/") + (f"?{place.query}" if place.query else "")
+    fields = {
+        "Host": place.netloc.rpartition("@")[2],
+        "Accept": "application/json",
+        "User-Agent": "teamvars",
+        "Connection": "close",
+        **headers,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
+
+
+async def _at_most(reader: asyncio.StreamReader, most: int) -> bytes:
+    """All that comes. Raises ValueError where that is more."""
+    received = bytearray()
+    while piece := await reader.read(most):
+        received += piece
+        if len(received) > most:
+            raise ValueError
+    return bytes(received)

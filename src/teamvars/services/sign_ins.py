@@ -1,0 +1,232 @@
+"""People sign in with a provider (OpenID Connect Core 1.0, the code flow with PKCE, RFC 9700)."""
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import structlog
+
+from teamvars.decisions import sign_ins as decisions
+from teamvars.decisions import tokens
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Actor
+from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Refusal
+from teamvars.domain.ids import new_id
+from teamvars.domain.sign_ins import OpenSession, Person, Provider
+from teamvars.kernel import Discreet
+from teamvars.protocol import encoded
+from teamvars.security.assertions import Unproven, claimed, require_signed
+from teamvars.security.sign_ins import Attempt, person
+from teamvars.security.tokens import hash_token, new_session, session_token
+from teamvars.services import https
+from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.services.issuers import TIMEOUT_SECONDS, Issuer, IssuerKeys
+from teamvars.storage import sign_ins
+
+MOST_AT_ONCE = 64
+"""So many people wait for what providers say of them; whoever asks needs no token."""
+_SECOND = 1_000_000
+_WORD = re.compile(r"[a-z_]{1,40}")
+_PLACE = re.compile(r"https://[\x21-\x7e]+")
+
+log = structlog.get_logger("teamvars.sign_ins")
+
+
+class Client(Discreet, frozen=True):
+    """A provider, the secret by which it knows us, if it gave us one, and where it sends people
+    back to.
+    """
+
+    provider: Provider
+    secret: str | None
+    redirect: str
+
+
+class Answered(Discreet, frozen=True):
+    """What a provider has sent a browser back with, and the cookie that the browser had."""
+
+    parameters: Mapping[str, str]
+    cookie: str | None
+    device: str
+
+
+class Opened(Discreet, frozen=True):
+    """An open session, and its token."""
+
+    session: OpenSession
+    token: str
+
+
+class SignIns(UseCases):
+    """People sign in with one of some providers, and take up what they are signed in to."""
+
+    _meant = looks(decisions.meant)
+    _begin = makes(decisions.sign_in)
+
+    def __init__(
+        self, house: House, clients: Sequence[Client], tls: ssl.SSLContext | None = None
+    ) -> None:
+        """`tls`: who vouches for the servers of providers; None: whom this machine trusts."""
+        super().__init__(house)
+        self._clients = {client.provider.name: client for client in clients}
+        self._keys = {
+            name: IssuerKeys(Issuer(client.provider.issuer), tls)
+            for name, client in self._clients.items()
+        }
+        self._tls = tls
+        self._under_way = 0
+
+    @property
+    def providers(self) -> Sequence[Provider]:
+        """All of them."""
+        return [client.provider for client in self._clients.values()]
+
+    async def departure(self, name: str, attempt: Attempt) -> str:
+        """Where a browser goes to sign in there. Raises Unproven: the provider is away."""
+        client = self._clients[name]
+        asked = {
+            "response_type": "code",
+            "response_mode": "query",
+            "scope": "openid email",
+            "client_id": client.provider.client_id,
+            "redirect_uri": client.redirect,
+            "state": attempt.state,
+            "nonce": attempt.nonce,
+            "code_challenge": encoded(hashlib.sha256(attempt.verifier.encode()).digest()),
+            "code_challenge_method": "S256",
+        }
+        place = _place(await self._keys[name].about(), "authorization_endpoint")
+        return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
+
+    def attempt(self, name: str) -> Attempt:
+        """One that begins now."""
+        return Attempt.new(name, self._clock() // _SECOND)
+
+    async def arrive(self, caller: Caller, name: str, answered: Answered) -> str:
+        """Begins a session of whom the provider means; returns its secret, which is shown once.
+
+        The caller becomes that user. Raises Unproven, and refuses as busy and as
+        `decisions.sign_ins.sign_in`.
+        """
+        provider = self._clients[name].provider
+        if self._under_way >= MOST_AT_ONCE:
+            raise Refusal(BUSY)
+        self._under_way += 1
+        try:
+            whom = await self._person(name, answered)
+        finally:
+            self._under_way -= 1
+        user = await self._meant(caller, provider, whom)
+        caller.actor = Actor("user", user.id)
+        secret = new_session()
+        token = session_token(secret)
+        where = "" if caller.address is None else f" from {caller.address}"
+        fresh = decisions.Fresh(
+            tokens.Fresh(new_id("at"), token, hash_token(token)),
+            hash_token(secret),
+            f"signed in with {provider.title}{where}, {answered.device}",
+            new_id("id"),
+        )
+        await self._begin(caller, provider, whom, fresh)
+        return secret
+
+    async def take_up(self, secret: str) -> Opened:
+        """The session whose cookie has that secret. Refuses: unauthenticated."""
+        now = self._clock()
+        found = await self._database.query(
+            lambda tx: sign_ins.find_open(tx, hash_token(secret), now)
+        )
+        if found is None or found.provider not in self._clients:
+            raise Refusal(NO_VALID_TOKEN)
+        return Opened(found, session_token(secret))
+
+    async def forget_ended(self) -> None:
+        """Removes some of the sessions that have ended."""
+        now = self._clock()
+        if await self._database.read(lambda tx: sign_ins.has_ended(tx, now)):
+            await self._database.write(lambda tx: sign_ins.forget_ended(tx, now))
+
+    async def _person(self, name: str, answered: Answered) -> Person:
+        """Whom the provider means. Raises Unproven."""
+        client, said = self._clients[name], answered.parameters
+        now = self._clock() // _SECOND
+        attempt = Attempt.kept(name, answered.cookie, now)
+        attempt.require_state(said.get("state", ""))
+        about = await self._keys[name].about()
+        _require_issuer(about, client.provider.issuer, said.get("iss"))
+        if "code" not in said:
+            raise Unproven(f"no code: {_word(said.get('error'))}")
+        id_token = claimed(await self._redeemed(client, about, said["code"], attempt.verifier))
+        if id_token.issuer != client.provider.issuer:
+            raise Unproven("an ID token of another issuer")
+        meant = person(id_token, client.provider.client_id, attempt.nonce, now)
+        require_signed(id_token, await self._keys[name].key_for(id_token))
+        return meant
+
+    async def _redeemed(
+        self, client: Client, about: Mapping[str, Any], code: str, verifier: str
+    ) -> str:
+        """The ID token that a code stands for. Raises Unproven."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": client.redirect,
+            "code_verifier": verifier,
+        }
+        headers, more = _credentials(client, about)
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                place = _place(about, "token_endpoint")
+                found = await https.post(place, form | more, headers, self._tls)
+            said = json.loads(found.content)
+        except (*https.FAILURES, RecursionError) as error:
+            raise Unproven(f"a code that nobody redeems: {type(error).__name__}") from None
+        if not isinstance(said, dict):
+            raise Unproven("a code that nobody redeems")
+        id_token = said.get("id_token")
+        if found.status != 200 or not isinstance(id_token, str):
+            raise Unproven(f"a code that is refused: {_word(said.get('error'))}")
+        return id_token
+
+
+def tell(request_id: str, provider: str, reason: str) -> None:
+    """Tells whoever runs the service why somebody could not sign in."""
+    log.warning("nobody was signed in", provider=provider, reason=reason, request_id=request_id)
+
+
+def _require_issuer(about: Mapping[str, Any], issuer: str, said: str | None) -> None:
+    """Raises Unproven unless it was this provider that answered, where it says so (RFC 9207)."""
+    says_so = about.get("authorization_response_iss_parameter_supported") is True
+    if said != issuer and (says_so or said is not None):
+        raise Unproven("an answer of another provider")
+
+
+def _credentials(client: Client, about: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """By what the provider knows us: headers, and more for the form (RFC 6749, 2.3.1)."""
+    id_ = client.provider.client_id
+    if client.secret is None:
+        return {}, {"client_id": id_}
+    methods = about.get("token_endpoint_auth_methods_supported")
+    if isinstance(methods, list) and "client_secret_basic" not in methods:
+        return {}, {"client_id": id_, "client_secret": client.secret}
+    pair = f"{quote_plus(id_)}:{quote_plus(client.secret)}"
+    return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
+
+
+def _place(about: Mapping[str, Any], name: str) -> str:
+    """A place that a provider names, over https. Raises Unproven."""
+    found = about.get(name)
+    if not isinstance(found, str) or not _PLACE.fullmatch(found):
+        raise Unproven(f"a provider without {name}")
+    return found
+
+
+def _word(said: object) -> str:
+    """An error's name, if it may be one: whatever else is said stays out of the log."""
+    return said if isinstance(said, str) and _WORD.fullmatch(said) else "it does not say why"

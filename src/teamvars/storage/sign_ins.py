@@ -1,0 +1,90 @@
+"""Identities and sessions as rows."""
+
+from collections.abc import Iterable
+
+from teamvars.domain.organizations import Organization
+from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
+from teamvars.storage import organizations
+from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Reading
+
+_IDENTITIES = Reading(
+    "id, issuer, subject, user_id, created_at", "identities", lambda row: Identity(*row)
+)
+
+
+def _session(row: Row) -> Session:
+    return Session(row[0], bytes(row[1]), *row[2:])
+
+
+_SESSIONS = Reading("token_id, cookie_hash, provider, ends_at, longest", "sessions", _session)
+_SWEPT_AT_ONCE = 500
+
+
+async def find_identity(tx: Transaction, issuer: str, subject: str) -> Identity | None:
+    """Whom a provider means by that name."""
+    return await _IDENTITIES.one(tx, "WHERE issuer = $1 AND subject = $2", issuer, subject)
+
+
+async def identities_of(tx: Transaction, user_id: str) -> list[Identity]:
+    """By what names providers mean a user, oldest first."""
+    return await _IDENTITIES.every(tx, "WHERE user_id = $1 ORDER BY created_at, id", user_id)
+
+
+async def organizations_called(tx: Transaction, names: Iterable[str]) -> list[Organization]:
+    """Those organizations of these names that there are."""
+    return list((await organizations.find_all(tx, names)).values())
+
+
+async def standing(tx: Transaction, user_id: str) -> Standing:
+    """What a user is."""
+    rows = await tx.fetch(
+        "SELECT memberships.organization_id, memberships.status, EXISTS ("
+        "SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id "
+        "WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1) "
+        "FROM memberships WHERE memberships.user_id = $1",
+        user_id,
+    )
+    return Standing(
+        frozenset(id_ for id_, status, _ in rows if status == "active"),
+        any(owns for _, _, owns in rows),
+        bool(await identities_of(tx, user_id)),
+    )
+
+
+async def session_of(tx: Transaction, token_id: str) -> Session | None:
+    """What a token has beside it that is a session's."""
+    return await _SESSIONS.one(tx, "WHERE token_id = $1", token_id)
+
+
+async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSession | None:
+    """The session whose cookie a browser has, if its token is good."""
+    row = await tx.fetch_one(
+        "SELECT tokens.id, tokens.user_id, sessions.provider FROM sessions "
+        "JOIN tokens ON tokens.id = sessions.token_id "
+        "JOIN users ON users.id = tokens.user_id "
+        "WHERE sessions.cookie_hash = $1 AND tokens.expires_at > $2 AND users.disabled = 0",
+        cookie_hash,
+        now,
+    )
+    return None if row is None else OpenSession(*row)
+
+
+async def forget_ended(tx: Transaction, now: int) -> None:
+    """Removes some of the sessions that have ended, with their tokens."""
+    await tx.execute(
+        "DELETE FROM tokens WHERE id IN (SELECT tokens.id FROM sessions "
+        "JOIN tokens ON tokens.id = sessions.token_id "
+        f"WHERE tokens.expires_at <= $1 LIMIT {_SWEPT_AT_ONCE})",
+        now,
+    )
+
+
+async def has_ended(tx: Transaction, now: int) -> bool:
+    """Whether there are any."""
+    row = await tx.fetch_one(
+        "SELECT tokens.id FROM sessions JOIN tokens ON tokens.id = sessions.token_id "
+        "WHERE tokens.expires_at <= $1 LIMIT 1",
+        now,
+    )
+    return row is not None

@@ -1,0 +1,190 @@
+"""Whom a provider means, and what becomes of that."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Needs
+from teamvars.decisions.needs import (
+    IdentityOf,
+    LiveTokensOf,
+    OrganizationsCalled,
+    OwnerStreams,
+    StandingOf,
+    TokensIssued,
+    UserAt,
+    UserMeant,
+    UserWithId,
+)
+from teamvars.decisions.rows import Delete, Insert
+from teamvars.decisions.sign_ins import Fresh, link, meant, sign_in, unlink
+from teamvars.decisions.tokens import Fresh as FreshToken
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.sign_ins import (
+    IDLE,
+    SESSION,
+    Identity,
+    Person,
+    Provider,
+    Session,
+    Standing,
+    device_of,
+)
+from teamvars.domain.tokens import (
+    DAY,
+    MAX_LIVE_TOKENS,
+    HashedToken,
+    IssuedToken,
+    Token,
+    TokenOwner,
+)
+from tests.decisions.directory import ACME, ALICE, NOW, OPERATOR, actions, found, refused
+
+ISSUER = "https://login.example.com"
+COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com",), DAY)
+PERSON = Person(ISSUER, "a-1", "alice@example.com")
+KNOWN = Identity("id-1", ISSUER, "a-1", "user-1", 1)
+FRESH = Fresh(FreshToken("at-9", "secret", b"hash"), b"cookie", "signed in with Example", "id-9")
+MEMBER = Standing(frozenset({"org-1"}), is_owner=False, is_known=False)
+LINKED = {
+    IdentityOf(ISSUER, "a-1"): KNOWN,
+    UserWithId("user-1"): ALICE,
+    OrganizationsCalled(("acme",)): [ACME],
+    StandingOf("user-1"): replace(MEMBER, is_known=True),
+    LiveTokensOf(TokenOwner("user", "user-1", SYSTEM_STREAM)): 0,
+}
+NEW = LINKED | {
+    IdentityOf(ISSUER, "a-1"): None,
+    UserAt("alice@example.com"): ALICE,
+    StandingOf("user-1"): MEMBER,
+    OwnerStreams("user-1"): frozenset({"org-1", "team-0"}),
+}
+LOCKED = (SYSTEM_STREAM, "org-1", "team-0")
+
+
+def test_a_session_is_a_token_that_reaches_the_organizations_of_its_provider() -> None:
+    decision = sign_in(found(LINKED), COMPANY, PERSON, FRESH)
+    token = Token(
+        "at-9",
+        "user",
+        "user-1",
+        NOW,
+        NOW + IDLE,
+        None,
+        "signed in with Example",
+        "user-1",
+        frozenset({"org-1"}),
+    )
+    assert decision.answer == ALICE
+    assert decision.writes == (
+        Insert(HashedToken(token, b"hash")),
+        Insert(Session("at-9", b"cookie", "company", NOW + SESSION, DAY)),
+    )
+    assert actions(decision) == [(SYSTEM_STREAM, "token.create")]
+
+
+def test_nobody_becomes_an_owner_while_they_are_joined_by_an_address() -> None:
+    for locked in ((), (SYSTEM_STREAM,), LOCKED[1:]):
+        with pytest.raises(Needs):
+            sign_in(found(NEW, locked=locked), COMPANY, PERSON, FRESH)
+    decision = sign_in(found(NEW, locked=LOCKED), COMPANY, PERSON, FRESH)
+    assert decision.writes[0] == Insert(Identity("id-9", ISSUER, "a-1", "user-1", NOW))
+    assert actions(decision) == [
+        (SYSTEM_STREAM, "user.link"),
+        (SYSTEM_STREAM, "token.create"),
+    ]
+    assert decision.taken is not None
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {UserAt("alice@example.com"): None},
+        {UserAt("alice@example.com"): replace(ALICE, site_admin=True)},
+        {StandingOf("user-1"): replace(MEMBER, is_owner=True)},
+        {StandingOf("user-1"): replace(MEMBER, is_known=True)},
+    ],
+    ids=["nobody", "a site admin", "an owner", "somebody who is linked"],
+)
+def test_an_address_means_nobody_who_is_more_than_a_member(answers: Any) -> None:
+    assert refused(meant, found(NEW, answers), COMPANY, PERSON) == ["forbidden"]
+    assert meant(found(NEW), COMPANY, PERSON) == ALICE
+
+
+@pytest.mark.parametrize(
+    "email",
+    [None, "alice@other.example", "alice", "alice@EXAMPLE.com.evil.test", "alice@ex\u0430mple.com"],
+)
+def test_an_address_of_elsewhere_means_nobody(email: str | None) -> None:
+    assert refused(meant, found(NEW), COMPANY, replace(PERSON, email=email)) == ["forbidden"]
+
+
+def test_letters_of_a_domain_are_of_any_case() -> None:
+    shouted = replace(PERSON, email="alice@EXAMPLE.com")
+    known = found(NEW, {UserAt("alice@EXAMPLE.com"): ALICE})
+    assert meant(known, COMPANY, shouted) == ALICE
+
+
+@pytest.mark.parametrize(
+    ("answers", "word"),
+    [
+        ({UserWithId("user-1"): replace(ALICE, disabled=True)}, "forbidden"),
+        ({StandingOf("user-1"): replace(MEMBER, active=frozenset({"org-2"}))}, "forbidden"),
+        ({StandingOf("user-1"): replace(MEMBER, active=frozenset())}, "forbidden"),
+        ({OrganizationsCalled(("acme",)): []}, "forbidden"),
+        (
+            {LiveTokensOf(TokenOwner("user", "user-1", SYSTEM_STREAM)): MAX_LIVE_TOKENS},
+            "too_many_items",
+        ),
+    ],
+    ids=["disabled", "elsewhere", "nowhere", "no organization", "too many tokens"],
+)
+def test_whoever_has_nothing_there_is_not_signed_in(answers: Any, word: str) -> None:
+    assert refused(sign_in, found(LINKED, answers), COMPANY, PERSON, FRESH) == [word]
+
+
+def test_an_account_is_linked_with_one_user_and_that_once() -> None:
+    answers = {UserMeant("alice"): ALICE, IdentityOf(ISSUER, "a-1"): None}
+    decision = link(found(answers, actor=OPERATOR), "alice", ISSUER, "a-1", "id-9")
+    assert decision.writes == (Insert(Identity("id-9", ISSUER, "a-1", "user-1", NOW)),)
+    (note,) = decision.notes
+    assert note.event.details == {"username": "alice", "issuer": ISSUER, "subject": "a-1"}
+    again = found(answers, {IdentityOf(ISSUER, "a-1"): KNOWN}, actor=OPERATOR)
+    assert link(again, "alice", ISSUER, "a-1", "id-9").writes == ()
+    others = found(answers, {IdentityOf(ISSUER, "a-1"): replace(KNOWN, user_id="user-2")})
+    assert refused(link, others, "alice", ISSUER, "a-1", "id-9") == ["name_taken"]
+
+
+def test_whose_link_is_taken_back_is_signed_out() -> None:
+    session = IssuedToken(Token("at-8", "user", "user-1", 1, NOW + 5, None), "alice")
+    answers = {
+        UserMeant("alice"): ALICE,
+        IdentityOf(ISSUER, "a-1"): KNOWN,
+        TokensIssued("session", "user-1"): [session],
+    }
+    decision = unlink(found(answers, actor=OPERATOR), "alice", ISSUER, "a-1")
+    assert decision.writes == (Delete(Identity, ("id-1",)), Delete(HashedToken, ("at-8",)))
+    assert actions(decision) == [
+        (SYSTEM_STREAM, "user.unlink"),
+        (SYSTEM_STREAM, "token.revoke"),
+    ]
+    for there in (None, replace(KNOWN, user_id="user-2")):
+        others = found(answers, {IdentityOf(ISSUER, "a-1"): there})
+        assert refused(unlink, others, "alice", ISSUER, "a-1") == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "device"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/141.0", "Firefox on Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) Chrome/138.0 Safari/537.36 Edg/138.0", "Edge on Windows"),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Safari/605.1.15", "Safari on macOS"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) Safari/604.1", "Safari on iOS"),
+        ("Mozilla/5.0 (Linux; Android 16) Chrome/138.0 Safari/537.36", "Chrome on Android"),
+        ("<script>alert(1)</script>", "a browser"),
+        ("", "a browser"),
+    ],
+)
+def test_a_device_is_told_in_words_of_ours(agent: str, device: str) -> None:
+    assert device_of(agent) == device

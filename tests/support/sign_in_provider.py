@@ -1,0 +1,116 @@
+"""A provider that people sign in with, behind TLS on this machine, which says what a test wants.
+
+It keeps to OpenID Connect Core 1.0 and RFC 7636: a code is good once, for whoever has the verifier.
+"""
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from joserfc import jws
+from joserfc.jwk import ECKey
+
+from tests.support.issuer_servers import IssuerServer, document, issuer_server
+
+
+class SignInProvider(IssuerServer):
+    """`says` of `claims` are in each ID token; `about` in what it publishes."""
+
+    def begin(self) -> None:
+        """With a key, and nothing asked of it yet."""
+        self.keys = [ECKey.generate_key("P-256", {"kid": "sign-in"})]
+        self.claims: dict[str, Any] = {"sub": "alice"}
+        self.about: dict[str, Any] = {}
+        self.codes: dict[str, dict[str, str]] = {}
+        self.redeemed: list[dict[str, str]] = []
+
+    def answer(self, location: str, **changed: str | None) -> dict[str, str]:
+        """What it sends a browser back with that was sent there, some of it changed."""
+        place = urlsplit(location)
+        assert location.startswith(f"{self.url}/authorize?")
+        asked = {name: one for name, (one,) in parse_qs(place.query).items()}
+        assert asked["response_type"] == "code"
+        assert asked["response_mode"] == "query"
+        assert asked["code_challenge_method"] == "S256"
+        code = secrets.token_urlsafe()
+        self.codes[code] = asked
+        found = {"code": code, "state": asked["state"], **changed}
+        return {name: one for name, one in found.items() if one is not None}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one request, which may have a form."""
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            path = head.split()[1]
+            self.asked.append(path)
+            fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+            body = await reader.readexactly(int(fields.get("content-length", "0")))
+            told = self.answers.get(path) or self._said(path, body.decode())
+            await told(writer)
+        writer.transport.abort() if writer.is_closing() else writer.close()
+
+    def _said(self, path: str, body: str) -> Any:
+        if path == "/token":
+            form = {name: one for name, (one,) in parse_qs(body).items()}
+            self.redeemed.append(form)
+            return self._redeem(form)
+        if path == "/keys":
+            return document({"keys": [key.as_dict(private=False) for key in self.keys]})
+        return document(
+            {
+                "issuer": self.url,
+                "jwks_uri": f"{self.url}/keys",
+                "authorization_endpoint": f"{self.url}/authorize",
+                "token_endpoint": f"{self.url}/token",
+                **self.about,
+            }
+        )
+
+    def _redeem(self, form: dict[str, str]) -> Any:
+        asked = self.codes.pop(form["code"], None)
+        challenge = _encoded(hashlib.sha256(form["code_verifier"].encode()).digest())
+        if asked is None or asked["code_challenge"] != challenge:
+            return document({"error": "invalid_grant"}, "400 Bad Request")
+        if asked["redirect_uri"] != form["redirect_uri"]:
+            return document({"error": "invalid_grant"}, "400 Bad Request")
+        return document({"id_token": self.id_token(asked), "token_type": "Bearer"})
+
+    def id_token(self, asked: dict[str, str]) -> str:
+        """What it says of somebody to whoever asked so."""
+        now = int(time.time())
+        said = {
+            "iss": self.url,
+            "aud": asked["client_id"],
+            "iat": now,
+            "exp": now + 300,
+            "nonce": asked["nonce"],
+            **self.claims,
+        }
+        head = {"alg": "ES256", "kid": "sign-in"}
+        parts = [
+            json.dumps({k: v for k, v in one.items() if v is not None}) for one in (head, said)
+        ]
+        signing = ".".join(_encoded(part.encode()) for part in parts)
+        signature = jws.default_registry.algorithms["ES256"].sign(signing.encode(), self.keys[0])
+        return f"{signing}.{_encoded(signature)}"
+
+
+def _encoded(content: bytes) -> str:
+    return urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+@asynccontextmanager
+async def sign_in_provider(folder: Path) -> AsyncIterator[SignInProvider]:
+    """A running provider, which only its own authority vouches for."""
+    async with issuer_server(folder, SignInProvider) as provider:
+        assert isinstance(provider, SignInProvider)
+        provider.begin()
+        yield provider
