@@ -84,13 +84,14 @@ async def open_deployment(
         services = wiring.services(database, keys, quota or config.quota, setup=setup)
         await services.installation.migrate()
         await services.installation.initialise(keys, operator())
-        application = Application(
-            wiring.routes(services),
-            services.sessions,
-            ClientAddresses(config.trusted_proxies),
-        )
-        yield Deployment(config, keys, services, InProcess(application))
+        yield Deployment(config, keys, services, in_process(services, config))
         await services.code.close()
+
+
+def in_process(services: wiring.Services, config: Settings) -> InProcess:
+    """Who asks these services over HTTP, without a socket."""
+    addresses = ClientAddresses(config.trusted_proxies)
+    return InProcess(Application(wiring.routes(services), services.sessions, addresses))
 
 
 def operator() -> Caller:

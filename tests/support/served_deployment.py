@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import httpx
 
@@ -10,7 +11,7 @@ from teamvars import settings, wiring
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from tests.support.commands import Host
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, in_process
 from tests.support.patience import HANGS
 from tests.support.server import Server
 
@@ -21,6 +22,12 @@ class ServedDeployment(Deployment):
 
     host: Host
     server: Server
+
+    @cached_property
+    def near(self) -> Deployment:
+        """The same store, asked without a socket: for what a test only prepares."""
+        client = in_process(self.services, self.config)
+        return Deployment(self.config, self.keys, self.services, client)
 
 
 @asynccontextmanager
@@ -39,3 +46,4 @@ async def serve_deployment(host: Host, *options: object) -> AsyncIterator[Served
             ) as client:
                 services = wiring.services(database, keys, config.quota)
                 yield ServedDeployment(config, keys, services, client, host, server)
+                await services.code.close()

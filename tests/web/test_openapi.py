@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -523,6 +523,8 @@ def with_another_type(example: Any) -> Any:
 
 async def ids_for(tenant: Tenant) -> dict[str, str]:
     """What every name in the document can stand for; the variable is a new one."""
+    assert isinstance(tenant.deployment, ServedDeployment)
+    tenant = replace(tenant, deployment=tenant.deployment.near)
     set_id = (await ids_of(tenant))["varset_id"]
     await tenant.call("owner", "DELETE", f"/varsets/{set_id}")  # its keys are free in the next
     ids = await ids_of(tenant)

@@ -84,7 +84,7 @@ async def all_is_as_tight(served: ServedDeployment, *, bodies: bool) -> None:
             operation: Any = one.ok() if isinstance(one, Ok) else pytest.fail(str(one))
             if operation.path.startswith(WITHOUT_DOCUMENTS):
                 continue
-            tenant = await build_tenant(served)
+            tenant = await build_tenant(served.near)
             ids = await ids_of(tenant)
             headers = {"Authorization": f"Bearer {tenant.tokens['owner']}"}
             for case in cases(operation, bodies=bodies):
