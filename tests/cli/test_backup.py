@@ -149,6 +149,41 @@ def test_what_was_altered_with_its_digests_is_found(
     assert not list(filled.data.glob("teamvars.db*"))
 
 
+def test_a_backup_from_before_keys_were_added_is_restored_with_the_keyring_of_now(
+    filled: Host,
+) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    added = [filled.succeed("keys", "add", one).out.strip() for one in ("master", "server")]
+    for key_id in added:
+        filled.succeed("keys", "activate", key_id)
+    filled.succeed("backup", "verify", "b.tar")
+    lose_store(filled)
+    filled.succeed("backup", "restore", "b.tar")
+    listed = filled.succeed("keys", "status", "--json").json
+    assert {*added} <= {one["id"] for one in listed if one["active"]}
+    filled.succeed("keys", "rewrap")
+    filled.succeed("audit", "verify")
+
+
+def test_no_backup_is_verified_with_a_keyring_that_would_use_a_key_that_was_retired(
+    filled: Host,
+) -> None:
+    (former,) = [
+        one["id"]
+        for one in filled.succeed("keys", "status", "--json").json
+        if one["purpose"] == "master"
+    ]
+    added = filled.succeed("keys", "add", "master").out.strip()
+    stale = (filled.data / "keyring.json").read_bytes()
+    for words in (("activate", added), ("rewrap",), ("retire", former)):
+        filled.succeed("keys", *words)
+    filled.succeed("backup", "create", "b.tar")
+    (filled.data / "keyring.json").write_bytes(stale)
+    refused = filled.run("backup", "verify", "b.tar")
+    assert refused.code == 1
+    assert f"it would use {former}, which was retired" in refused.err
+
+
 def test_what_is_damaged_where_it_is_is_found(filled: Host) -> None:
     damage(store := filled.data / "teamvars.db")
     found = filled.run("backup", "verify", "--database", f"sqlite:///{store}")

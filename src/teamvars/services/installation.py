@@ -131,6 +131,23 @@ class Installation:
 
         return await self.database.migrate(body)
 
+    async def adopt(self, keyring: Keyring) -> None:
+        """Notes the keys that the keyring was given after what is restored here was copied. One
+        that was retired before stays unknown.
+        """
+
+        async def body(tx: Transaction) -> None:
+            noted, now = await keys.noted(tx), self._clock()
+            known = noted.keys() | await keys.retired(tx)
+            newer = [
+                noted_key(id_, *check, now, now if id_ in keyring.active else None)
+                for id_, check in keyring.checks().items()
+                if noted and id_ not in known
+            ]
+            await keys.insert(tx, *newer)
+
+        await self.database.migrate(body)  # which asks for no keys
+
     async def lineage(self) -> str | None:
         """Which store this is; None before it is initialised."""
         return await self.database.read(installation.find_lineage)
@@ -270,8 +287,9 @@ def _require_fit(noted: Mapping[str, NotedKey], keyring: Keyring) -> None:
     for key_id in (its.active for name, its in keyring.key_sets.items() if name in purposes):
         if key_id not in noted or noted[key_id].retired_at is not None:
             raise NotReady(
-                f"The keyring is an old one: it would use {key_id}, which was retired. Copy the "
-                "keyring of another node; nothing was touched."
+                f"The keyring is an old one: it would use {key_id}, which was retired, or is newer "
+                "than the database. Copy the keyring of another node, or, if the database was "
+                "restored, take that of its time; nothing was touched."
             )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from teamvars.domain.audit import NO_ORGANIZATION, Stream
+from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
 from teamvars.domain.keys import SERVER, Node, NotedKey, noted_key
 from teamvars.domain.runners import Approval, Runner
 from teamvars.storage import tables
@@ -34,6 +34,15 @@ async def noted(tx: Transaction) -> dict[str, NotedKey]:
 async def insert(tx: Transaction, *added: NotedKey) -> None:
     """Notes keys of a new keyring."""
     await tx.write_each(*(tables.inserting(one, one.created_at).part for one in added))
+
+
+async def retired(tx: Transaction) -> frozenset[str]:
+    """The ids of the keys that were retired, as the trail tells."""
+    rows = await tx.fetch(
+        "SELECT subject_id FROM audit_entries WHERE stream_id = $1 AND action = 'key.retire'",
+        SYSTEM_STREAM,
+    )
+    return frozenset(row[0] for row in rows)
 
 
 async def see(tx: Transaction, node: Node, now: int) -> None:

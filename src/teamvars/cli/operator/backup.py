@@ -240,8 +240,8 @@ def _examined(
     passed: Collection[Place],
     unpacked: Unpacked | None = None,
 ) -> list[Finding]:
-    """What is found in the store, or in a backup, the schema of which is brought to this release
-    before.
+    """What is found in the store, or in a backup, which is brought to the schema of this release
+    and the keys of now before.
     """
     url = config.url if unpacked is None else f"sqlite:///{unpacked.store}"
 
@@ -251,6 +251,7 @@ def _examined(
             if found := await backups.moved(database, unpacked.heads):
                 return found
             await services.installation.migrate()
+            await services.installation.adopt(keys)
         await services.installation.require_ready(keys)
         return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
 
