@@ -44,12 +44,11 @@ TO_DOCUMENTS_ALONE = {"400"}
 TAKES_LARGE_BODIES = "/actions/apply", "/workspaces/{workspace_id}/relationships/vars"
 FOR_ONESELF = ("/actions/accept", "/users/{user_id}/authentication-tokens")
 
-
-VALIDATORS: dict[str, Any] = {}
-"""By the text of the schema, of the one document that answers here are compared with."""
 FOR_OTHERS = ("/oauth/token", "/actions/deliver", "/actions/approve")
 """Nobody here is a job, or somebody who approves: test_deliveries.py and test_owner_approvals.py
 have them."""
+VALIDATORS: dict[str, Any] = {}
+"""By the text of the schema, of the one document that answers here are compared with."""
 
 
 @dataclass(frozen=True)
