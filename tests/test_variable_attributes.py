@@ -14,9 +14,10 @@ import pytest
 from teamvars import console
 from teamvars.cli.client import variables as client
 from teamvars.cli.client.contents import Contents, Owner
-from teamvars.domain.variables import ATTRIBUTES, Variable
+from teamvars.domain.variables import ATTRIBUTES, UNNOTICED, Variable
 from teamvars.web.applies import ItemAttributes
 from teamvars.web.variables.documents import VariableAttributes
+from teamvars.web.variables.effective import EffectiveAttributes
 from teamvars.web.variables.requests import NewVariableAttributes, VariableChanges
 from tests.faults.machine import strategies
 from tests.faults.model import variables as model
@@ -52,6 +53,7 @@ PLACES: Mapping[str, Collection[str]] = {
     "VariableChanges in web/variables/requests.py": VariableChanges.__struct_fields__,
     "ItemAttributes in web/applies.py": ItemAttributes.__struct_fields__,
     "VariableAttributes in web/variables/documents.py": VariableAttributes.__struct_fields__,
+    "EffectiveAttributes in web/variables/effective.py": EffectiveAttributes.__struct_fields__,
     "_attributes in cli/client/variables.py": client._attributes(
         Contents(Owner("", ""), [], None, ""), VARIABLE
     ),
@@ -67,6 +69,11 @@ PLACES: Mapping[str, Collection[str]] = {
 def test_every_place_has_every_attribute(place: str) -> None:
     lacking = SAID - set(PLACES[place])
     assert not lacking, f"{place} lacks {', '.join(sorted(lacking))}."
+
+
+def test_of_every_attribute_it_is_said_whether_runs_are_given_it() -> None:
+    """Else the dry run of a set's change would name workspaces whose runs notice nothing of it."""
+    assert set(ATTRIBUTES) - UNNOTICED == {"key", "value", "category", "hcl", "sensitive"}
 
 
 async def told(tenant: Tenant, method: str, path: str, document: object = None) -> Any:

@@ -1,7 +1,7 @@
 """What describes things to their clients: what a setting is, what it may be, and what is stored.
 
-Nothing here acts on settings. What only describes is kept and shown. What would promise something
-that does not happen here is offered with its default alone.
+No rule of this module acts on settings. What only describes is kept and shown. What would promise
+something that does not happen here is offered with its default alone.
 """
 
 import re

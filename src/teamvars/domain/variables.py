@@ -208,6 +208,8 @@ class VariableDraft(Discreet, frozen=True, gc=False):
 
 ATTRIBUTES = tuple(name for name in VariableDraft.__struct_fields__ if name not in ("faults", "at"))
 """What a request may say of a variable. tests/test_variable_attributes.py has their places."""
+UNNOTICED = frozenset(("description",))
+"""Attributes that runs are not given."""
 
 
 class ValueDraft(Discreet, frozen=True):

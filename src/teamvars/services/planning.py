@@ -34,6 +34,7 @@ from teamvars.domain.sealed import Sealed
 from teamvars.domain.set_effects import Alteration, Effects
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
+    UNNOTICED,
     SourceCode,
     StoredVariable,
     Variable,
@@ -118,7 +119,7 @@ class Plan(Discreet, frozen=True):
         """What becomes of the variables, as far as runs notice."""
         names = {outcome: set[Name]() for outcome in Outcome}
         for step in self.changes:
-            if step.outcome is not Outcome.UPDATED or set(step.changed) != {"description"}:
+            if step.outcome is not Outcome.UPDATED or not UNNOTICED.issuperset(step.changed):
                 names[step.outcome].add(step.name)
         made = (Outcome.CREATED, Outcome.DELETED, Outcome.UPDATED)
         return Alteration(*(frozenset(names[outcome]) for outcome in made))
