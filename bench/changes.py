@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import structlog
 import uvloop
 
 from teamvars.domain.workspaces import Quota
-from tests.support.deployment import open_deployment
+from tests.support.deployment import InProcess, open_deployment
 from tests.support.postgres import LocalPostgres
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
@@ -56,15 +56,17 @@ async def answered(tenant: Tenant, request: Request) -> bytes:
         "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         "client": ("192.0.2.1", 1),
     }
-    told: list[Mapping[str, Any]] = []
+    told: list[MutableMapping[str, Any]] = []
 
-    async def receive() -> Mapping[str, Any]:
+    async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def tell(message: Mapping[str, Any]) -> None:
+    async def tell(message: MutableMapping[str, Any]) -> None:
         told.append(message)
 
-    await tenant.deployment.client._transport.app(scope, receive, tell)  # type: ignore[attr-defined]
+    client = tenant.deployment.client
+    assert isinstance(client, InProcess)
+    await client.application(scope, receive, tell)
     assert told[0]["status"] < 300, told
     return b"".join(each.get("body", b"") for each in told)
 

@@ -47,6 +47,7 @@ class InProcess(httpx.AsyncClient):
 
     def __init__(self, application: Application) -> None:
         super().__init__(base_url=BASE)
+        self.application = application
         self._way = httpx.ASGITransport(application, raise_app_exceptions=True)
 
     def build_request(self, method: str, url: httpx.URL | str, **said: Any) -> httpx.Request:
