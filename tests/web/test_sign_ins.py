@@ -27,7 +27,7 @@ from teamvars.domain.sign_ins import IDLE, SESSION, Provider
 from teamvars.domain.times import Clock
 from teamvars.domain.tokens import DAY
 from teamvars.security.tokens import is_token
-from teamvars.services import https
+from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service
 from teamvars.services.directory_files.files import Options
 from teamvars.services.issuers import Issuer, IssuerKeys
@@ -127,7 +127,9 @@ class Scene:
 async def providers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[SignInProvider, SignInProvider]]:
-    """Two, the first of which the machine trusts."""
+    """Two, the first of which the machine trusts; a busy host may let them answer late."""
+    for module in (issuers, service):
+        monkeypatch.setattr(module, "TIMEOUT_SECONDS", HANGS)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     async with sign_in_provider(tmp_path / "one") as one, sign_in_provider(tmp_path / "two") as two:
