@@ -255,9 +255,7 @@ async def test_an_operator_finds_entries_by_the_names_and_ids_of_what_they_are_a
     tenant, organization = calls.tenant, calls.tenant.organization
     made = await calls.create(key="sought")
     await calls.change("add", "plain")
-    (request_id,) = {
-        one.request_id for one in await calls.services.audit.newest(10) if one.subject_id == made.id
-    }
+    (entry,) = [e for e in await calls.services.audit.newest(10) if e.subject_id == made.id]
     created = {f"variable.create {made.id}"}
 
     async def found(**asked: Any) -> set[str]:
@@ -267,14 +265,15 @@ async def test_an_operator_finds_entries_by_the_names_and_ids_of_what_they_are_a
 
     network, crew = tenant.workspaces["network"], tenant.teams["crew"]
     assert await found(subject="sought") == await found(subject=made.id) == created
-    assert await found(request=request_id) == created
+    assert await found(request=entry.request_id) == created
     assert created <= await found(stream=network)
     assert created <= await found(action="variable.create")
     assert created <= await found(workspace=network)
     assert await found(workspace=f"{organization}/network") == await found(workspace=network)
     assert await found(team=f"{organization}/crew") == await found(team=crew)
     assert f"member.add {crew}" in await found(team=crew)
-    assert created <= await found(organization=organization)
+    by_id = await found(organization=entry.organization_id)
+    assert created <= by_id == await found(organization=organization)
     assert created <= await found(actor=calls.named("owner")[0])
     by_operator = await found(actor="operator:tester")
     assert not created & by_operator
