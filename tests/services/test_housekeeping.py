@@ -1,8 +1,9 @@
 """What is kept beside the requests: last uses, workspace usage, readiness, few statements."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -24,7 +25,7 @@ from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
 from tests.services.calls import Calls, caller, caller_with, count, dump, refusal_of
-from tests.storage.stores import opened
+from tests.storage.stores import fresh, opened
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.tenant import Tenant, build_tenant
@@ -321,9 +322,16 @@ async def installation_on(url: str) -> AsyncIterator[Installation]:
         yield Installation(database, wiring.clock)
 
 
-async def test_an_installation_is_ready_step_by_step(own_url: str) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A store of this test's own that has nothing yet, on each engine."""
+    with fresh(request, tmp_path) as url:
+        yield url
+
+
+async def test_an_installation_is_ready_step_by_step(empty_url: str) -> None:
     keys = keyring.generate()
-    async with installation_on(own_url) as installation:
+    async with installation_on(empty_url) as installation:
         assert not await installation.is_initialised()
         with pytest.raises(NotReady, match="migrate up"):
             await installation.require_ready(keys)
