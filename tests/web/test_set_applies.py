@@ -111,6 +111,8 @@ async def test_faults_of_an_apply_to_a_set_are_told_at_their_items(tenant: Tenan
     answer = await apply_to(tenant, made, {**item("fine"), "relationships": relation})
     assert [one[0] for one in faults(answer)] == ["409"]
     assert await in_set(tenant, made) == {}
+    attached = await make_set(tenant, "attached")  # which may have what a global one has
+    assert (await apply_to(tenant, attached, item())).status_code == 200
 
 
 async def test_variables_are_copied_between_sets_and_workspaces(tenant: Tenant) -> None:
