@@ -39,6 +39,7 @@ REFUSED = {
     "invalid_value /data/attributes/expired-at": "a token ends later than now",
     "invalid_value /data/attributes/issuer": "a runner has an issuer or a key",
     "invalid_value /data/attributes/secret": "nobody made that link",
+    "invalid_value /data/attributes/trigger-patterns": "without file triggers there are none",
     "invalid_value /data/attributes/workspace-patterns": "a runner reaches some workspace",
     "invalid_value /data/attributes/workspace-patterns/0": "a pattern has a name's characters or *",
     "invalid_value /filter/organization/name": "it is the one in the path",
@@ -55,6 +56,7 @@ REFUSED = {
     "type_conflict": "something else has that id",
 }
 ACCEPTED = {
+    "/actions/preview": "a preview of nothing, or of null, is that of a deletion",
     "/authentication-token": "clients that say nothing of a token send an empty document, or null",
     "filter[since]": "an empty filter is none",
     "page[size]": "clients of HCP Terraform ask for large pages, and get the largest",

@@ -96,9 +96,11 @@ class AttachedProjectsDocument(SetProjectsDocument):
 
 
 class ParentLinkage(msgspec.Struct):
-    """The organization of the path, by its name, or a project of it, by its id."""
+    """The organization of the path, by its name, or a project of it, by its id; null, as clients
+    send it that have none: nothing is said of it.
+    """
 
-    data: Identifier
+    data: Identifier | None = None
 
 
 class GivenSetRelationships(msgspec.Struct):
