@@ -196,12 +196,53 @@ def test_a_log_that_began_anew_and_is_as_long_as_before_is_not_taken_for_the_sam
     store.checkpoint()
 
     def overtake(_: Overtaken, number: int) -> None:
-        if number == 2:  # the first look after the transaction has begun
+        if number == 3:  # the first look after the transaction has begun
             store.change(5)
 
     monkeypatch.setattr(overtaken, "before_look", overtake)
     with sqlite_snapshots.taken(store.path):
-        assert overtaken.looks > 3
+        assert overtaken.looks > 5
+
+
+def test_a_log_that_begins_anew_while_it_is_looked_at_is_not_taken_for_the_one_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    commits = iter(range(4))  # of one frame each
+
+    def commit() -> None:
+        if next(commits, None) is not None:
+            store.change(PIECES)
+
+    class Anew(apsw.Connection):
+        """One commit begins the log anew while it is looked at, and the next, once the transaction
+        has begun, makes it as long as it was.
+        """
+
+        begun = False
+
+        def read(self, *given: Any) -> tuple[bool, bytes]:
+            commit()
+            return super().read(*given)
+
+        def execute(self, *given: Any, **named: Any) -> apsw.Cursor:
+            Anew.begun |= given[0] == "BEGIN"
+            return super().execute(*given, **named)
+
+        def wal_checkpoint(self, *given: Any, **named: Any) -> tuple[int, int]:
+            if Anew.begun:
+                commit()
+            return super().wal_checkpoint(*given, **named)
+
+    commit()
+    commit()
+    store.checkpoint()
+    monkeypatch.setattr(apsw, "Connection", Anew)
+    with sqlite_snapshots.taken(store.path) as snapshot:
+        seen = snapshot.read(all_rows)
+        whole = b"".join(snapshot.pieces())
+    monkeypatch.undo()
+    assert rows_of(store, whole) == seen
 
 
 def test_what_comes_once_the_transaction_has_begun_is_not_there(

@@ -122,7 +122,13 @@ def _pin(pinned: apsw.Connection, raw: apsw.Connection) -> int:
         pinned.execute("ROLLBACK")
 
 
-def _log(raw: apsw.Connection) -> tuple[int, bytes]:
-    """How many frames the log has, and its header, which is another each time it begins anew."""
-    frames, _ = raw.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_NOOP)
-    return frames, raw.read("main", _LOG, 0, _LOG_HEADER)[1] if frames > 0 else b""
+def _log(raw: apsw.Connection) -> tuple[bytes, int]:
+    """The log's header, which is another each time it begins anew, and how many frames it has: in
+    this order, or the frames might be those of the log before that header.
+    """
+    header = raw.read("main", _LOG, 0, _LOG_HEADER)[1] if _frames(raw) > 0 else b""
+    return header, _frames(raw)
+
+
+def _frames(raw: apsw.Connection) -> int:
+    return raw.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_NOOP)[0]
