@@ -46,7 +46,8 @@ def test_a_set_that_is_kept_again_takes_its_room_once() -> None:
     assert found(kept, "varset-1", "varset-2") == ["varset-1", "varset-2"]
 
 
-def test_neither_workspaces_nor_what_is_larger_than_all_room_is_kept() -> None:
+def test_neither_workspaces_nor_what_is_larger_than_all_room_are_kept_or_drive_others_out() -> None:
     kept = KeptRows(ROOM)
+    keep(kept, of("varset-2"))
     keep(kept, of("ws-1"), of("varset-1", variables=3))
-    assert found(kept, "ws-1", "varset-1") == []
+    assert found(kept, "ws-1", "varset-1", "varset-2") == ["varset-2"]

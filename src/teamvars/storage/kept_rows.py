@@ -28,11 +28,12 @@ class _Kept(NamedTuple):
 
 class KeptRows:
     """The readable rows of sets as they were at their heads, with their values as they are sealed
-    in the store. The least recently used go once all take more than `max_bytes`.
+    in the store. The least recently used go once all take more than `max_bytes`; what alone would
+    take more is not kept.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._room = max_bytes
+        self._room = self._max_bytes = max_bytes
         self._sets: OrderedDict[str, _Kept] = OrderedDict()
 
     def find(self, every: Iterable[Supply], keys: bytes) -> dict[str, ReadThen]:
@@ -53,8 +54,9 @@ class KeptRows:
             if one.source.level is not Level.WORKSPACE:
                 self._let_go(one.source.id)
                 size = _ROW_BYTES * (1 + one.usage.variables) + one.usage.value_bytes
-                self._sets[one.source.id] = _Kept(read[one.source.id], keys, size)
-                self._room -= size
+                if size <= self._max_bytes:
+                    self._sets[one.source.id] = _Kept(read[one.source.id], keys, size)
+                    self._room -= size
         while self._room < 0:
             self._let_go(next(iter(self._sets)))
 
