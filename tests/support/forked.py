@@ -215,6 +215,8 @@ def _warm_up() -> None:
     before = [os.dup(output.fileno()) for output in outputs]
     with TemporaryDirectory() as folder, Path(os.devnull).open("w") as nothing:
         os.chdir(folder)
+        # Or 'whoami' would ask the service that whoever runs the tests is logged in to.
+        os.environ.update(HOME=folder, XDG_CONFIG_HOME=folder)
         for output in outputs:
             os.dup2(nothing.fileno(), output.fileno())
         for words in WARM:
