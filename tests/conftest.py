@@ -154,6 +154,7 @@ async def migrated_database(postgres: Postgres) -> AsyncIterator[str]:
     postgres.create_database(name)
     async with opened(postgres.url(name)) as database:
         await bring_up(database)
+    postgres.wait_until_unused(name)
     yield name
     postgres.drop_database(name)
 

@@ -49,6 +49,11 @@ class Postgres:
         # Copying files takes half the time of logging what is in them.
         self.execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source} STRATEGY FILE_COPY")
 
+    def wait_until_unused(self, name: str) -> None:
+        """Return once nobody is connected to a database: whoever has said goodbye still may be."""
+        while name in self.execute("SELECT datname FROM pg_stat_activity").split():
+            time.sleep(0.01)
+
     def drop_database(self, name: str) -> None:
         """Remove a database, if there is one, and disconnect whoever uses it."""
         self.execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
