@@ -6,6 +6,7 @@ from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.variables import (
     Delete,
+    GiveNameUp,
     Insert,
     Put,
     ToSet,
@@ -80,5 +81,6 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Insert: _inserting,
     Update: _updating,
     Delete: lambda _, __, write: variables.deleting(write.owner_id, write.variable_id),
+    GiveNameUp: lambda _, __, write: variables.giving_name_up(write.owner_id, write.variable_id),
     Put: lambda _, __, write: variables.putting(write.verb, write.stored),
 }

@@ -91,10 +91,20 @@ class Delete(Write, frozen=True):
         return self.variable_id
 
 
-class Put(Discreet, Write, frozen=True):
-    """A variable of a plan is created, updated or deleted, its value sealed already."""
+class GiveNameUp(Write, frozen=True):
+    """A variable of that owner has no name until it is renamed, so that another may have it."""
 
-    verb: Literal["create", "update", "delete"]
+    owner_id: str
+    variable_id: str
+
+
+Verb = Literal["create", "update", "rename", "delete"]
+
+
+class Put(Discreet, Write, frozen=True):
+    """A variable of a plan is created, updated, renamed or deleted, its value sealed already."""
+
+    verb: Verb
     stored: StoredVariable
 
 

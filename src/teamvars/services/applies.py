@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from teamvars.changes.runner import Storing
 from teamvars.changes.waves import Known
 from teamvars.decisions import Decision, Found, Note, variable_sets
-from teamvars.decisions.variables import Put, ToOwner, ToSet, owner_of
+from teamvars.decisions.variables import GiveNameUp, Put, ToOwner, ToSet, Verb, owner_of
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.applies import ApplyDraft, Outcome
 from teamvars.domain.audit import CheckedStream
@@ -35,13 +35,13 @@ from teamvars.storage.database import Transaction
 
 _MAX_LOOKS = 3
 """Each further look means that somebody has changed the owner during the one before."""
-Verb = Literal["create", "update", "delete"]
 _VERBS: Mapping[Outcome, Verb] = {
     Outcome.DELETED: "delete",
     Outcome.UPDATED: "update",
     Outcome.CREATED: "create",
 }
-"""In the order in which they are written, which gives up keys before it takes them."""
+_IN_ORDER: Sequence[Verb] = ("delete", "rename", "update", "create")
+"""In which they are written, which gives up keys before it takes them."""
 
 Places = Sequence[VariablesAccess[Any]]
 """The access to what changes, and to what is copied from."""
@@ -189,14 +189,15 @@ class _Recorder:
         them. Refuses: trail_altered, and of a set keys that another has since the plan was made.
         """
         for batch in in_batches(self._plan.renamed, lambda _: 0):
-            given_up = tuple(Put("delete", step.stored) for step in batch)
+            its = [step.stored.variable for step in batch]
+            given_up = tuple(GiveNameUp(one.owner_id, one.id) for one in its)
             await self._store(Decision(None, given_up))
         is_of_set = prefix_of(stream_id) == PREFIX
         taken = KEY_TAKEN_IN_SET.at("/data") if is_of_set else None
-        for batch in in_batches(self._plan.changes, lambda step: len(step.stored.sealed or b"")):
+        for batch in in_batches(self._plan.changes, _written_bytes):
             writes = [
                 Put(verb, step.stored)
-                for verb in _VERBS.values()
+                for verb in _IN_ORDER
                 for step in batch
                 if _written(step) == verb
             ]
@@ -236,5 +237,10 @@ class _Recorder:
 
 
 def _written(step: Step) -> Verb:
-    """How it is written: a variable with another name, whose row is gone by then, comes again."""
-    return "create" if step.former is not None else _VERBS[step.outcome]
+    """How it is written."""
+    return "rename" if step.former is not None else _VERBS[step.outcome]
+
+
+def _written_bytes(step: Step) -> int:
+    """Those of the value that is written with it."""
+    return 0 if step.stored.sealed is None else len(step.stored.sealed.content)

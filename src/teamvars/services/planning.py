@@ -30,7 +30,6 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.owned_variables import Owner
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.set_effects import Alteration, Effects
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import (
@@ -210,11 +209,7 @@ class Planner:
         for batch in in_batches(pairs, _size):
             wanted = [stored for item, stored in batch if stored and _needs_value(item, stored)]
             values = await opened(self._tx, self._granted, self._key, wanted)
-            renamed = [stored for item, stored in batch if stored and _renames(item, stored)]
-            sealed = await fetched(self._tx, self._granted, renamed)
             for item, stored in batch:
-                if stored is not None and stored.variable.id in sealed:
-                    stored = replace(stored, sealed=sealed[stored.variable.id])
                 self._put(item, stored, values)
             await self._refuse_taken(item for item, stored in batch if stored is None)
             await self._pace.keep()
@@ -311,9 +306,8 @@ class Planner:
         return Step(Outcome.CREATED, stored, growth=size)
 
     def _updated(self, draft: VariableDraft, stored: StoredVariable, before: Variable) -> Step:
-        """`before` has its value where it is readable and matters, and `stored` its sealed value
-        where it gets another name. One that is damaged can be written over; refuses what would have
-        to seal it anew or to know it.
+        """`before` has its value where it is readable and matters. One that is damaged can be
+        written over; refuses what would have to seal it anew or to know it.
         """
         same = {name: None for name in _READ_BY if getattr(draft, name) == getattr(before, name)}
         asked = replace(draft, **same)
@@ -324,7 +318,7 @@ class Planner:
         changed = asked.changed(before, after)
         if not changed:
             return Step(Outcome.UNCHANGED, stored)
-        sealed, size = stored.sealed, stored.value_bytes
+        sealed, size = None, stored.value_bytes
         if "value" in changed or after.sensitive != before.sensitive:
             assert after.value is not None  # said now, or opened for this
             sealed, size = self._key.seal(after.value, after), value_size(after.value)
@@ -352,12 +346,8 @@ class Planner:
 def _size(pair: tuple[ItemDraft, StoredVariable | None]) -> int:
     """The bytes of the value that an item says, and of the stored one that it takes."""
     item, stored = pair
-    takes = stored is not None and (_needs_value(item, stored) or _renames(item, stored))
+    takes = stored is not None and _needs_value(item, stored)
     return len(item.draft.value or "") + (stored.value_bytes if stored and takes else 0)
-
-
-def _renames(item: ItemDraft, stored: StoredVariable) -> bool:
-    return item.draft.renames(stored.variable)
 
 
 def _needs_value(item: ItemDraft, stored: StoredVariable) -> bool:
@@ -408,26 +398,18 @@ async def opened(
     tx: Transaction, granted: VariablesAccess[Any], key: DataKey, wanted: Sequence[StoredVariable]
 ) -> Mapping[str, str]:
     """The values of some variables of an owner, by id, but for damaged ones. Raises Moved."""
-    sealed = await fetched(tx, granted, wanted)
-    values = {}
-    for variable in (each.variable for each in wanted):
-        with suppress(SealBroken):
-            values[variable.id] = key.open(sealed[variable.id], variable)
-    return values
-
-
-async def fetched(
-    tx: Transaction, granted: VariablesAccess[Any], wanted: Sequence[StoredVariable]
-) -> Mapping[str, Sealed]:
-    """The sealed values of some variables of an owner, by id. Raises Moved."""
     if not wanted:
         return {}
-    ids = {each.variable.id for each in wanted}
+    by_id = {each.variable.id: each.variable for each in wanted}
     place = granted.owner.id, granted.stream.head
-    sealed = await variables.sealed_values(tx, *place, list(ids))
-    if sealed.keys() != ids:
+    sealed = await variables.sealed_values(tx, *place, list(by_id))
+    if sealed.keys() != by_id.keys():
         raise Moved
-    return sealed
+    values = {}
+    for id_, variable in by_id.items():
+        with suppress(SealBroken):
+            values[id_] = key.open(sealed[id_], variable)
+    return values
 
 
 def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:

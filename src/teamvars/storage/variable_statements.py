@@ -15,6 +15,8 @@ COLUMNS = "key, description, category, hcl, sensitive, version_id, created_at"
 
 # In the order of `updated`.
 _CHANGED = "description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6"
+_UNLESS_KEPT = """sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value),
+    key_version = COALESCE(CAST($8 AS BIGINT), key_version)"""
 
 
 class Statements(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ class Statements(msgspec.Struct, frozen=True):
     update: str
     update_with_key: str
     update_unless_kept: str
+    rename_unless_kept: str
+    give_name_up: str
     delete: str
     page: str
     sealed: str
@@ -108,10 +112,17 @@ WHERE id = $1
         update_unless_kept=f"""
 UPDATE {table}
 SET {_CHANGED},
-    sealed_value = COALESCE(CAST($7 AS {{bytes}}), sealed_value),
-    key_version = COALESCE(CAST($8 AS BIGINT), key_version)
+    {_UNLESS_KEPT}
 WHERE id = $1
 """,
+        rename_unless_kept=f"""
+UPDATE {table}
+SET {_CHANGED},
+    {_UNLESS_KEPT}, key = $9, category = $10
+WHERE id = $1
+""",
+        # No key has that sign.
+        give_name_up=f"UPDATE {table} SET key = '=' || id WHERE id = $1",
         delete=f"DELETE FROM {table} WHERE id = $1",
         page=f"""
 SELECT id, {owner},

@@ -158,15 +158,27 @@ async def sealed_values(
 
 
 def putting(verb: str, stored: StoredVariable) -> Statement:
-    """The statement that creates, updates or deletes a variable of a locked owner.
+    """The statement that creates, updates, renames or deletes a variable of a locked owner.
 
-    An updated one keeps its key and category, and its value where `sealed` is None.
+    An updated one keeps its key and category, and as one that is renamed its value where `sealed`
+    is None.
     """
+    variable = stored.variable
+    write, args = of_owner(variable.owner_id), _updated(stored)
     if verb == "delete":
-        return deleting(stored.variable.owner_id, stored.variable.id)
+        return deleting(variable.owner_id, variable.id)
     if verb == "create":
         return inserting(stored)
-    return Statement(of_owner(stored.variable.owner_id).update_unless_kept, _updated(stored))
+    if verb == "rename":
+        return Statement(write.rename_unless_kept, (*args, variable.key, variable.category))
+    return Statement(write.update_unless_kept, args)
+
+
+def giving_name_up(owner_id: str, variable_id: str) -> Statement:
+    """The statement that has a variable of a locked owner let others take its key and category,
+    before it is given others itself.
+    """
+    return Statement(of_owner(owner_id).give_name_up, (variable_id,))
 
 
 async def place_some(tx: Transaction) -> int:
