@@ -156,6 +156,15 @@ def test_an_account_is_linked_with_one_user_and_that_once() -> None:
     assert refused(link, others, "alice", ISSUER, "a-1", "id-9") == ["name_taken"]
 
 
+@pytest.mark.parametrize("subject", ["", "\0", "\u0430", "a\n", "a" * 256])
+def test_nobody_is_linked_by_what_no_provider_calls_them(subject: str) -> None:
+    for known in (None, KNOWN):
+        answers = {UserMeant("alice"): ALICE, IdentityOf(ISSUER, subject): known}
+        assert refused(link, found(answers, actor=OPERATOR), "alice", ISSUER, subject, "id-9") == [
+            "invalid_value"
+        ]
+
+
 def test_whose_link_is_taken_back_is_signed_out() -> None:
     session = IssuedToken(Token("at-8", "user", "user-1", 1, NOW + 5, None), "alice")
     answers = {

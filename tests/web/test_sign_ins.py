@@ -391,6 +391,12 @@ async def test_whoever_signs_in_is_listed_with_whence_and_since_when(scene: Scen
         ({"email": "{name}@other.example"}, False),
         ({"email": "{name}@ex\u0430mple.com"}, False),
         ({"email": ["{name}@example.com"]}, False),
+        ({"email": "{name}\0@example.com"}, False),
+        ({"email": "{name}@other.example@example.com"}, False),
+        ({"sub": "{name}\0"}, False),
+        ({"sub": "\u0430{name}"}, False),
+        ({"sub": "{name}" + "x" * 8000}, False),
+        ({"sub": ""}, False),
     ],
 )
 async def test_a_verified_address_of_the_providers_domain_joins_its_user(

@@ -27,7 +27,15 @@ from teamvars.domain.errors import (
     forbidden,
     there_is_no,
 )
-from teamvars.domain.sign_ins import IDLE, SESSION, Identity, Person, Provider, Session
+from teamvars.domain.sign_ins import (
+    IDLE,
+    SESSION,
+    Identity,
+    Person,
+    Provider,
+    Session,
+    is_subject,
+)
 from teamvars.domain.tokens import MAX_LIVE_TOKENS, Token, TokenOwner
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
@@ -73,9 +81,12 @@ def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> D
 
 
 def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> Decision[User]:
-    """From now on the issuer means that user by that name. Refuses: a name by which it means
-    another.
+    """From now on the issuer means that user by that name. Refuses: what is no name, and one by
+    which it means another.
     """
+    if not is_subject(subject):
+        detail = "No provider calls anybody so: it is 1 to 255 characters of ASCII."
+        raise Refusal(Fault(Code.INVALID_VALUE, detail))
     user = found.of(UserMeant(who))
     there = found.of(IdentityOf(issuer, subject))
     if there is None:

@@ -10,6 +10,12 @@ SESSION = 12 * 60 * _MINUTE
 """How long a session lasts at most, in µs."""
 IDLE = 30 * _MINUTE
 """How long one lasts that nobody uses, in µs."""
+_SUBJECT_CHARACTERS = 255
+
+
+def is_subject(text: str) -> bool:
+    """Whether a provider may call somebody so (OpenID Connect Core 1.0, 2)."""
+    return text.isascii() and text.isprintable() and 0 < len(text) <= _SUBJECT_CHARACTERS
 
 
 class Provider(msgspec.Struct, frozen=True):

@@ -9,7 +9,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from teamvars.domain.sign_ins import Person
+from teamvars.domain.names import is_email
+from teamvars.domain.sign_ins import Person, is_subject
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import Assertion, Claimed, Unproven, asserted
@@ -92,12 +93,13 @@ def person(said: Claimed, client_id: str, nonce: str, now: int) -> Person:
 def _subject(found: Assertion) -> str:
     """What names somebody for good. Entra's `sub` is another for each client: `oid` is not."""
     said = found.claims.get("oid") if found.issuer.startswith(_ENTRA) else found.claims["sub"]
-    if not isinstance(said, str) or not said:
-        raise Unproven("no oid")
+    if not isinstance(said, str) or not is_subject(said):
+        raise Unproven("no name for somebody")
     return said
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str | None:
     """The address, if the provider says that it has verified it: the JSON value true, no word."""
     email = claims.get("email")
-    return email if claims.get("email_verified") is True and isinstance(email, str) else None
+    is_one = isinstance(email, str) and is_email(email)
+    return email if is_one and claims.get("email_verified") is True else None
