@@ -289,6 +289,28 @@ async def test_what_is_made_in_a_session_reaches_no_further_and_ends(scene: Scen
     assert ends == [begun + timedelta(days=1)] * 2
 
 
+async def test_a_session_neither_shows_nor_ends_tokens_that_reach_further(scene: Scene) -> None:
+    tenant = scene.tenant
+    await into_both(tenant)
+    browser, token = await scene.signed_in("plain")
+    session = (await browser.take_up()).json()["session"]
+    path = f"/users/{tenant.users['plain']}/authentication-tokens"
+    assert await ids_of(scene, token, path) == {session}
+    mine = await ids_of(scene, tenant.tokens["plain"], path)
+    (wider,) = mine - {session}
+    for method in ("GET", "DELETE"):
+        assert await scene.call(token, f"/authentication-tokens/{wider}", method) == 404
+    assert await ids_of(scene, tenant.tokens["plain"], path) == mine
+    assert await scene.call(token, f"/authentication-tokens/{session}") == 200
+    team = f"/teams/{tenant.teams['readers']}/authentication-token"
+    assert await scene.call(tenant.tokens["owner"], team, "POST") == 201
+    _, owners = await scene.signed_in("owner")
+    assert await ids_of(scene, owners, f"{team}s") != set()
+    wide = tenant.tokens["plain"]
+    assert await scene.call(wide, f"/authentication-tokens/{session}", "DELETE") == 204
+    assert await scene.call(token, "/account/details") == 401
+
+
 async def test_a_site_admin_who_signs_in_makes_no_organizations(scene: Scene) -> None:
     tenant = scene.tenant
     mark = tenant.organization.removeprefix("org-")

@@ -318,10 +318,11 @@ class TokensOf(Need[Sequence[Token]], frozen=True):
 
 
 class TokensPage(Need[Paged[Token]], frozen=True):
-    """A page of the tokens of one owner, as `TokensOf`."""
+    """A page of the tokens of one owner, as `TokensOf`: all, or those of one reach."""
 
     owner: TokenOwner
     page: Page
+    reach: frozenset[str] | None
 
 
 class TeamTokensPage(Need[Paged[Token]], frozen=True):

@@ -214,8 +214,12 @@ def managed(found: Found, whose: Whose) -> TokenOwner:
 
 
 def page(found: Found, whose: Whose, wanted: Page) -> Paged[Token]:
-    """A page of somebody's tokens, expired ones included. Refuses: forbidden."""
-    return found.of(TokensPage(managed(found, whose), wanted))
+    """A page of somebody's tokens, expired ones included; of those of a user, a token that has
+    rights in some organizations alone is shown what has rights in just these. Refuses: forbidden.
+    """
+    owner = managed(found, whose)
+    reach = found.caller.reach if owner.kind == "user" else None
+    return found.of(TokensPage(owner, wanted, reach))
 
 
 def newest(found: Found, whose: Whose) -> Token:
@@ -227,11 +231,15 @@ def newest(found: Found, whose: Whose) -> Token:
 
 
 def own(found: Found, token_id: str) -> Token:
-    """A token that the caller manages. Refuses: not found, for every other one as well."""
+    """A token that the caller manages. Refuses: not found, for every other one as well, as `page`
+    does not show it.
+    """
     found.of(WhoCalls())
     token = found.of(TokenWithId(token_id))
     if token.owner_kind == "user":
         managed(found, OfUser(token.owner_id))
+        if found.caller.reach not in (None, token.reach):
+            raise not_found()
     elif token.owner_kind == "team":
         if not found.of(ToTeam(token.owner_id)).manages_token:
             raise not_found()

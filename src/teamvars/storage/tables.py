@@ -80,7 +80,8 @@ def _owner(kind: str) -> Callable[[Any], object]:
     return lambda made: made.token.owner_id if made.token.owner_kind == kind else None
 
 
-def _listed(reach: frozenset[str] | None) -> str | None:
+def listed(reach: frozenset[str] | None) -> str | None:
+    """What is stored of where a token has rights."""
     return None if reach is None else " ".join(sorted(reach))
 
 
@@ -227,7 +228,7 @@ TABLES: Mapping[type[Record], Table] = {
         "tokens",
         _columns(
             "token.id hash token.created_at token.expires_at token.description token.created_by",
-            reach=lambda made: _listed(made.token.reach),
+            reach=lambda made: listed(made.token.reach),
             **{f"{kind}_id": _owner(kind) for kind in ("user", "team", "organization")},
         ),
     ),

@@ -19,7 +19,8 @@ from teamvars.domain.tokens import (
     TokenOwner,
 )
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing
+from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.tables import listed
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
@@ -111,10 +112,12 @@ async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     return await _TOKENS.every(tx, rest, owner.id)
 
 
-async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged[Token]:
-    """A page of the tokens of one owner, as `of_owner`."""
-    rest = f"WHERE {owner.kind}_id = $1"
-    return await _TOKENS.paged(tx, rest, "created_at, id", [owner.id], page)
+async def page_of_owner(
+    tx: Transaction, owner: TokenOwner, page: Page, reach: frozenset[str] | None
+) -> Paged[Token]:
+    """A page of the tokens of one owner, as `of_owner`: all, or those of one reach."""
+    conditions, args = where((f"{owner.kind}_id = $n", owner.id), ("reach = $n", listed(reach)))
+    return await _TOKENS.paged(tx, f"WHERE {conditions}", "created_at, id", args, page)
 
 
 async def page_of_teams(
