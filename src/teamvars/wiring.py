@@ -335,9 +335,9 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
 
 def console_routes(config: Settings, all_services: Services) -> list[Route]:
     """Those of the console, where people sign in with providers if there are any."""
-    if config.public_url is None or not config.providers:
+    if config.service is None or not config.providers:
         return console.routes()
-    return console.routes(sign_ins.SignInPages(all_services.sign_ins, config.public_url))
+    return console.routes(sign_ins.SignInPages(all_services.sign_ins, config.service))
 
 
 def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp:

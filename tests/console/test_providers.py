@@ -154,3 +154,28 @@ async def test_a_pasted_token_signs_in_beside_a_provider(scene: Scene) -> None:
     await page.get_by_role("button", name="Sign out").wait_for()
     other = await scene.tab()
     await other.get_by_role("button", name="Sign in with Example").wait_for()
+
+
+async def test_a_page_at_another_address_takes_a_pasted_token(scene: Scene) -> None:
+    page = await scene.window.new_page()
+    elsewhere = scene.site.url.replace("127.0.0.1", "localhost")
+    assert elsewhere != scene.site.url
+    await page.goto(f"{elsewhere}/app/")
+    await page.get_by_label("Token").fill(scene.tenant.tokens["writer"])
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_role("button", name="Sign in with Example").click()
+    await page.get_by_placeholder("sub").fill("writer")
+    await page.get_by_role("button", name="Authorize").click()
+    await page.get_by_role("button", name="Sign out").wait_for()
+    assert page.url.startswith(f"{scene.site.url}/app/")
+
+
+async def test_a_page_that_cannot_ask_for_the_session_says_so_and_takes_a_token(
+    scene: Scene,
+) -> None:
+    page = await scene.window.new_page()
+    await page.route("**/app/session", lambda route: route.abort())
+    await page.goto(f"{scene.site.url}/app/")
+    await page.get_by_label("Token").wait_for()
+    await expect(page.locator("#notices")).not_to_be_empty()

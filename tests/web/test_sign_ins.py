@@ -17,7 +17,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from teamvars import wiring
+from teamvars import settings, wiring
 from teamvars.console import routes as console
 from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions.users import Disabling
@@ -617,12 +617,32 @@ async def test_the_address_of_a_request_says_nothing_of_where_anybody_goes(scene
     assert "evil" not in found.headers["set-cookie"]
 
 
+@pytest.mark.parametrize("address", [OWN, f"{OWN.upper()}:443"])
+async def test_browsers_leave_the_port_out_that_is_the_schemes_own(
+    scene: Scene, address: str
+) -> None:
+    services = scene.tenant.deployment.services
+    company = {
+        "title": "One",
+        "issuer": scene.one.url,
+        "client_id": "us",
+        "organizations": ["a"],
+    }
+    config = settings.load(public_url=address, providers=json.dumps({"one": company}))
+    routes = wiring.console_routes(config, services)
+    application = Application(routes, services.sessions, ClientAddresses(()))
+    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
+    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
+        assert (await Browser(http).take_up()).status_code == 401  # and not forbidden
+        assert (await Browser(http).take_up(origin="https://evil.test")).status_code == 403
+
+
 async def test_an_attempt_is_over_after_ten_minutes(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.link("writer", scene.one)
     clock = scene.sign_ins._clock
-    for late, status in ((600, 403), (590, 303)):
+    for late, status in ((600, 403), (590, 303), (-50, 303), (-70, 403)):  # of clocks that differ
         browser = scene.browser()
         monkeypatch.setattr(scene.sign_ins, "_clock", partial(earlier, clock, late))
         location = await browser.depart()

@@ -76,7 +76,7 @@ class Files(msgspec.Struct, frozen=True):
 def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     """The files of the package, read once and compressed once; `path` is where they are served.
 
-    `providers`: what those are called with which people sign in, by the paths that begin there.
+    `providers`: what those are called with which people sign in, by the addresses that lead there.
     """
     sources = {one.name: one.read_bytes() for one in sorted(_FOLDER.iterdir())}
     template = Template(sources.pop(_SHELL_FILE).decode())

@@ -13,7 +13,7 @@ from teamvars.domain.names import is_email
 from teamvars.domain.sign_ins import Person, is_subject
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
-from teamvars.security.assertions import Assertion, Claimed, Unproven, asserted
+from teamvars.security.assertions import SKEW_SECONDS, Assertion, Claimed, Unproven, asserted
 from teamvars.security.encoding import length_prefixed
 
 ATTEMPT_SECONDS = 600
@@ -40,7 +40,8 @@ class Attempt(Discreet, frozen=True):
         begun_at, _, secret = (cookie or "").partition(".")
         if not begun_at.isascii() or not begun_at.isdigit() or len(begun_at) > 12 or not secret:
             raise Unproven("a browser that has begun nothing, or too long ago")
-        if not 0 <= now - int(begun_at) < ATTEMPT_SECONDS:
+        # Nodes' clocks differ, and a browser may be back within the same second.
+        if not -SKEW_SECONDS <= now - int(begun_at) < ATTEMPT_SECONDS:
             raise Unproven("a browser that has begun nothing, or too long ago")
         return cls(provider, int(begun_at), secret)
 

@@ -53,7 +53,9 @@ class TakenUp(msgspec.Struct):
 
 
 class SignInPages:
-    """What browsers ask for who sign in, at a service of that public address."""
+    """What browsers ask for who sign in, at a service of that public address, as they write it:
+    without the port that is the scheme's own.
+    """
 
     def __init__(self, sign_ins: SignIns, public_url: str) -> None:
         self._sign_ins = sign_ins
@@ -63,8 +65,10 @@ class SignInPages:
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """What each provider is called on its button, by the path that begins there."""
-        return {f"{PATH}/{one.name}": one.title for one in self._sign_ins.providers}
+        """What each provider is called on its button, by the address that leads there: the public
+        one, which has the cookies, wherever the page is.
+        """
+        return {f"{self._origin}{PATH}/{one.name}": one.title for one in self._sign_ins.providers}
 
     def handlers(self) -> Mapping[str, Handler]:
         """Those of each path."""

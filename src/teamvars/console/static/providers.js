@@ -1,12 +1,13 @@
 /** With whom people sign in besides by a token, and what this browser is signed in to. */
 
-import { Refused, takeSession } from "./api.js";
+import { Refused, takeSession, Unreachable } from "./api.js";
 import { button, h, part } from "./dom.js";
+import { failed } from "./notices.js";
 import * as session from "./session.js";
 
 const PLACE = "teamvars.place";
 /**
- * What each is called, by the path that begins there.
+ * What each is called, by the address that leads there.
  * @type {[string, string][]}
  */
 const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{}"));
@@ -14,8 +15,8 @@ const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{
 /** A button for each, or nothing. */
 export function signInButtons() {
   if (PROVIDERS.length === 0) return null;
-  return h("div", { class: "actions" }, PROVIDERS.map(([path, title]) =>
-    button(`Sign in with ${title}`, () => leaveFor(path), { kind: "primary" })));
+  return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) =>
+    button(`Sign in with ${title}`, () => leaveFor(address), { kind: "primary" })));
 }
 
 /**
@@ -34,14 +35,17 @@ export async function takeUp(reason) {
   } catch (error) {
     if (error instanceof Refused && error.status === 401) return session.named() ? "refused" : "none";
     if (error instanceof Refused && error.status === 409) return "another";
-    throw error;
+    if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
+    // A page at another address than the public one is given nothing: there is the pasted token.
+    if (!(error instanceof Refused && error.status === 403)) failed(error);
+    return "none";
   }
 }
 
-/** @param {string} path */
-function leaveFor(path) {
+/** @param {string} address */
+function leaveFor(address) {
   sessionStorage.setItem(PLACE, location.pathname + location.search);
-  location.assign(path);
+  location.assign(address);
 }
 
 /** To where one was before: only this tab has kept that, and no URL. */
