@@ -735,6 +735,27 @@ async def test_a_store_of_an_older_release_knows_server_keys_from_the_next_one_o
     await require(hand.keyring)
 
 
+async def test_a_node_whose_keyring_has_no_server_key_goes_on_until_one_is_in_use(
+    hand: Hand,
+) -> None:
+    older, database = replace(hand.keyring, server=None), hand.node.services.database
+    await database.write(lambda tx: tx.execute("DELETE FROM server_keys"))
+    hand.path.unlink()
+    keyring.save_new(older, hand.path)
+    hand.node.services.keys_in_use.take(older)
+
+    async def is_refused() -> bool:
+        refusing = keys.refusing(older.held, older.active)
+        return bool(await database.read(lambda tx: tx.fetch(refusing)))
+
+    elsewhere = await hand.see("node-b", older)
+    added, waits = await hand.rotate()
+    assert (waits, await is_refused()) == (True, False)
+    await database.write(lambda tx: keys.leave(tx, elsewhere.id))
+    await hand.activate(added.active)
+    assert await is_refused()
+
+
 async def test_a_server_key_is_in_use_at_once_where_no_node_serves(hand: Hand) -> None:
     first, waits = await hand.rotate()
     assert not waits

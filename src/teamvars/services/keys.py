@@ -109,14 +109,14 @@ class Keys(UseCases):
         return added.active
 
     async def rotate(self, caller: Caller, file: File) -> tuple[KeySet, bool]:
-        """Another server key, and whether it waits: where nodes serve, they go on with the former
-        one until it is activated, and else it is in use from now on.
+        """Another server key, and whether it waits to be activated, as it does where nodes serve;
+        else it is in use from now on.
         """
         await self._require_no_older_nodes()
         added, active = new_key(SERVER), self._active(SERVER)
         await self._rotate(caller, thumbprint(added), _proof(SERVER, added), active)
         self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
-        waits = active is not None and bool(await self._live())
+        waits = bool(await self._live())
         if not waits:
             await self.activate(caller, added.active, file)
         return added, waits

@@ -79,14 +79,14 @@ async def live(tx: Transaction, now: int) -> tuple[Node, ...]:
 
 def refusing(held: Iterable[str], active: Iterable[str]) -> str:
     """A statement that has a row where a node with these keys may not change anything: it lacks one
-    that is in use, or uses one that was retired. One of each purpose is `active`.
+    that is in use, or uses one that was retired. One of each purpose that has any is `active`.
     """
     return (
         f"SELECT 1 WHERE EXISTS (SELECT 1 FROM {_NOTED} "
         f"WHERE activated_at IS NOT NULL AND id NOT IN ({_texts(held)})) "
         f"OR (SELECT count(*) FROM {_NOTED} "
         f"WHERE retired_at IS NULL AND id IN ({_texts(active)})) "
-        f"< (SELECT count(DISTINCT purpose) FROM {_NOTED})"
+        f"< (SELECT count(DISTINCT purpose) FROM {_NOTED} WHERE activated_at IS NOT NULL)"
     )
 
 
