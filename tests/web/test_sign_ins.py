@@ -709,6 +709,34 @@ async def test_a_provider_that_hangs_is_given_up_and_holds_only_so_many(
     assert (await second.arrive(said[1])).status_code == 303
 
 
+async def test_an_address_keeps_nobody_elsewhere_from_signing_in(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.link("writer", scene.one)
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: asyncio.StreamWriter) -> None:
+        asked.set()
+        await gone.wait()
+
+    monkeypatch.setattr(service, "MOST_OF_ADDRESS", 1)
+    assert isinstance(scene.http._transport, httpx.ASGITransport)
+    there = httpx.ASGITransport(scene.http._transport.app, client=("192.0.2.7", 443))
+    async with httpx.AsyncClient(transport=there, base_url=OWN) as http:
+        browsers = first, second, elsewhere = scene.browser(), scene.browser(), Browser(http)
+        said = [scene.one.answer(await one.depart()) for one in browsers]
+        scene.one.says(hang, "/token")
+        waits = asyncio.create_task(first.arrive(said[0]))
+        await asked.wait()
+        del scene.one.answers["/token"]
+        assert (await second.arrive(said[1])).status_code == 503
+        assert (await elsewhere.arrive(said[2])).status_code == 303
+        gone.set()
+        assert (await waits).status_code == 403
+        assert (await second.arrive(said[1])).status_code == 303
+    assert not scene.sign_ins._under_way
+
+
 async def test_secrets_are_in_no_line_of_the_log_and_in_no_row(scene: Scene) -> None:
     with capture_logs() as lines:
         browser, token = await scene.signed_in()

@@ -6,7 +6,9 @@ import hashlib
 import json
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
@@ -31,6 +33,8 @@ from teamvars.storage import sign_ins
 
 MOST_AT_ONCE = 64
 """So many people wait for what providers say of them; whoever asks needs no token."""
+MOST_OF_ADDRESS = 16
+"""So many of them at one address, which keeps out nobody elsewhere by what it sends."""
 _SECOND = 1_000_000
 _WORD = re.compile(r"[a-z_]{1,40}")
 _PLACE = re.compile(r"https://[\x21-\x7e]+")
@@ -49,11 +53,14 @@ class Client(Discreet, frozen=True):
 
 
 class Answered(Discreet, frozen=True):
-    """What a provider has sent a browser back with, and the cookie that the browser had."""
+    """What a provider has sent a browser back with, the cookie that the browser had, what it is,
+    and the address that it counts to.
+    """
 
     parameters: Mapping[str, str]
     cookie: str | None
     device: str
+    address: str
 
 
 class Opened(Discreet, frozen=True):
@@ -80,7 +87,7 @@ class SignIns(UseCases):
             for name, client in self._clients.items()
         }
         self._tls = tls
-        self._under_way = 0
+        self._under_way: Counter[str] = Counter()
 
     @property
     def providers(self) -> Sequence[Provider]:
@@ -115,13 +122,8 @@ class SignIns(UseCases):
         `decisions.sign_ins.sign_in`.
         """
         provider = self._clients[name].provider
-        if self._under_way >= MOST_AT_ONCE:
-            raise Refusal(BUSY)
-        self._under_way += 1
-        try:
+        with self._place_of(answered.address):
             whom = await self._person(name, answered)
-        finally:
-            self._under_way -= 1
         user = await self._meant(caller, provider, whom)
         caller.actor = Actor("user", user.id)
         secret = new_session()
@@ -151,6 +153,20 @@ class SignIns(UseCases):
         now = self._clock()
         if await self._database.read(lambda tx: sign_ins.has_ended(tx, now)):
             await self._database.write(lambda tx: sign_ins.forget_ended(tx, now))
+
+    @contextmanager
+    def _place_of(self, address: str) -> Iterator[None]:
+        """A place among those who wait for providers. Refuses: busy."""
+        waiting = self._under_way
+        if waiting.total() >= MOST_AT_ONCE or waiting[address] >= MOST_OF_ADDRESS:
+            raise Refusal(BUSY)
+        waiting[address] += 1
+        try:
+            yield
+        finally:
+            waiting[address] -= 1
+            if not waiting[address]:
+                del waiting[address]
 
     async def _person(self, name: str, answered: Answered) -> Person:
         """Whom the provider means. Raises Unproven."""

@@ -17,6 +17,7 @@ from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import ATTEMPT_SECONDS
 from teamvars.services.sign_ins import Answered, SignIns, tell
 from teamvars.web.http import pages
+from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.cookies import Cookies
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.negotiation import JSON
@@ -118,7 +119,8 @@ class SignInPages:
             caller = Caller(b"", request.request_id, address=request.audited_address)
             said = dict(request.query)
             device = device_of(request.header("user-agent") or "")
-            answered = Answered(said, self._cookies.read(request, _ATTEMPT), device)
+            cookie, address = self._cookies.read(request, _ATTEMPT), counted_address(request.client)
+            answered = Answered(said, cookie, device, address)
             try:
                 if len(said) < len(request.query):
                     raise Unproven("a parameter that is sent twice")
