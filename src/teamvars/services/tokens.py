@@ -118,7 +118,8 @@ class Sessions(UseCases):
         if not uses:
             return
         try:
-            await self._database.write(partial(tokens.note_uses, uses=uses))
+            note = partial(tokens.note_uses, uses=uses, now=self._clock())
+            await self._database.write(note)
         except Exception:
             self._uses = {**uses, **self._uses}
             raise

@@ -81,10 +81,10 @@ WHERE {whose} AND (expires_at IS NULL OR expires_at > created_at + $2)"""
         "team": "team_id IN (SELECT id FROM teams WHERE organization_id = $1)",
     }.items()
 }
-# $2: when it was used, $3: when a session's would end by that.
+# $2: when it was used, $3: when a session's would end by that, $4: now.
 _NOTE_USE = """UPDATE tokens SET last_used_at = $2, expires_at = coalesce((
     SELECT CASE WHEN sessions.ends_at < $3 THEN sessions.ends_at ELSE $3 END
-    FROM sessions WHERE sessions.token_id = tokens.id AND tokens.expires_at > $2
+    FROM sessions WHERE sessions.token_id = tokens.id AND tokens.expires_at > $4
 ), tokens.expires_at)
 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"""
 # What is not there comes first, but an end, which then comes last.
@@ -168,13 +168,13 @@ def shortening(organization_id: str, kind: str, lifetime: int) -> Statement:
     return Statement(_SHORTEN[kind], (organization_id, lifetime), is_long=True)
 
 
-async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
+async def note_uses(tx: Transaction, uses: Mapping[str, int], now: int) -> None:
     """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock.
 
-    A session's token ends later for it, unless it has ended.
+    A session's token ends later for it, unless it has ended by now: no session comes back.
     """
     for token_id in sorted(uses):
-        await tx.execute(_NOTE_USE, token_id, uses[token_id], uses[token_id] + IDLE)
+        await tx.execute(_NOTE_USE, token_id, uses[token_id], uses[token_id] + IDLE, now)
 
 
 async def every(tx: Transaction) -> list[IssuedToken]:
