@@ -16,12 +16,12 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import IO, NoReturn, Protocol, TypedDict
 
@@ -183,6 +183,7 @@ def _become(request: _Request, files: list[int]) -> NoReturn:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    tempfile.tempdir = None  # which those that ran before have found by another environment
     for descriptor, file in enumerate(files):
         os.dup2(file, descriptor)
         os.close(file)
@@ -213,7 +214,7 @@ def _warm_up() -> None:
     umask = os.umask(0)
     outputs = (sys.stdout, sys.stderr)
     before = [os.dup(output.fileno()) for output in outputs]
-    with TemporaryDirectory() as folder, Path(os.devnull).open("w") as nothing:
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nothing:
         os.chdir(folder)
         # Or 'whoami' would ask the service that whoever runs the tests is logged in to.
         os.environ.update(HOME=folder, XDG_CONFIG_HOME=folder)
