@@ -30,6 +30,7 @@ from teamvars.domain.sign_ins import (
     Session,
     Standing,
     device_of,
+    is_entra,
 )
 from teamvars.domain.tokens import (
     DAY,
@@ -118,6 +119,21 @@ def test_an_address_means_nobody_who_is_more_than_a_member(answers: Any) -> None
 )
 def test_an_address_of_elsewhere_means_nobody(email: str | None) -> None:
     assert refused(meant, found(NEW), COMPANY, replace(PERSON, email=email)) == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "is_it"),
+    [
+        ("https://login.microsoftonline.com/72f988bf/v2.0", True),
+        ("https://login.microsoftonline.us/72f988bf/v2.0", True),
+        ("https://login.partner.microsoftonline.cn/72f988bf/v2.0", True),
+        ("https://sts.windows.net/72f988bf/", True),
+        ("https://login.microsoftonline.com.example/72f988bf/v2.0", False),
+        ("https://login.example.com/", False),
+    ],
+)
+def test_entra_is_known_in_all_its_clouds(issuer: str, is_it: bool) -> None:
+    assert is_entra(issuer) is is_it
 
 
 def test_letters_of_a_domain_are_of_any_case() -> None:

@@ -21,6 +21,7 @@ from teamvars import settings, wiring
 from teamvars.console import routes as console
 from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions.users import Disabling
+from teamvars.domain import sign_ins
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.sign_ins import IDLE, SESSION, Provider
@@ -462,6 +463,24 @@ async def test_an_address_that_is_recycled_leads_to_nobody(scene: Scene) -> None
     assert (await other.arrive(scene.one.answer(await other.depart()))).status_code == 403
     scene.one.claims |= {"sub": first, "email": "another@example.com"}
     assert (await other.arrive(scene.one.answer(await other.depart()))).status_code == 303
+
+
+async def test_entra_calls_somebody_by_what_is_the_same_for_every_client(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.link("writer", scene.one)
+    known = scene.name_of("writer")
+    browser = scene.browser()
+    for is_it, scope, claims, status in (
+        (False, "openid email", {"oid": known, "sub": f"other-{known}"}, 403),
+        (True, "openid profile email", {"oid": known, "sub": f"other-{known}"}, 303),
+        (True, "openid profile email", {"oid": None, "sub": known}, 403),
+    ):
+        monkeypatch.setattr(sign_ins, "_ENTRA", (scene.one.url,) if is_it else ())
+        scene.one.claims |= claims
+        location = await browser.depart()
+        assert parse_qs(urlsplit(location).query)["scope"] == [scope]
+        assert (await browser.arrive(scene.one.answer(location))).status_code == status
 
 
 async def test_a_provider_that_has_not_the_domain_joins_nobody(scene: Scene) -> None:

@@ -11,11 +11,24 @@ SESSION = 12 * 60 * _MINUTE
 IDLE = 30 * _MINUTE
 """How long one lasts that nobody uses, in µs."""
 _SUBJECT_CHARACTERS = 255
+_ENTRA = (
+    "https://login.microsoftonline.com/",
+    "https://login.microsoftonline.us/",
+    "https://login.partner.microsoftonline.cn/",
+    "https://sts.windows.net/",
+)
 
 
 def is_subject(text: str) -> bool:
     """Whether a provider may call somebody so (OpenID Connect Core 1.0, 2)."""
     return text.isascii() and text.isprintable() and 0 < len(text) <= _SUBJECT_CHARACTERS
+
+
+def is_entra(issuer: str) -> bool:
+    """Whether it is Entra, in any of its clouds: its `sub` is another for each client, and `oid`,
+    which it says to whoever asks for a profile, is not.
+    """
+    return issuer.startswith(_ENTRA)
 
 
 class Provider(msgspec.Struct, frozen=True):

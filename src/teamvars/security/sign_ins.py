@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from teamvars.domain.names import is_email
-from teamvars.domain.sign_ins import Person, is_subject
+from teamvars.domain.sign_ins import Person, is_entra, is_subject
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import SKEW_SECONDS, Assertion, Claimed, Unproven, asserted
@@ -19,7 +19,6 @@ from teamvars.security.encoding import length_prefixed
 ATTEMPT_SECONDS = 600
 """How long somebody has to sign in with the provider."""
 _SECRET_BYTES = 32
-_ENTRA = "https://login.microsoftonline.com/"
 
 
 class Attempt(Discreet, frozen=True):
@@ -92,8 +91,8 @@ def person(said: Claimed, client_id: str, nonce: str, now: int) -> Person:
 
 
 def _subject(found: Assertion) -> str:
-    """What names somebody for good. Entra's `sub` is another for each client: `oid` is not."""
-    said = found.claims.get("oid") if found.issuer.startswith(_ENTRA) else found.claims["sub"]
+    """What names somebody for good."""
+    said = found.claims.get("oid" if is_entra(found.issuer) else "sub")
     if not isinstance(said, str) or not is_subject(said):
         raise Unproven("no name for somebody")
     return said

@@ -20,7 +20,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.sign_ins import OpenSession, Person, Provider
+from teamvars.domain.sign_ins import OpenSession, Person, Provider, is_entra
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import Unproven, claimed, require_signed
@@ -97,10 +97,11 @@ class SignIns(UseCases):
     async def departure(self, name: str, attempt: Attempt) -> str:
         """Where a browser goes to sign in there. Raises Unproven: the provider is away."""
         client = self._clients[name]
+        scope = "openid profile email" if is_entra(client.provider.issuer) else "openid email"
         asked = {
             "response_type": "code",
             "response_mode": "query",
-            "scope": "openid email",
+            "scope": scope,
             "client_id": client.provider.client_id,
             "redirect_uri": client.redirect,
             "state": attempt.state,
