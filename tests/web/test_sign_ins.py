@@ -399,6 +399,21 @@ async def test_whoever_signs_in_is_listed_with_whence_and_since_when(scene: Scen
     assert details["provider"] == "one"
 
 
+async def test_an_address_that_the_trail_leaves_out_is_in_no_list_either(scene: Scene) -> None:
+    await scene.link("writer", scene.one)
+    services = scene.tenant.deployment.services
+    routes = console.routes(SignInPages(scene.sign_ins, OWN))
+    unseen = Application(routes, services.sessions, ClientAddresses((), are_audited=False))
+    transport = httpx.ASGITransport(unseen, raise_app_exceptions=True)
+    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
+        browser = Browser(http)
+        await browser.arrive(scene.one.answer(await browser.depart()))
+        id_ = (await browser.take_up()).json()["session"]
+    found = await services.accounts.show(scene.name_of("writer"))
+    (token,) = (one.token for one in found.tokens if one.token.id == id_)
+    assert token.description == "signed in with One, a browser"
+
+
 # Who is it?
 
 
@@ -612,6 +627,15 @@ async def test_no_session_is_the_one_that_was_there_before(scene: Scene) -> None
     await browser.arrive(scene.one.answer(await browser.depart()))
     assert browser.cookies[SESSION_COOKIE] != fixed
     assert (await browser.take_up()).json()["token"] != token
+
+
+async def test_a_provider_may_have_a_query_where_people_sign_in(scene: Scene) -> None:
+    await scene.link("writer", scene.one)
+    scene.one.about["authorization_endpoint"] = f"{scene.one.url}/authorize?flow=company"
+    browser = scene.browser()
+    location = await browser.depart()
+    assert parse_qs(urlsplit(location).query)["flow"] == ["company"]
+    assert (await browser.arrive(scene.one.answer(location))).status_code == 303
 
 
 @pytest.mark.parametrize("parameter", ["return_to", "redirect_uri", "next", "url", "iss_"])
