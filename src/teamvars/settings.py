@@ -92,6 +92,9 @@ _ISSUERS = {"github": GITHUB, "gitlab": GITLAB, "buildkite": BUILDKITE}
 _CIRCLECI_ID = re.compile(r"[0-9a-f-]{36}")
 
 
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+
+
 class NamedProvider(BaseModel):
     """A provider that people sign in with: a table of `teamvars.toml`, `[providers.NAME]`."""
 
@@ -110,6 +113,13 @@ class NamedProvider(BaseModel):
     def _https(cls, value: str) -> str:
         if not _is_issuer_url(value):
             raise ValueError("must be https://… as the provider writes it, without a query")
+        return value
+
+    @field_validator("domains")
+    @classmethod
+    def _of_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(_DOMAIN.fullmatch, value)):
+            raise ValueError("a domain is what an address has behind the @, such as example.com")
         return value
 
     def absolute(self) -> Self:

@@ -437,6 +437,10 @@ def _client(public_url: str, name: str, named: NamedProvider) -> Client:
     except (OSError, UnicodeDecodeError):
         text = f"Wrong settings: providers.{name}.client_secret_file: {file} cannot be read."
         raise SettingsError(text) from None
+    if secret == "":
+        raise SettingsError(
+            f"Wrong settings: providers.{name}.client_secret_file: {file} is empty."
+        )
     provider = Provider(
         name,
         named.title,

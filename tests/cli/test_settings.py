@@ -185,6 +185,9 @@ def test_workers_are_told_what_the_parents_terminal_makes_of_auto(
         ({"issuer": "https://login.example.com/?a"}, "issuer"),
         ({"organizations": []}, "organizations"),
         ({"token_days": 0}, "token_days"),
+        ({"domains": ["@example.com"]}, "domains"),
+        ({"domains": ["example.com", ""]}, "domains"),
+        ({"domains": ["ex\u0430mple.com"]}, "domains"),
         ({"title": ""}, "title"),
         ({"secret": "hunter2"}, "secret"),
         ({"client_id": None}, "client_id"),
@@ -226,6 +229,9 @@ def test_a_secret_of_a_client_is_read_from_its_file_and_shown_nowhere(folder: Pa
     said = PROVIDER | {"client_secret_file": str(file)}
     config = settings.load(public_url="https://v.example.com", providers={"company": said})
     with pytest.raises(SettingsError, match="cannot be read"):
+        wiring.setup_of(config)
+    file.write_text("\n")
+    with pytest.raises(SettingsError, match="is empty"):
         wiring.setup_of(config)
     file.write_text("hunter2\n")
     (client,) = wiring.setup_of(config).clients
