@@ -37,7 +37,7 @@ async def test_nothing_is_attached_before_somebody_has_read_what_that_does(perso
     person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/attached")
     person.click("Attach to workspaces")
     person.press("network")
-    person.hold("/actions/preview")
+    person.hold("/relationships/workspaces")
     person.submit()
     person.wait_for(person.held)
     person.press("more")  # what is asked about stays as it is
@@ -60,7 +60,7 @@ async def test_no_question_opens_over_whoever_types_elsewhere_by_then(person: Pe
     person.enter("owner", f"/{tenant.organization}/varsets/{set_id}/attached")
     person.click("Attach to workspaces")
     person.press("network")
-    person.hold("/actions/preview")
+    person.hold("/relationships/workspaces")
     person.submit()
     person.wait_for(person.held)
     person.fill("Filter workspaces", "ne")
