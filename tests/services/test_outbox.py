@@ -36,7 +36,7 @@ from tests.support.mailbox import (
     open_mailbox,
     secret_in,
 )
-from tests.support.patience import HANGS
+from tests.support.patience import HANGS, until
 from tests.support.server import free_port
 from tests.support.tenant import Tenant, build_tenant
 
@@ -118,12 +118,12 @@ async def test_who_is_not_there_just_now_is_tried_again(
 ) -> None:
     made = await invite(mailing)
     mailbox.says[moment] = "451 come back later"
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert not await mailing.services.outbox.send_next()  # before its time
     assert await delivery(mailing, made) is Delivery.WAITING
     mailbox.says.clear()
     await wait_over(mailing)
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.SENT
     assert len(mailbox.messages) == 1
 
@@ -134,14 +134,14 @@ async def test_an_address_that_is_refused_for_good_is_given_up_and_recorded(
 ) -> None:
     made = await invite(mailing)
     mailbox.says[moment] = "550 nobody of that name: secret hint"
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.FAILED
     (details,) = await recorded(mailing, made, "invitation.fail")
     assert details == f'{{"reply":550,"user":"{made.user.id}"}}'
     assert (await row_of(mailing, made))[5] is None
     mailbox.says.clear()
     await mailing.services.invitations.resend(caller(mailing.tenant, "owner"), made.id)
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.SENT
 
 
@@ -157,13 +157,13 @@ async def test_a_server_that_is_away_is_asked_again_and_more_and_more_rarely(
         ).memberships[0]
         for _ in range(7):
             await wait_over(mailing)
-            assert await mailing.services.outbox.send_next()
+            await until(mailing.services.outbox.send_next)
             row = await row_of(mailing, made)
             waits.append(round((row[7] - wiring.clock()) / 60_000_000))
     assert waits == [1, 5, 15, 60, 240, 240, 240]
     async with node(calls, mailbox.server(insecure=True)) as mailing:
         await wait_over(mailing)
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
         assert await delivery(mailing, made) is Delivery.SENT
 
 
@@ -174,7 +174,7 @@ async def test_a_server_that_takes_for_ever_is_given_up_for_now(
     mailbox.silence = 2 * HANGS
     made = await invite(mailing)
     async with asyncio.timeout(HANGS):
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.WAITING
 
 
@@ -190,7 +190,7 @@ async def test_a_server_that_does_not_say_goodbye_has_said_enough(
         mailbox.says.clear()
     made = await invite(mailing)
     async with asyncio.timeout(HANGS):
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
     went = Delivery.FAILED if mailbox.says else Delivery.SENT
     assert await delivery(mailing, made) is went
 
@@ -202,7 +202,7 @@ async def test_an_address_that_no_mail_can_go_to_is_given_up(
     mailing: Calls, mailbox: Mailbox, email: str
 ) -> None:
     made = await invite(mailing, email)
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.FAILED
     assert mailbox.messages == []
 
@@ -224,7 +224,7 @@ async def test_addresses_of_every_script_are_reached(mailing: Calls, mailbox: Ma
         ("info@bücher.example", "info@xn--bcher-kva.example", False),
     ):
         await invite(mailing, email)
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
         assert mailbox.recipients[-1] == reached
         assert ("SMTPUTF8" in mailbox.options[-1]) is extended
 
@@ -254,19 +254,19 @@ async def test_what_is_revoked_or_renewed_while_it_is_sent_stays_so(
     owner = caller(mailing.tenant, "owner")
     revoked = await invite(mailing)
     with mailbox.held():
-        sending = asyncio.create_task(mailing.services.outbox.send_next())
+        sending = asyncio.create_task(until(mailing.services.outbox.send_next))
         await mailbox.met.acquire()
         await mailing.services.memberships.revoke(owner, revoked.id)
-    assert await sending
+    await sending
     assert await delivery(mailing, revoked) is None
     renewed = await invite(mailing)
     with mailbox.held():
-        sending = asyncio.create_task(mailing.services.outbox.send_next())
+        sending = asyncio.create_task(until(mailing.services.outbox.send_next))
         await mailbox.met.acquire()
         await mailing.services.invitations.resend(owner, renewed.id)
-    assert await sending
+    await sending
     assert await delivery(mailing, renewed) is Delivery.WAITING
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert secret_in(mailbox.messages[1]) != secret_in(mailbox.messages[2])
     assert await mailing.node.audit_holds()
 
@@ -346,18 +346,18 @@ async def test_mail_and_password_go_to_a_server_with_a_good_certificate_alone(
         url = f"{scheme}://{USER}:{password}@localhost:{mailbox.port}"
         async with node(calls, Server(url, SENDER, PUBLIC_URL)) as mailing:
             invited = await invite(mailing)
-            assert await mailing.services.outbox.send_next()
+            await until(mailing.services.outbox.send_next)
             assert mailbox.messages == []  # nobody vouches for the certificate
             monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority"))
             await wait_over(mailing)
-            assert await mailing.services.outbox.send_next()
+            await until(mailing.services.outbox.send_next)
             assert await delivery(mailing, invited) is Delivery.SENT
 
 
 async def test_a_server_without_tls_gets_nothing(calls: Calls, mailbox: Mailbox) -> None:
     async with node(calls, mailbox.server()) as mailing:
         made = await invite(mailing)
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
         assert await delivery(mailing, made) is Delivery.WAITING
         assert mailbox.messages == []
 
@@ -394,7 +394,7 @@ async def test_what_waits_for_an_altered_trail_keeps_no_message_of_another_organ
     whole = await Place.of(database, stream)
     await place.put_back(database, stream)  # with a head of its own, and an entry above
     await wait_over(mailing)
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert not await mailing.services.outbox.send_next()
     assert len(mailbox.messages) == 1
     assert await delivery(mailing, made[0]) is Delivery.WAITING
@@ -413,7 +413,7 @@ async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold
     assert await delivery(mailing, made) is Delivery.WAITING
     await place.put_back(database, stream)
     await execute(mailing, "UPDATE invitations SET due_at = 0 WHERE due_at IS NOT NULL")
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await delivery(mailing, made) is Delivery.SENT
 
 
@@ -442,11 +442,11 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
 ) -> None:
     tenant, outbox_ = mailing.tenant, mailing.services.outbox
     runner_id = await propose_one(mailing)
-    assert await outbox_.send_next()
+    await until(outbox_.send_next)
     await approve(tenant, runner_id)
-    assert await outbox_.send_next()
+    await until(outbox_.send_next)
     await mailing.services.approvals.revoke(operator(), runner_id)
-    assert await outbox_.send_next()
+    await until(outbox_.send_next)
     assert not await outbox_.send_next()
     told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
     assert told == ["waits for approval", "approved", "waits for approval"]
@@ -464,7 +464,7 @@ async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_th
     runner_id = await propose_one(mailing)
     mailbox.says["RCPT"] = "451 come back later"
     for attempt in range(1, 11):
-        assert await mailing.services.outbox.send_next()
+        await until(mailing.services.outbox.send_next)
         assert not await mailing.services.outbox.send_next()  # before its time
         due_at, tried = await due_of(mailing, runner_id)
         assert due_at is not None
@@ -474,7 +474,7 @@ async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_th
             mailing, "UPDATE runners SET notice_due_at = $1 WHERE id = $2", now, runner_id
         )
     mailbox.says.clear()
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
     assert await due_of(mailing, runner_id) == (None, 0)
 
@@ -484,7 +484,7 @@ async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
 ) -> None:
     runner_id = await propose_one(mailing)
     mailbox.says["RCPT"] = "550 nobody of that name"
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert await due_of(mailing, runner_id) == (None, 0)
 
 
@@ -493,18 +493,18 @@ async def test_what_has_waited_for_longer_than_a_day_is_no_news(
 ) -> None:
     runner_id = await propose_one(mailing)
     await execute(mailing, "UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
-    assert await mailing.services.outbox.send_next()
+    await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
     assert await due_of(mailing, runner_id) == (None, 0)
 
 
 async def test_news_during_a_message_is_told_next(mailing: Calls, mailbox: Mailbox) -> None:
     runner_id = await propose_one(mailing)
-    telling = asyncio.create_task(mailing.services.outbox.send_next())
+    telling = asyncio.create_task(until(mailing.services.outbox.send_next))
     with mailbox.held():
         await mailbox.met.acquire()
         await approve(mailing.tenant, runner_id)
-    assert await telling
-    assert await mailing.services.outbox.send_next()
+    await telling
+    await until(mailing.services.outbox.send_next)
     told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
     assert told == ["waits for approval", "approved"]
