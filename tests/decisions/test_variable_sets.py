@@ -501,4 +501,4 @@ def test_what_a_set_would_make_of_workspaces_is_foreseen_as_it_changes_or_goes()
         foreseen = preview(known, "varset-1", draft, RULES)
         tally = foreseen.tally()
         tally.add(foreseen.workspaces)
-        assert foreseen.with_runners(tally.told()).losing == losing
+        assert foreseen.with_runners(tally.told).losing == losing

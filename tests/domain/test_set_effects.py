@@ -181,7 +181,7 @@ def test_workspaces_are_counted_by_what_becomes_of_them_and_the_first_are_named(
         tally = Tally("varset-1", comparison, {one.id for one in seen})
         for first in range(0, len(many), 7):
             tally.add(many[first : first + 7])
-        return tally.told()
+        return tally.told
 
     found = told(ATTACHED, GLOBAL, contest([("ws-0", KEY)], [], places=places), many)
     # The first has its own, and the second had the set before.

@@ -113,6 +113,12 @@ def variable_document(**attributes: Any) -> dict[str, Any]:
     return {"data": {"type": "vars", "attributes": {**defaults, **attributes}}}
 
 
+def items_document(*items: object, **options: bool) -> dict[str, Any]:
+    """A document of items about variables; options are named as in Python."""
+    meta = {name.replace("_", "-"): value for name, value in options.items()}
+    return {"data": list(items), "meta": meta}
+
+
 def linkage_document(*ids: str, type_: str = "users") -> dict[str, Any]:
     """A document that adds or removes members."""
     return {"data": [{"type": type_, "id": id_} for id_ in ids]}

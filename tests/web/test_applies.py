@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from teamvars.fair_slots import WAITERS_EACH
 from tests.support.deployment import Deployment
-from tests.support.tenant import JSON_API, Tenant, build_tenant, faults
+from tests.support.tenant import JSON_API, Tenant, build_tenant, faults, items_document
 
 Listed = dict[tuple[str, str], dict[str, Any]]
 
@@ -38,8 +38,7 @@ async def apply(
 ) -> httpx.Response:
     """An apply of these items."""
     path = f"/workspaces/{tenant.workspaces[workspace]}/actions/apply"
-    meta = {name.replace("_", "-"): value for name, value in options.items()}
-    document = {"data": list(items), "meta": meta}
+    document = items_document(*items, **options)
     return await tenant.call(who, "POST", path, document, headers)
 
 

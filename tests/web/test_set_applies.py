@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.tenant import Tenant, faults
+from tests.support.tenant import Tenant, faults, items_document
 from tests.web.test_applies import Listed, item, results
 from tests.web.test_copies import fill, key, value_in_store
 from tests.web.test_variable_sets import as_global, make_set, put, vars_of
@@ -19,8 +19,7 @@ async def apply_to(
     **options: bool,
 ) -> httpx.Response:
     """An apply of these items to a set."""
-    meta = {name.replace("_", "-"): value for name, value in options.items()}
-    document = {"data": list(items), "meta": meta}
+    document = items_document(*items, **options)
     return await tenant.call(who, "POST", f"/varsets/{set_id}/actions/apply", document, headers)
 
 

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from teamvars import settings, wiring
 from teamvars.console import routes as console
-from teamvars.decisions import sign_ins as decisions
+from teamvars.decisions import tokens as decisions
 from teamvars.decisions.users import Disabling
 from teamvars.domain import sign_ins
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
@@ -722,32 +722,38 @@ async def test_a_provider_that_lies_signs_nobody_in_and_ends_nothing(
     assert await scene.call(token, "/account/details") == 200
 
 
+class Hanging:
+    """What a provider says that was asked something and says nothing until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked, self.gone = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, _: asyncio.StreamWriter) -> None:
+        self.asked.set()
+        await self.gone.wait()
+
+
 async def test_a_provider_that_hangs_is_given_up_and_holds_only_so_many(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.link("writer", scene.one)
-    asked, gone = asyncio.Event(), asyncio.Event()
-
-    async def hang(_: asyncio.StreamWriter) -> None:
-        asked.set()
-        await gone.wait()
-
+    hanging = Hanging()
     monkeypatch.setattr(service, "MOST_AT_ONCE", 1)
     first, second = scene.browser(), scene.browser()
     said = [scene.one.answer(await one.depart()) for one in (first, second)]
-    scene.one.says(hang, "/token")
+    scene.one.says(hanging, "/token")
     with monkeypatch.context() as patch:
         patch.setattr(service, "TIMEOUT_SECONDS", HANGS)
         waits = asyncio.create_task(first.arrive(said[0]))
-        await asked.wait()
+        await hanging.asked.wait()
         assert (await second.arrive(said[1])).status_code == 503
-        gone.set()
+        hanging.gone.set()
         assert (await waits).status_code == 403
-    gone.clear()
+    hanging.gone.clear()
     with monkeypatch.context() as patch:
         patch.setattr(service, "TIMEOUT_SECONDS", 0.05)
         assert (await second.arrive(said[1])).status_code == 403
-    gone.set()
+    hanging.gone.set()
     del scene.one.answers["/token"]
     assert (await second.arrive(said[1])).status_code == 303
 
@@ -756,25 +762,20 @@ async def test_an_address_keeps_nobody_elsewhere_from_signing_in(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.link("writer", scene.one)
-    asked, gone = asyncio.Event(), asyncio.Event()
-
-    async def hang(_: asyncio.StreamWriter) -> None:
-        asked.set()
-        await gone.wait()
-
+    hanging = Hanging()
     monkeypatch.setattr(service, "MOST_OF_ADDRESS", 1)
     assert isinstance(scene.http._transport, httpx.ASGITransport)
     there = httpx.ASGITransport(scene.http._transport.app, client=("192.0.2.7", 443))
     async with httpx.AsyncClient(transport=there, base_url=OWN) as http:
         browsers = first, second, elsewhere = scene.browser(), scene.browser(), Browser(http)
         said = [scene.one.answer(await one.depart()) for one in browsers]
-        scene.one.says(hang, "/token")
+        scene.one.says(hanging, "/token")
         waits = asyncio.create_task(first.arrive(said[0]))
-        await asked.wait()
+        await hanging.asked.wait()
         del scene.one.answers["/token"]
         assert (await second.arrive(said[1])).status_code == 503
         assert (await elsewhere.arrive(said[2])).status_code == 303
-        gone.set()
+        hanging.gone.set()
         assert (await waits).status_code == 403
         assert (await second.arrive(said[1])).status_code == 303
     assert not scene.sign_ins._under_way

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars.fair_slots import WAITERS_EACH
 from tests.support.deployment import Deployment
-from tests.support.tenant import Tenant, build_tenant, faults
+from tests.support.tenant import Tenant, build_tenant, faults, items_document
 from tests.web.test_applies import apply, audit, item, listed
 from tests.web.test_copies import value_in_store
 
@@ -28,8 +28,7 @@ async def update(
 ) -> httpx.Response:
     """An update of variables of `network`."""
     path = f"/workspaces/{tenant.workspaces['network']}/relationships/vars"
-    meta = {name.replace("_", "-"): value for name, value in options.items()}
-    document = {"data": list(items), "meta": meta}
+    document = items_document(*items, **options)
     return await tenant.call(who, "PATCH", path, document, headers)
 
 

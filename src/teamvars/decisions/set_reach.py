@@ -154,12 +154,11 @@ def approved(found: Found, organization_id: str, trust: Trust) -> list[Runner]:
 
 
 def admitted(
-    runners: Iterable[Runner], workspace_ids: Collection[str], now: int
+    runners: Sequence[Runner], workspace_ids: Collection[str], now: int
 ) -> Mapping[str, Sequence[str]]:
     """The names of those runners that some workspaces are handed to, by the ids of these."""
-    every = list(runners)
     names = {
-        id_: [one.spec.name for one in every if one.may_admit(id_, now)] for id_ in workspace_ids
+        id_: [one.spec.name for one in runners if one.may_admit(id_, now)] for id_ in workspace_ids
     }
     return {id_: of_one for id_, of_one in names.items() if of_one}
 

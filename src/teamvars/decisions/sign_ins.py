@@ -7,7 +7,6 @@ as tokens do.
 from teamvars.decisions import Decision, Found, tokens
 from teamvars.decisions.needs import (
     IdentityOf,
-    LiveTokensOf,
     OrganizationsCalled,
     OwnerStreams,
     StandingOf,
@@ -20,11 +19,11 @@ from teamvars.decisions.rows import Delete, Insert, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NAME_TAKEN,
-    TOO_MANY_TOKENS,
     Code,
     Fault,
     Refusal,
     forbidden,
+    refuse_all,
     there_is_no,
 )
 from teamvars.domain.sign_ins import (
@@ -36,7 +35,7 @@ from teamvars.domain.sign_ins import (
     Session,
     is_subject,
 )
-from teamvars.domain.tokens import MAX_LIVE_TOKENS, Token, TokenOwner
+from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
@@ -75,8 +74,7 @@ def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> D
     reach = frozenset(organization.id for organization in named)
     if not reach & found.of(StandingOf(user.id)).active:
         raise forbidden(_NOWHERE.format(provider.title))
-    if found.of(LiveTokensOf(TokenOwner("user", user.id, SYSTEM_STREAM))) >= MAX_LIVE_TOKENS:
-        raise Refusal(TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS))
+    refuse_all(tokens.surplus(found, TokenOwner("user", user.id, SYSTEM_STREAM)))
     return together(user, joined, _session(found, provider, user, reach, fresh))
 
 

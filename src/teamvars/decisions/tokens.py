@@ -97,7 +97,7 @@ def create(
     latest = _limited_end(found, owner, _organization_named(found, named))
     if latest is not None and (expires_at is None or expires_at > latest):
         raise Refusal(Fault(Code.INVALID_VALUE, ends_by(ORGANIZATION_END, latest)))
-    refuse_all(_surplus(found, owner))
+    refuse_all(surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
     return created(found, token, fresh)
 
@@ -113,9 +113,9 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
     owner = managed(found, whose)
     is_one = isinstance(whose, OfOrganization | OfTeam)
     latest, why = _latest_end(found, whose, owner)
-    surplus = [] if is_one else _surplus(found, owner)
+    full = [] if is_one else surplus(found, owner)
     faults = [*draft.all_faults(found.now, latest, why), *draft.description_faults(whose)]
-    refuse_all([*faults, *surplus])
+    refuse_all([*faults, *full])
     token = Token(
         id=fresh.id,
         owner_kind=owner.kind,
@@ -333,7 +333,7 @@ def _own_end(found: Found) -> tuple[int | None, str]:
     return found.of(TokenWithId(actor.token_id)).expires_at, OWN_END
 
 
-def _surplus(found: Found, owner: TokenOwner) -> list[Fault]:
+def surplus(found: Found, owner: TokenOwner) -> list[Fault]:
     """The fault of one token more than an owner may have."""
     is_full = found.of(LiveTokensOf(owner)) >= MAX_LIVE_TOKENS
     return [TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS)] if is_full else []

@@ -256,28 +256,25 @@ class Tally:
     """
 
     def __init__(self, set_id: str, comparison: Comparison, seen: Collection[str]) -> None:
-        self._seen, self._told = comparison, Effects(set_id, 0, 0, 0, ())
-        self._alone = comparison.alone(set_id)
-        self._ids = seen
+        self._comparison, self._alone = comparison, comparison.alone(set_id)
+        self._seen = seen
+        self.told = Effects(set_id, 0, 0, 0, ())
+        """Of all that were added."""
 
     def add(self, workspaces: Iterable[Workspace]) -> None:
         """Counts these, which come behind the others by name."""
-        told = self._told
+        told, seen = self.told, self._seen
         every = affected(
-            (self._seen if one.id in self._ids else self._alone).of(one) for one in workspaces
+            (self._comparison if one.id in seen else self._alone).of(one) for one in workspaces
         )
-        named = [one for one in every if one.workspace.id in self._ids]
-        self._told = Effects(
+        named = [one for one in every if one.workspace.id in seen]
+        self.told = Effects(
             told.set_id,
             told.gaining + sum(1 for one in every if one.gained),
             told.changing + sum(1 for one in every if one.changed),
             told.losing + sum(1 for one in every if one.lost),
             [*told.first, *named][:MOST_NAMED],
         )
-
-    def told(self) -> Effects:
-        """Of all that were added."""
-        return self._told
 
 
 def affected(found: Iterable[Effect]) -> list[Effect]:

@@ -13,6 +13,7 @@ FAILURES = (OSError, HTTPException, ValueError)
 """What comes of a server that is away, hangs up, or says what is no answer."""
 _MAX_BYTES = 256 * 1024
 _PORT = 443
+_NONE: Mapping[str, str] = {}
 
 tls_of_machine = cache(ssl.create_default_context)
 """Whom this machine trusts. To be made in a thread: reading that takes 50 ms."""
@@ -34,7 +35,12 @@ async def post(
     url: str, form: Mapping[str, str], headers: Mapping[str, str], tls: ssl.SSLContext | None
 ) -> Answer:
     """What is answered to a form; `tls` as for `get`. Raises FAILURES."""
-    return await _ask(url, tls, "POST", urlencode(form).encode(), headers)
+    body = urlencode(form).encode()
+    of_body = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Content-Length": str(len(body)),
+    }
+    return await _ask(url, tls, "POST", body, {**of_body, **headers})
 
 
 async def _ask(
@@ -42,7 +48,7 @@ async def _ask(
     tls: ssl.SSLContext | None,
     method: str,
     body: bytes = b"",
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = _NONE,
 ) -> Answer:
     place = urlsplit(url)
     if place.scheme != "https" or not place.hostname:
@@ -51,12 +57,7 @@ async def _ask(
     port = place.port or _PORT
     reader, writer = await asyncio.open_connection(place.hostname, port, ssl=trusted)
     try:
-        of_body = {
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Content-Length": str(len(body)),
-        }
-        said = {**(of_body if method == "POST" else {}), **(headers or {})}
-        writer.write(_head(method, place, said) + body)
+        writer.write(_head(method, place, headers) + body)
         received = await _at_most(reader, _MAX_BYTES)
     finally:
         writer.transport.abort()

@@ -174,7 +174,7 @@ class IssuerKeys:
             self._looking = None
 
 
-async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> "_Published":
+async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> _Published:
     """What an issuer publishes (OpenID Connect Discovery 1.0). Raises Unproven."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):

@@ -14,4 +14,4 @@ async def told(foreseen: Foreseen) -> Effects:
     for first in range(0, len(workspaces), _AT_ONCE):
         tally.add(workspaces[first : first + _AT_ONCE])
         await pace.keep()
-    return foreseen.with_runners(tally.told())
+    return foreseen.with_runners(tally.told)

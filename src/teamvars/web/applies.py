@@ -23,7 +23,7 @@ from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.reader import ItemReader, Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
-from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.routes import Handler, RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.set_effects import EffectOnWorkspace, rows_of
 from teamvars.web.variables import owners
@@ -244,24 +244,42 @@ class ApplyRoutes:
     def routes(self) -> list[Route]:
         """The operation, on each kind of what has variables."""
         return [
-            Route(
-                "POST",
-                f"{kind.path}/actions/apply",
+            self.route(
+                kind,
+                "POST actions/apply",
                 partial(self.apply, kind),
                 {200: ResultsDocument},
                 takes=body(self._dialect),
-                keyed=True,
-                admit=partial(self.admit, kind),
                 turn=self.turn_unless_short,
                 precondition=IF_MATCH,
-                has_entity_tag=True,
-                may_forbid=True,
-                tag="Applies",
                 name=f"apply{kind.names}Variables",
                 text=f"Make the variables of {kind.noun} what the request says, all or none.",
             )
             for kind in owners.EVERY
         ]
+
+    def route(
+        self,
+        kind: OwnerKind,
+        operation: str,
+        handler: Handler,
+        responses: Mapping[int, type | None],
+        **said: Any,
+    ) -> Route:
+        """An operation that changes many variables of what the path names, all or none."""
+        method, path = operation.split()
+        return Route(
+            method,
+            f"{kind.path}/{path}",
+            handler,
+            responses,
+            keyed=True,
+            admit=partial(self.admit, kind),
+            has_entity_tag=True,
+            may_forbid=True,
+            tag="Applies",
+            **said,
+        )
 
     async def admit(self, kind: OwnerKind, request: Request) -> None:
         """Refuses callers who may not change the variables of what the path names."""

@@ -189,18 +189,13 @@ def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route
         return await changed(request, work, applies.applied)
 
     return [
-        Route(
-            "POST",
-            f"{kind.path}/actions/copy",
+        applies.route(
+            kind,
+            "POST actions/copy",
             partial(copy, kind),
             {200: ResultsDocument},
             takes=body(dialect),
-            admit=partial(applies.admit, kind),
             turn=applies.turn,
-            keyed=True,
-            has_entity_tag=True,
-            may_forbid=True,
-            tag="Applies",
             name=f"copy{kind.names}Variables",
             text=(
                 f"Copy variables into {kind.noun} from another workspace or set of the "

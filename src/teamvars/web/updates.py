@@ -71,19 +71,14 @@ def routes(applies: ApplyRoutes, dialect: Dialect) -> list[Route]:
         return Response(204, headers={"ETag": tag})
 
     return [
-        Route(
-            "PATCH",
-            f"{kind.path}/relationships/vars",
+        applies.route(
+            kind,
+            "PATCH relationships/vars",
             update,
             {204: None},
             takes=body(dialect),
-            keyed=True,
-            admit=partial(applies.admit, kind),
             turn=applies.turn_unless_short,
             precondition=IF_MATCH,
-            has_entity_tag=True,
-            may_forbid=True,
-            tag="Applies",
             name="updateVariables",
             text="Update variables of a workspace by their ids, all or none.",
         )

@@ -1,14 +1,9 @@
 """`vars search`: what is where, in every workspace and set one may read."""
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
 from urllib.parse import unquote
 
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import Answer, answering
 from tests.support.desk import Desk
 
 
@@ -61,43 +56,21 @@ def test_what_a_set_has_is_found_with_its_name(desk: Desk, service: Service, off
     assert "Nothing like that" in erin.succeed("vars", "search", "CLOUD_*").err
 
 
-@contextmanager
-def older() -> Iterator[str]:
-    """A service of the previous release, which has one variable and knows no sets."""
+def older(path: str, _: bytes) -> Answer:
+    """What a service of the previous release says, which has one variable and knows no sets."""
+    if "varset-name" in unquote(path):
+        unknown = "fields[vars] knows key, category, not 'varset-name'."
+        fault = {"status": "400", "code": "invalid_parameter", "detail": unknown}
+        return 400, {"errors": [fault]}
     attributes = {"key": "OLD", "category": "env", "hcl": False, "sensitive": False}
     one = {"type": "vars", "id": "var-1", "attributes": {**attributes, "workspace-name": "network"}}
-    unknown = "fields[vars] knows key, category, not 'varset-name'."
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if "varset-name" in unquote(self.path):
-                fault = {"status": "400", "code": "invalid_parameter", "detail": unknown}
-                self._answer(400, {"errors": [fault]})
-            else:
-                self._answer(200, {"data": [one], "links": {"next": None}})
-
-        def _answer(self, status: int, document: dict[str, Any]) -> None:
-            body = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/vnd.api+json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    return 200, {"data": [one], "links": {"next": None}}
 
 
 def test_a_service_of_the_previous_release_is_searched_without_sets(
     desk: Desk, service: Service
 ) -> None:
-    with older() as url:
+    with answering(older) as url:
         visitor = desk.having(address=url, token=service.tokens["alice"], organization="acme")
         assert visitor.succeed("vars", "search").out.split() == ["OLD", "network", "env"]
         (row,) = visitor.succeed("vars", "search", "--json").json

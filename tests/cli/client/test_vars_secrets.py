@@ -1,16 +1,14 @@
 """What nobody may see is seen nowhere: not in a list of processes, not in what a command says."""
 
-import json
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import uuid4
 
 import pytest
 
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import answering
 from tests.cli.client.test_interrupted import Along, along
 from tests.cli.client.way import Way
 from tests.faults.canaries import finds
@@ -26,23 +24,8 @@ __all__ = ["along"]
 def odd(secret: str) -> Iterator[str]:
     """The address of a service whose answers nobody expects; a secret is in each."""
 
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"data": {"id": [secret], "attributes": secret}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/vnd.api+json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with answering(lambda *_: (200, {"data": {"id": [secret], "attributes": secret}})) as url:
+        yield url
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import Answer, answering
 from tests.cli.client.test_edit import editor
 from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT
@@ -84,41 +83,23 @@ class Scripted:
         self.answers: list[tuple[int, dict[str, Any]]] = []
         """Status and document of each apply that is still to come."""
         self.sent: list[Any] = []
-        scripted = self
+        self.url = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                one = {"type": "workspaces", "id": "ws-1", "attributes": {"name": "network"}}
-                self._answer(200, {"data": [] if self.path.endswith("/vars") else one})
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                scripted.sent.append(json.loads(body))
-                self._answer(*scripted.answers.pop(0))
-
-            def _answer(self, status: int, document: dict[str, Any]) -> None:
-                body = json.dumps(document).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/vnd.api+json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+    def tell(self, path: str, sent: bytes) -> Answer:
+        """What it says to a request."""
+        if sent:
+            self.sent.append(json.loads(sent))
+            return self.answers.pop(0)
+        one = {"type": "workspaces", "id": "ws-1", "attributes": {"name": "network"}}
+        return 200, {"data": [] if path.endswith("/vars") else one}
 
 
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
     """A service whose answers the test says."""
     found = Scripted()
-    threading.Thread(target=found.server.serve_forever, daemon=True).start()
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
+    with answering(found.tell) as found.url:
+        yield found
 
 
 def refusal(code: str, status: int, pointer: str) -> tuple[int, dict[str, Any]]:

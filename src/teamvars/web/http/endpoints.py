@@ -81,10 +81,9 @@ class Endpoint:
         What is under way of all strangers' bodies is bounded.
         """
         if route.takes is None:
-            looks_up = route.method != "GET"
-            return await (
-                self._respond(request, route, b"") if looks_up else route.handler(request)
-            )
+            if route.method == "GET":  # probes and pages have no slot; signing in bounds itself
+                return await route.handler(request)
+            return await self._respond(request, route, b"")
         if route.takes.is_form:
             require_form_type(request.header("content-type"))
         else:
