@@ -84,7 +84,8 @@ SELECT caller.id AS token_id, caller.user_id,
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -162,7 +163,8 @@ CROSS JOIN LATERAL (SELECT CASE
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -266,7 +268,8 @@ CROSS JOIN LATERAL (SELECT CASE
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -371,7 +374,8 @@ WITH caller AS (
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -402,7 +406,8 @@ SELECT caller.id AS token_id, caller.user_id,
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT)))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -542,7 +547,8 @@ WITH caller AS (
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -573,7 +579,8 @@ SELECT caller.id AS token_id, caller.user_id,
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT)))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -648,7 +655,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -660,7 +668,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -676,7 +685,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -691,7 +701,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -715,7 +726,8 @@ SELECT caller.id AS token_id, caller.user_id,
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -798,7 +810,8 @@ CROSS JOIN LATERAL (SELECT (
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -810,7 +823,8 @@ CROSS JOIN LATERAL (SELECT (
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -826,7 +840,8 @@ CROSS JOIN LATERAL (SELECT (
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -841,7 +856,8 @@ CROSS JOIN LATERAL (SELECT (
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -865,7 +881,8 @@ CROSS JOIN LATERAL (SELECT (
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -1168,7 +1185,8 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams

@@ -78,7 +78,8 @@ SELECT caller.id AS token_id, caller.user_id,
                 WHERE memberships.organization_id = organizations.id
                     AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -241,7 +242,8 @@ WITH caller AS (
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -272,7 +274,8 @@ SELECT caller.id AS token_id, caller.user_id,
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT)))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -412,7 +415,8 @@ WITH caller AS (
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -443,7 +447,8 @@ SELECT caller.id AS token_id, caller.user_id,
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.organization_id = organizations.id
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT)))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -521,7 +526,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -533,7 +539,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -549,7 +556,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -564,7 +572,8 @@ SELECT caller.id AS token_id, caller.user_id,
                         WHERE memberships.organization_id = organizations.id
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)))
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -588,7 +597,8 @@ SELECT caller.id AS token_id, caller.user_id,
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END

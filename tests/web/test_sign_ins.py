@@ -39,6 +39,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.sign_ins import SignInPages, callback
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.issuer_servers import document, raw
 from tests.support.patience import HANGS
 from tests.support.sign_in_provider import SignInProvider, sign_in_provider
@@ -261,6 +262,21 @@ async def test_a_session_has_rights_in_the_organizations_of_its_provider_alone(
     (other,) = await ids_of(scene, tenant.tokens["plain"], "/organization-memberships") - mine
     assert await scene.call(token, f"/organization-memberships/{other}") == 404
     assert await scene.call(tenant.tokens["plain"], f"/organization-memberships/{other}") == 200
+
+
+@ON_SQLITE
+async def test_a_token_whose_reach_somebody_has_made_bytes_has_rights_nowhere(scene: Scene) -> None:
+    """PostgreSQL has no bytes there."""
+    tenant = scene.tenant
+    _, token = await scene.signed_in()
+    vars_ = f"/workspaces/{tenant.workspaces['network']}/vars"
+    own = f"/users/{tenant.users['writer']}/authentication-tokens"
+    assert await scene.call(token, vars_) == 200
+    await tenant.deployment.services.database.write(
+        lambda tx: tx.execute("UPDATE tokens SET reach = $1 WHERE reach IS NOT NULL", b"\xff\x00")
+    )
+    assert await scene.call(token, vars_) == 404
+    assert await scene.call(token, own) == 200
 
 
 async def test_what_is_made_in_a_session_reaches_no_further_and_ends(scene: Scene) -> None:

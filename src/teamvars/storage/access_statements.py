@@ -36,7 +36,8 @@ CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
 # its user has. All ids are of one length, and hold no blank.
 IS_CALLERS = """memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
-            OR replace(caller.reach, memberships.organization_id, '') <> caller.reach)"""
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 

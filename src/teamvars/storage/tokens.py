@@ -58,7 +58,8 @@ def _token(row: Row) -> Token:
 
 def reach_of(column: str | None) -> frozenset[str] | None:
     """The organizations in which a token has rights; None: wherever its user has."""
-    return None if column is None else frozenset(column.split())
+    # SQLite may have bytes there, of somebody who altered the row by hand: they name none.
+    return None if column is None else frozenset(str(column).split())
 
 
 _TOKENS = Reading(_COLUMNS, "tokens", _token)
