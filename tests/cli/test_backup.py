@@ -351,6 +351,27 @@ def test_what_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
     assert (tmp_path / "teamvars.db").read_text() == "teamvars.db"
 
 
+def test_a_backup_that_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
+    for name in ("whole", "b.tar"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(Failure, match="stays as it is") as refused:
+        backup._publish(tmp_path / "whole", tmp_path / "b.tar")
+    assert refused.value.code == 6
+    assert (tmp_path / "b.tar").read_text() == "b.tar"
+
+
+def test_a_file_system_without_links_takes_backups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError
+
+    (tmp_path / "whole").write_text("whole")
+    monkeypatch.setattr(Path, "hardlink_to", link)
+    backup._publish(tmp_path / "whole", tmp_path / "b.tar")
+    assert (tmp_path / "b.tar").read_text() == "whole"
+
+
 HANGING = """
 import sys, time
 from teamvars import cli

@@ -195,16 +195,30 @@ def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
     if not source.exists():
         raise Failure(f"There is no store at {source}, and nothing to back up.", NOT_FOUND)
     if file.exists() or file.is_symlink():
-        raise Failure(f"{file} is there already, and stays as it is.", CONFLICT)
+        raise _stays(file)
 
     with _folder(file.parent) as folder:
         with (whole := folder / "whole").open("xb") as out:
             manifest = _write(out, source, to)
             out.flush()
             os.fsync(out.fileno())
-        whole.replace(file)
-        settle(file.parent)
+        _publish(whole, file)
     return manifest
+
+
+def _publish(whole: Path, file: Path) -> None:
+    """Puts a backup in its place, where another may have come meanwhile."""
+    try:
+        file.hardlink_to(whole)  # which replaces nothing
+    except FileExistsError:
+        raise _stays(file) from None
+    except OSError:  # as of a file system without links
+        whole.replace(file)
+    settle(file.parent)
+
+
+def _stays(file: Path) -> Failure:
+    return Failure(f"{file} is there already, and stays as it is.", CONFLICT)
 
 
 def _write(out: BinaryIO, source: Path, to: Sequence[object]) -> Manifest:
