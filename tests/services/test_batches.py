@@ -8,17 +8,21 @@ from typing import Any
 import asyncpg
 import pytest
 
-from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
+from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS, Waiting, _SubjectQueue
+from teamvars.changes.waves import Attempt, Change
+from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
+from teamvars.domain.errors import Refusal
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.storage.database import Transaction
+from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import postgres as engine
-from teamvars.storage.engines.coalescing import BATCH_LIMIT
+from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
 from tests.services.calls import Calls, caller, draft
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres, words
-from tests.support.deployment import Deployment, open_deployment
+from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.patience import HANGS
 from tests.support.postgres import Postgres
 from tests.support.tenant import Tenant, build_tenant
@@ -379,3 +383,32 @@ async def test_closing_waits_for_the_changes_under_way(crowd: Crowd, url: str) -
         await there.calls.services.changes.close()
         assert all(task.done() for task in under_way)
     assert {key[-1] for key in (await crowd.keys()).values()} == {"x"}
+
+
+def in_queue(queue: _SubjectQueue, subject: str, deadline: Deadline = NONE) -> Waiting:
+    """A change that waits to be in a batch."""
+    change: Change[None] = Change(operator(), subject, lambda _: Decision(None))
+    waiter: Waiting = Waiter(
+        Attempt(change, {}, deadline), asyncio.get_running_loop().create_future()
+    )
+    queue.put(waiter)
+    return waiter
+
+
+async def test_who_has_waited_too_long_to_be_in_time_is_refused_alone() -> None:
+    queue = _SubjectQueue({})
+    late, others = in_queue(queue, "a", Deadline(0, 1, 0)), [in_queue(queue, "a") for _ in "12"]
+    assert queue.take() == others
+    assert isinstance(refused := late.future.exception(), Refusal)
+    assert refused.faults[0].code.word == "storage_unavailable"
+    assert not any(other.future.done() for other in others)
+
+
+async def test_whoever_has_been_in_a_batch_comes_last_in_the_next() -> None:
+    queue = _SubjectQueue({})
+    many = [in_queue(queue, "a") for _ in range(BATCH_LIMIT + 1)]
+    other = in_queue(queue, "b")
+    assert queue.take() == many[:BATCH_LIMIT]
+    assert queue.take() == [other, many[BATCH_LIMIT]]
+    later = [in_queue(queue, subject) for subject in "ca"]
+    assert queue.take() == later

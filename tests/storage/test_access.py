@@ -1,5 +1,6 @@
 """What the row of an access check says: who calls, what they may do, and whom it counts to."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from teamvars.domain.access import Caller, Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import ALL_RIGHTS, Right
+from teamvars.storage import access, access_by_name
 from teamvars.storage.access import identify, set_of, to_set, to_team, to_workspace
+from teamvars.storage.access_by_name import MAX_LISTED
 from teamvars.storage.access_statements import BITS, TeamRight
 
 USER = ("at-1", "user-1", None, None, None)
@@ -22,6 +25,35 @@ SET = ("varset-1", "shared", "what", "varset-1", 0, 7, None)
 
 def caller() -> Caller:
     return Caller(b"hash", "req-1")
+
+
+class Answering:
+    """A transaction that answers with these, one after another; `asked` says to what."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = list(answers)
+        self.asked: list[str] = []
+
+    @property
+    def asking(self) -> Any:
+        """As what is asked."""
+        return self
+
+    async def look_up(self, *_: object) -> Any:
+        return self._next("look")
+
+    async def lock_each(self, *_: object) -> Any:
+        return [self._next("lock")]
+
+    async def fetch_one(self, *_: object) -> Any:
+        return self._next("row")
+
+    async def fetch(self, *_: object) -> Any:
+        return self._next("rows")
+
+    def _next(self, kind: str) -> Any:
+        self.asked.append(kind)
+        return self._answers.pop(0)
 
 
 def workspace_row(level: Level, stream: Any = STREAM) -> Any:
@@ -163,3 +195,100 @@ def test_a_set_is_global_whose_keys_are_once_in_the_organization(
     row: Any = ("varset-1", "shared", "what", scope, 1, 7, None)
     found = set_of(row, "org-1", "acme")
     assert (found.is_global, found.is_priority, found.created_at) == (is_global, True, 7)
+
+
+WAITS = (workspace_row(Level.WRITE), False)
+HELD = (workspace_row(Level.WRITE), True)
+READS = (workspace_row(Level.READ), False)
+
+
+@pytest.mark.parametrize("locked", [[HELD], [READS], [WAITS, HELD], [WAITS] * 7 + [HELD]])
+async def test_a_place_is_looked_up_until_it_is_locked_for_whoever_may_change_it(
+    locked: Sequence[Any],
+) -> None:
+    tx = Answering(*locked)
+    granted = await access.workspace(tx.asking, caller(), 0, "ws-1", lock=True)
+    assert granted.may_change is (locked[0] is not READS)
+    assert tx.asked == ["lock"] * len(locked)
+
+
+async def test_who_waits_for_a_place_that_changes_again_and_again_is_told_so() -> None:
+    tx = Answering(*[(set_row(Level.WRITE), False)] * 8)
+    with pytest.raises(Refusal) as refused:
+        await access.variable_set(tx.asking, caller(), 0, "varset-1", lock=True)
+    assert refused.value.faults[0].code.word == "storage_unavailable"
+    assert len(tx.asked) == 8
+
+
+@pytest.mark.parametrize(
+    ("look", "row"),
+    [(access.workspace, workspace_row), (access.variable_set, set_row)],
+)
+async def test_who_only_looks_locks_nothing(look: Any, row: Any) -> None:
+    tx = Answering(row(Level.WRITE))
+    assert (await look(tx.asking, caller(), 0, "one")).may_change
+    assert tx.asked == ["look"]
+
+
+@pytest.mark.parametrize("heads", [None, b"heads"])
+async def test_a_workspace_is_found_with_the_heads_of_its_sets(heads: bytes | None) -> None:
+    tx = Answering((heads, *workspace_row(Level.READ)))
+    granted, found = await access.workspace_and_sets(tx.asking, caller(), 0, "ws-1")
+    assert (granted.level, found) == (Level.READ, heads or b"")
+    with pytest.raises(Refusal) as refused:
+        await access.workspace_and_sets(Answering(None).asking, caller(), 0, "ws-1")
+    assert refused.value.faults[0].code.word == "unauthenticated"
+
+
+@pytest.mark.parametrize(
+    ("is_owner", "is_member", "counts"), [(1, 1, True), (1, 0, True), (0, 1, True), (0, 0, False)]
+)
+async def test_who_sees_nothing_of_an_organization_is_asked_about_no_teams(
+    is_owner: int, is_member: int, counts: bool
+) -> None:
+    who = caller()
+    found = (*USER, "org-1", "acme", None, 0, "{}", is_owner, is_member, *STREAM)
+    tx = Answering(found, [("team-1", *(0 for _ in Right))])
+    granted = await access.organization(tx.asking, who, 0, "org-1")
+    assert (granted.is_owner, granted.is_member) == (bool(is_owner), bool(is_member))
+    assert tx.asked == (["row", "rows"] if counts else ["row"])
+    assert who.organization_id == ("org-1" if counts else None)
+    assert granted.rights == (ALL_RIGHTS if is_owner else frozenset())
+
+
+NONE = (None, None, None, *(None for _ in Right))
+ACTING = ("team-1", "org-2", 0, *(int(right is Right.MANAGE_TEAMS) for right in Right))
+OWNERS = ("team-2", "org-3", 1, *(0 for _ in Right))
+
+
+@pytest.mark.parametrize(
+    ("rows", "rights", "owned"),
+    [
+        ([(*USER, *NONE)], {}, set()),
+        ([(*ORGANIZATIONS, *NONE)], {"org-1": ALL_RIGHTS}, {"org-1"}),
+        (
+            [(*USER, *ACTING), (*USER, *OWNERS)],
+            {"org-2": {Right.MANAGE_TEAMS}, "org-3": ALL_RIGHTS},
+            {"org-3"},
+        ),
+        ([(*TEAMS, *ACTING)], {"org-2": {Right.MANAGE_TEAMS}}, set()),
+    ],
+)
+async def test_rights_everywhere_are_those_of_teams_and_an_organization_owns_itself(
+    rows: Sequence[Any], rights: object, owned: object
+) -> None:
+    seen = await access.sight(Answering(rows).asking, caller(), 0)
+    assert (seen.rights, seen.owned) == (rights, owned)
+    assert seen.team_ids == {row[5] for row in rows} - {None}
+
+
+@pytest.mark.parametrize(("many", "is_listed"), [(MAX_LISTED, True), (MAX_LISTED + 1, False)])
+async def test_a_search_goes_through_workspaces_one_by_one_while_they_are_few(
+    many: int, is_listed: bool
+) -> None:
+    ids = [f"ws-{number:03}" for number in range(many)]
+    row = (*USER, "org-1", "acme", 0, 0, 1, *KEY, '["team-1"]', " ".join(ids), None)
+    granted = await access_by_name.search(Answering(row).asking, caller(), 0, "acme", None)
+    assert granted.workspace_ids == (tuple(ids) if is_listed else None)
+    one = await access_by_name.search(Answering(row).asking, caller(), 0, "acme", "network")
+    assert one.workspace_ids == tuple(ids)

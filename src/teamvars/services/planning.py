@@ -219,7 +219,7 @@ class Planner:
         owner = self._granted.owner
         if not isinstance(owner, VariableSet) or not owner.is_global:
             return
-        new = {item.name: item for item in items if not item.goes and None not in item.name}
+        new = {item.name: item for item in items if not item.goes}
         keys = sorted({key for key, _ in new if key is not None})
         taken = await variable_sets.names_in_others(self._tx, owner, keys) if keys else ()
         for name in taken:
@@ -346,8 +346,10 @@ class Planner:
 def _size(pair: tuple[ItemDraft, StoredVariable | None]) -> int:
     """The bytes of the value that an item says, and of the stored one that it takes."""
     item, stored = pair
-    takes = stored is not None and _needs_value(item, stored)
-    return len(item.draft.value or "") + (stored.value_bytes if stored and takes else 0)
+    said = len(item.draft.value or "")
+    if stored is None or not _needs_value(item, stored):
+        return said
+    return said + stored.value_bytes
 
 
 def _needs_value(item: ItemDraft, stored: StoredVariable) -> bool:

@@ -78,8 +78,10 @@ async def workspace_and_sets(
 ) -> tuple[WorkspaceAccess, bytes]:
     """As `workspace`; and the heads of the sets that reach it, as `effective.head_of` has them."""
     row = await tx.look_up(READ_WORKSPACE_AND_SETS, caller.token_hash, now, workspace_id)
-    granted = to_workspace(caller, row and row[1:])
-    return granted, b"" if row is None else row[0] or b""
+    if row is None:
+        raise Refusal(NO_VALID_TOKEN)
+    heads, *found = row
+    return to_workspace(caller, found), heads or b""
 
 
 async def variable_set(
