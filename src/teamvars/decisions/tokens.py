@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions import Decision, Found, Note, Write
 from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
@@ -179,15 +179,11 @@ def created(
 ) -> Decision[NewToken]:
     """A token begins; its user is no longer a placeholder. Its entry says `more` as well."""
     user = found.of(UserWithId(token.owner_id)) if token.owner_kind == "user" else None
-    known = user and replace(user, placeholder=False)
-    return Decision(
-        NewToken(token, fresh.secret),
-        (
-            Insert(HashedToken(token, fresh.hash)),
-            *([Update(user, known)] if user and known and user.placeholder else ()),
-        ),
-        (_noted(found, token, "create", more),),
-    )
+    writes: list[Write] = [Insert(HashedToken(token, fresh.hash))]
+    if user is not None and user.placeholder:
+        writes.append(Update(user, replace(user, placeholder=False)))
+    made = NewToken(token, fresh.secret)
+    return Decision(made, tuple(writes), (_noted(found, token, "create", more),))
 
 
 def revoked(found: Found, token: Token) -> Decision[None]:
