@@ -27,9 +27,10 @@ from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services import planning
 from teamvars.services.planning import Applied, Moved, Plan, Planner, Step
+from teamvars.storage import streams, variable_sets, variables
 from tests.security.samples import VARIABLE
 
-OWNER: Owner = Workspace("ws-1", "network", "org-1", "acme")
+OWNER = Workspace("ws-1", "network", "org-1", "acme")
 SET = VariableSet("varset-1", "shared", "org-1", "acme", is_global=True)
 TOOLS = Tools(Sealer(KEYS := keyring.generate()), Chain(KEYS), lambda: 7)
 WRAPPED = TOOLS.sealer.new_data_key("org-1", 1)
@@ -140,8 +141,8 @@ def shelf_of(monkeypatch: pytest.MonkeyPatch) -> Any:
     def shelf_of(*held: Variable, **more: Any) -> Shelf:
         shelf = Shelf(*held, **more)
         for name in ("pages", "sealed_values"):
-            monkeypatch.setattr(planning.variables, name, getattr(shelf, name))
-        monkeypatch.setattr(planning.variable_sets, "names_in_others", shelf.names_in_others)
+            monkeypatch.setattr(variables, name, getattr(shelf, name))
+        monkeypatch.setattr(variable_sets, "names_in_others", shelf.names_in_others)
         return shelf
 
     return shelf_of
@@ -160,7 +161,7 @@ def item(
 
 
 NO_KEY = Fault(Code.INVALID_VALUE, "is missing", "/0/attributes/key")
-CODE = {"category": Category.TOOL, "hcl": True}
+CODE: dict[str, Any] = {"category": Category.TOOL, "hcl": True}
 LONG = [item(f"k{number}", "é" * (MAX_CODE_BYTES // 8), **CODE) for number in range(4)]
 GOOD: Known = {Verdict(one.draft.value or ""): None for one in (*LONG, item(value="1"))}
 
@@ -333,7 +334,7 @@ async def test_who_finds_fewer_variables_than_are_counted_looks_whether_the_plac
     async def find(*_: object) -> Stream | None:
         return present
 
-    monkeypatch.setattr(planning.streams, "find", find)
+    monkeypatch.setattr(streams, "find", find)
     granted = replace(at(), stream=replace(STREAM, usage=Usage(counted)))
     nothing: Any = None
     looked = planning.by_name(nothing, granted, Pace())
