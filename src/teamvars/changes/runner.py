@@ -125,8 +125,7 @@ class Runner:
                 except Needs as needs:
                     need = needs.need
                 await self._look_up(tx, found, need)
-                locks = getattr(LOOK_UPS[type(need)], "locks", False)
-                has_right = locks and getattr(found.answers[need], "may_change", False)
+                has_right = getattr(found.answers[need], "may_change", False)
 
         await self.database.query(see)
 

@@ -248,8 +248,6 @@ class Sets:
             self._refuse_all(too_many_sets(limits.sets))
         if self._widened and sum(one.is_global for one in state.sets.values()) > limits.of_target:
             self._refuse_all(too_many_global(limits.of_target))
-        if not self._attached:
-            return
         counts = Counter(id_ for ids in state.attached.values() for id_ in ids)
         full = {id_ for id_ in self._attached if counts[id_] > limits.of_target}
         for kind, names in self._names.items():
