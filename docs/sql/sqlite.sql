@@ -740,7 +740,7 @@ JOIN variable_sets ON variable_sets.id = set_targets.set_id
 )
 SELECT its.id, streams.id,
     its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.sequence AS BIGINT), CAST(streams.head AS BLOB)
+    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BLOB)
 FROM streams
 LEFT JOIN variables AS its ON its.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
@@ -756,7 +756,7 @@ WHERE streams.id = ?1 AND ?1 = (
 UNION ALL
 SELECT its.id, streams.id,
     its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.sequence AS BIGINT), CAST(streams.head AS BLOB)
+    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BLOB)
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
 LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
@@ -789,7 +789,7 @@ SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
     (
         SELECT CASE WHEN count(*) = sum(
-            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN (SELECT value FROM json_each(?4))
+            CASE WHEN its.id || ':' || lower(hex(its.head)) IN (SELECT value FROM json_each(?4))
                 THEN 1 ELSE 0 END
         ) THEN count(*) END
         FROM (

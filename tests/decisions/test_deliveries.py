@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.deliveries import (
     Asked,
+    Bundle,
     Handed,
     Issue,
     Issued,
@@ -163,9 +164,9 @@ def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
 STORED = [variable("password", sensitive=True), variable("region")]
 
 
-PLACES = ("ws-1:7",)
+PLACES = ("ws-1:07",)
 HAS = effective.Holdings(b"head", PLACES, tuple(STORED))
-FORMER = effective.Holdings(b"former", ("ws-1:6", "varset-1:2"), tuple(STORED[:1]))
+FORMER = effective.Holdings(b"former", ("ws-1:06", "varset-1:02"), tuple(STORED[:1]))
 
 
 def asking(handed: Handed | Refusal) -> Found:
@@ -201,8 +202,13 @@ def exchanged(known: Found, asked: Asked) -> Decision[Issued]:
     return exchange(known, asked, meant(known, asked, TRUST), HASH, TRUST)
 
 
-def keys(decided: Any) -> set[str]:
-    return {each.variable.key for each in decided.answer.variables}
+def bundle(decided: Decision[Bundle | None]) -> Bundle:
+    assert decided.answer is not None
+    return decided.answer
+
+
+def keys(decided: Decision[Bundle | None]) -> set[str]:
+    return {each.variable.key for each in bundle(decided).variables}
 
 
 DRAFT = DeliveryDraft(PUBLIC)
@@ -211,19 +217,19 @@ DRAFT = DeliveryDraft(PUBLIC)
 def test_a_delivery_is_noted_before_anything_is_opened() -> None:
     decided = deliver(asking(handed()), "ws-1", HAS, DRAFT, TRUST)
     assert keys(decided) == {"password", "region"}
-    assert decided.answer.withheld == ()
+    assert bundle(decided).withheld == ()
     assert actions(decided) == [("run-1", "variable.deliver")]
     assert decided.streams == {"run-1"}
     (write,) = decided.writes
     assert isinstance(write, NoteDelivery)
     assert write.delivery.versions == {"var-password": "v-password", "var-region": "v-region"}
     assert write.says_all
-    assert {each.sealed for each in decided.answer.variables} == {Sealed(b"sealed", 1)}
+    assert {each.sealed for each in bundle(decided).variables} == {Sealed(b"sealed", 1)}
 
 
 def test_what_the_workspace_had_before_is_not_handed_out_once_it_has_changed() -> None:
     decided = deliver(asking(handed()), "ws-1", FORMER, DRAFT, TRUST)
-    assert decided.answer.head == b"head"
+    assert bundle(decided).has.head == b"head"
     assert keys(decided) == {"password", "region"}
 
 
@@ -231,6 +237,20 @@ def test_what_the_workspace_has_is_not_looked_up_again_where_nothing_has_changed
     known = asking(handed())
     del known.answers[ValuesForJob("ws-1")]
     assert keys(deliver(known, "ws-1", HAS, DRAFT, TRUST)) == {"password", "region"}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [replace(HAS, keys=b"others"), replace(FORMER, keys=b"wrapped")],
+    ids=["under other keys", "of another time"],
+)
+def test_what_was_kept_and_is_there_no_more_is_neither_handed_out_nor_looked_up(
+    kept: effective.Holdings,
+) -> None:
+    known = asking(handed())
+    del known.answers[ValuesForJob("ws-1")]
+    assert deliver(known, "ws-1", kept, DRAFT, TRUST) == Decision(None)
+    assert keys(deliver(known, "ws-1", replace(HAS, keys=b"wrapped"), DRAFT, TRUST))
 
 
 def test_a_receipt_names_the_set_that_a_variable_is_of() -> None:
@@ -308,7 +328,7 @@ def test_a_machine_is_its_key(claims: dict[str, str], is_handed: bool) -> None:
 def test_sensitive_values_are_handed_out_where_both_versions_say_so(runner: Runner) -> None:
     decided = deliver(asking(handed(runner)), "ws-1", HAS, DRAFT, TRUST)
     assert keys(decided) == {"region"}
-    assert [one.key for one in decided.answer.withheld] == ["password"]
+    assert [one.key for one in bundle(decided).withheld] == ["password"]
 
 
 @pytest.mark.parametrize(

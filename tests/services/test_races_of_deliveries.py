@@ -246,7 +246,7 @@ async def test_without_a_receipt_no_value_is_opened(
     assert await tenant.deployment.services.audit.newest(5, wanted) == []
 
 
-async def test_a_delivery_takes_three_statements(
+async def test_a_delivery_takes_three_statements_and_two_where_values_are_kept(
     tenant: Tenant, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, job, issued = await ready(tenant, tenant.deployment)
@@ -262,6 +262,9 @@ async def test_a_delivery_takes_three_statements(
 
     for name in ("query", "batch"):
         monkeypatch.setattr(store, name, observed(getattr(store, name)))
-    await job.deliver(issued)
     # With one writer, each writes its row at once, and the trails of all come after.
-    assert len(asked) == (4 if store_url.startswith("sqlite") else 3), asked
+    most = 4 if store_url.startswith("sqlite") else 3
+    for expected in (most, most - 1):
+        asked.clear()
+        await job.deliver(issued)
+        assert len(asked) == expected, asked

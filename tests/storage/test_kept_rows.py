@@ -12,7 +12,7 @@ ROOM = 3 * 1024
 def of(id_: str, variables: int = 0) -> Supply:
     """A set with so many variables, or a workspace."""
     level = Level.WORKSPACE if id_.startswith("ws-") else Level.GLOBAL
-    return Supply(Source(id_, id_, level), b"head", 1, Usage(variables, 0))
+    return Supply(Source(id_, id_, level), b"head", Usage(variables, 0))
 
 
 def keep(kept: KeptRows, *some: Supply) -> None:

@@ -79,11 +79,12 @@ async def test_what_was_seen_of_sets_is_looked_at_again_once_it_has_changed(
         expected -= {"one"}
     looked: list[bool] = []
 
-    def decide(found: Found) -> Decision[Bundle]:
+    def decide(found: Found) -> Decision[Bundle | None]:
         looked.append(ValuesForJob(workspace_id) in found.answers)
         return decisions.deliver(found, workspace_id, seen, draft, deliveries._trust)
 
     bundle = await runner.make(Change(caller, "job", decide, is_admitted=True))
+    assert bundle is not None
     assert {one.variable.key for one in bundle.variables} == expected
     assert any(looked) is (change != "nothing")
 

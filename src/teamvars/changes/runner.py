@@ -101,6 +101,10 @@ class Runner:
         """As `look`, with a snapshot for each look-up, which others that wait may share."""
         return await self.database.query(lambda tx: self._seen(tx, self._found(caller), see))
 
+    def introduce(self, caller: Caller, subject: str) -> None:
+        """Lets a caller to whom a right was just given make changes of the subject at once."""
+        self._writers.note(caller, subject)
+
     def _found(self, caller: Caller) -> Found:
         return Found(caller, self._tools.clock())
 

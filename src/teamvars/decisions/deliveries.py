@@ -205,10 +205,15 @@ class Bundle(Discreet, frozen=True):
     """
 
     handed: Handed
-    head: bytes
+    has: Holdings
     wanted: DeliveryDraft
     variables: tuple[StoredVariable, ...]
     withheld: tuple[Variable, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is handed out."""
+        return len(self.variables) == len(self.has.variables)
 
 
 def meant(found: Found, asked: Asked, trust: Trust) -> Runner:
@@ -263,19 +268,22 @@ def deliver(
     has: Holdings,
     draft: DeliveryDraft,
     trust: Trust,
-) -> Decision[Bundle]:
+) -> Decision[Bundle | None]:
     """What a job is handed of what the workspace gets; its receipt says which variables, in which
     versions, and for what job.
 
     `has` was looked up before, and is looked up again where the workspace has changed, or a set
     that reaches it: a receipt of what was there would take the place of one that says what was
-    handed out since.
+    handed out since. None: it was kept since then, and is of no use any more; whoever has kept it
+    looks it up where nobody waits.
 
     Refuses: unauthenticated for every token that delivers nothing here, every fault of the draft.
     """
     handed = _held(found, ToDelivery(workspace_id, has.places), trust)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
-    if handed.reaching != len(has.places):
+    if not _is_still_there(has, handed):
+        if has.keys is not None:
+            return Decision(None)
         has = found.of(ValuesForJob(workspace_id))
     token, runner = handed.token, handed.runner
     wanted = draft.wanted(has.variables)
@@ -291,11 +299,10 @@ def deliver(
     versions = {each.variable.id: each.variable.version_id for each in variables}
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
-    is_whole = len(variables) == len(has.variables)
-    if not is_whole and (before := found.of(LastTo(runner.id, workspace_id))):
+    bundle = Bundle(handed, has, draft, tuple(variables), tuple(withheld))
+    if not bundle.is_whole and (before := found.of(LastTo(runner.id, workspace_id))):
         last = last.following(before, {each.variable.id for each in has.variables})
-    bundle = Bundle(handed, has.head, draft, tuple(variables), tuple(withheld))
-    return Decision(bundle, (NoteDelivery(last, is_whole),), (note,))
+    return Decision(bundle, (NoteDelivery(last, bundle.is_whole),), (note,))
 
 
 def names(found: Found, workspace_id: str, trust: Trust) -> list[Nameable]:
@@ -322,6 +329,13 @@ def _handed_out(
         return wanted, ()
     readable = [each for each in wanted if not each.variable.sensitive]
     return readable, [each.variable for each in wanted if each.variable.sensitive]
+
+
+def _is_still_there(has: Holdings, handed: Handed) -> bool:
+    """Whether no stream has moved of what reaches the workspace, and none was added or taken away;
+    and what was kept opens still.
+    """
+    return handed.reaching == len(has.places) and has.keys in (None, handed.key.wrapped)
 
 
 def _held(found: Found, asked: ToDelivery, trust: Trust) -> Handed:

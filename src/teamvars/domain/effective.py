@@ -104,7 +104,6 @@ class Supply(msgspec.Struct, frozen=True):
 
     source: Source
     head: bytes
-    sequence: int
     usage: Usage
 
 
@@ -121,27 +120,28 @@ class Run(msgspec.Struct, Generic[T], frozen=True):
 
 class Holdings(Discreet, frozen=True):
     """What counts in a workspace, by key, then category, and where the streams were of all that
-    reaches it: one head for all, and their places. Not `is_whole`: without the variables, whose
-    values are too large to come along.
+    reaches it: one head for all, and the place of each. Not `is_whole`: without the variables,
+    whose values are too large to come along. `keys`: the wrapped data keys that have opened all
+    values, of what was kept since then.
     """
 
     head: bytes
     places: tuple[str, ...]
     variables: tuple[StoredVariable, ...]
     is_whole: bool = True
+    keys: bytes | None = None
 
     @classmethod
     def at(
         cls,
-        streams: Mapping[str, tuple[bytes, int]],
+        heads: Mapping[str, bytes],
         variables: Iterable[StoredVariable],
         *,
         is_whole: bool = True,
     ) -> "Holdings":
-        """With the streams where they were: the head and the number of each by id."""
-        head = head_of_all({id_: head for id_, (head, _) in streams.items()})
-        places = sorted(f"{id_}:{sequence}" for id_, (_, sequence) in streams.items())
-        return cls(head, tuple(places), tuple(variables), is_whole)
+        """With the streams where they were: the head of each by id."""
+        places = sorted(f"{id_}:{head.hex()}" for id_, head in heads.items())
+        return cls(head_of_all(heads), tuple(places), tuple(variables), is_whole)
 
 
 def head_of(own: bytes, of_sets: bytes) -> bytes:

@@ -42,6 +42,7 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
+from teamvars.services.kept_values import KeptValues
 from teamvars.services.trust import Trust
 from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
@@ -68,6 +69,8 @@ _AT_ONCE = 24
 """Deliveries of a worker, each of which holds all values of a workspace: more than an organization
 has slots while others ask.
 """
+_KEPT_BYTES = 8 * 1024 * 1024
+"""Of sealed values, in a worker."""
 _HUGE_BYTES = 16 * 1024 * 1024
 """Of values that reach a workspace, which sets can make more than it holds itself: they are looked
 up for one job of a worker at a time.
@@ -119,6 +122,7 @@ class Deliveries(UseCases):
         """Of how many refusals of each organization the log has said more, in the minute that ends
         then.
         """
+        self._kept = KeptValues(_KEPT_BYTES)
         self._some = asyncio.Semaphore(_AT_ONCE)
         self._one_huge, self._one_large = asyncio.Lock(), asyncio.Lock()
         self.take(keyring)
@@ -188,6 +192,7 @@ class Deliveries(UseCases):
             raise Refusal(NO_TARGET) from None
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
+        self._house.runner.introduce(caller, hash_.hex())
         lives = (issued.token.expires_at - self._clock()) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
@@ -252,35 +257,55 @@ class Deliveries(UseCases):
         if self._signer is None:  # any more: there was when the token was given
             raise Refusal(NO_VALID_TOKEN)
         async with self._some:
-            has = await self._seen(caller, ValuesForJob(workspace_id, _HUGE_BYTES))
-            if has.is_whole:
-                return await self._delivered(caller, workspace_id, has, draft)
+            kept, bundle = self._kept.find(workspace_id), None
+            if kept is not None:
+                bundle = await self._bundle(caller, workspace_id, kept, draft)
+            if bundle is None:
+                has = await self._seen(caller, ValuesForJob(workspace_id, _HUGE_BYTES))
+                if has.is_whole:
+                    bundle = await self._bundle(caller, workspace_id, has, draft)
+            if bundle is not None:
+                return await self._delivered(bundle)
         # Those that wait for their turn take no place from others.
         async with self._one_huge, self._some:
             has = await self._seen(caller, ValuesForJob(workspace_id))
-            return await self._delivered(caller, workspace_id, has, draft)
+            bundle = await self._bundle(caller, workspace_id, has, draft)
+            assert bundle is not None  # none of it was kept
+            return await self._delivered(bundle)
 
     async def _seen(self, caller: Caller, need: ValuesForJob) -> Holdings:
         return await self._house.runner.glance(caller, lambda found: found.of(need))
 
-    async def _delivered(
+    async def _bundle(
         self, caller: Caller, workspace_id: str, has: Holdings, draft: DeliveryDraft
-    ) -> Delivery:
-        assert self._signer is not None  # asked before
+    ) -> Bundle | None:
+        """What is to be handed out, with its receipt committed; None: what was kept is no more what
+        there is.
+        """
         change = Change(
             caller,
             caller.token_hash.hex(),
             lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
             foreseen=(ToDelivery(workspace_id, has.places),),
-            is_admitted=True,
+            is_admitted=has.keys is None,  # with its token it was looked up
         )
         bundle = await self._house.runner.make(change)
-        caller.organization_id = bundle.handed.workspace.organization_id
+        if bundle is not None:
+            caller.organization_id = bundle.handed.workspace.organization_id
+        return bundle
+
+    async def _delivered(self, bundle: Bundle) -> Delivery:
+        assert self._signer is not None  # asked before
         key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer
         if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
-            return _sealed(bundle, key, signer)
-        async with self._one_large:
-            return await asyncio.to_thread(_sealed, bundle, key, signer)
+            delivery = _sealed(bundle, key, signer)
+        else:
+            async with self._one_large:
+                delivery = await asyncio.to_thread(_sealed, bundle, key, signer)
+        if bundle.is_whole and bundle.has.keys is None:
+            handed = bundle.handed
+            self._kept.keep(handed.workspace.id, bundle.has, handed.key.wrapped)
+        return delivery
 
     def _noted(self, asked: Asked, refused: NoTarget) -> Mapping[str, object]:
         """Counts the refusal for each runner; what the log says of it, and the job is not told. It
@@ -372,7 +397,7 @@ def _info(bundle: Bundle) -> Info:
         token.version,
         token_id(token.hash),
         token.thumbprint,
-        bundle.head.hex(),
+        bundle.has.head.hex(),
         token.expires_at // _SECOND,
         tuple(bundle.wanted.only),
     )

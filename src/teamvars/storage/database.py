@@ -7,10 +7,10 @@ state between runs.
 
 import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -342,16 +342,21 @@ class Fragments:
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
     of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`.
     `{encoded a.b}`: a text that may be no UTF-8, and would fail the whole statement, as bytes.
+    `{hex a.b}`: bytes as a text, in hex.
     """
 
-    def __init__(self, text: str, bytes_: str, lock: str, each: str, encoded: str) -> None:
-        self._replacements = (
-            (re.compile(r"\{text\}"), text),
-            (re.compile(r"\{bytes\}"), bytes_),
-            (re.compile(r"\{lock (\w+)\}"), lock),
-            (re.compile(r"IN \{each ([$\w.]+)\}"), each),
-            (re.compile(r"\{encoded ([\w.]+)\}"), encoded),
-        )
+    _MARKERS: ClassVar = {
+        "text": re.compile(r"\{text\}"),
+        "bytes": re.compile(r"\{bytes\}"),
+        "lock": re.compile(r"\{lock (\w+)\}"),
+        "each": re.compile(r"IN \{each ([$\w.]+)\}"),
+        "encoded": re.compile(r"\{encoded ([\w.]+)\}"),
+        "hex": re.compile(r"\{hex ([\w.]+)\}"),
+    }
+
+    def __init__(self, its: Mapping[str, str]) -> None:
+        """`its`: what takes the place of each marker, by its first word."""
+        self._replacements = [(marker, its[word]) for word, marker in self._MARKERS.items()]
         self.render = lru_cache(maxsize=None)(self._render)
 
     def _render(self, sql: str) -> str:

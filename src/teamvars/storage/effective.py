@@ -60,7 +60,7 @@ def _of(table: str, owner: str, sealed: str) -> str:
     {table}.value_bytes, {sealed.format(table)}"""
 
 
-_STREAM = "CAST(streams.sequence AS BIGINT), CAST(streams.head AS {bytes})"
+_HEAD = "CAST(streams.head AS {bytes})"
 
 
 def _every(sealed: str) -> str:
@@ -68,12 +68,12 @@ def _every(sealed: str) -> str:
     one.
     """
     return f"""
-SELECT {_of("variables", "streams.id", sealed)}, {_STREAM}
+SELECT {_of("variables", "streams.id", sealed)}, {_HEAD}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("set_variables", "streams.id", sealed)}, {_STREAM}
+SELECT {_of("set_variables", "streams.id", sealed)}, {_HEAD}
 FROM streams
 LEFT JOIN set_variables ON set_variables.set_id = streams.id
 WHERE streams.id IN {{each $2}}
@@ -122,13 +122,13 @@ WITH reaching AS MATERIALIZED (
     WHERE workspaces.id = $1
     GROUP BY set_targets.set_id, variable_sets.name
 )
-SELECT {_of("its", "streams.id", _SEALED)}, {_STREAM}
+SELECT {_of("its", "streams.id", _SEALED)}, {_HEAD}
 FROM streams
 LEFT JOIN variables AS its ON its.workspace_id = streams.id AND {_IS_FEW}
     AND {_unbeaten(_OF_SETS, f"{its} AND reaching.level < {of_workspace}")}
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("its", "streams.id", _SEALED)}, {_STREAM}
+SELECT {_of("its", "streams.id", _SEALED)}, {_HEAD}
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
 LEFT JOIN set_variables AS its ON its.set_id = source.id AND {_IS_FEW}
@@ -141,7 +141,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id AND {_IS_FEW}
 # version, time, size, value and generation of its key. It is what `_supply` takes.
 _OF_STREAM = """CAST(NULL AS TEXT), streams.id,
     {name}, {project}, {target},
-    {priority}, CAST(streams.variables AS BIGINT), '', CAST(streams.sequence AS BIGINT),
+    {priority}, CAST(streams.variables AS BIGINT), '', CAST(NULL AS BIGINT),
     CAST(streams.value_bytes AS BIGINT), CAST(streams.head AS {{bytes}}), CAST(NULL AS BIGINT)"""
 
 
@@ -230,15 +230,16 @@ async def _holdings(
 ) -> Holdings | None:
     rows = await tx.fetch(counting, *reading.asked)
     if found := sorted((row for row in rows if row[0] is not None), key=itemgetter(2, 4)):
-        streams = {row[1]: (row[-1], row[-2]) for row in rows}
-        return Holdings.at(streams, [to_stored(row[:12]) for row in found])
+        return Holdings.at(
+            {row[1]: row[-1] for row in rows}, [to_stored(row[:12]) for row in found]
+        )
     while every := await reading.look(tx):
-        streams = {one.source.id: (one.head, one.sequence) for one in every}
+        heads = {one.source.id: one.head for one in every}
         if sum(one.usage.value_bytes for one in every) > most:
-            return Holdings.at(streams, (), is_whole=False)
+            return Holdings.at(heads, (), is_whole=False)
         runs = await reading.winners(tx, every)
         if runs is not None:
-            return Holdings.at(streams, await reading.stored(runs))
+            return Holdings.at(heads, await reading.stored(runs))
     return None
 
 
@@ -257,13 +258,13 @@ def _told(rows: Iterable[Row]) -> tuple[Sequence[Supply], Sequence[Row]]:
 
 
 def _supply(row: Row, reach: Iterable[Reach]) -> Supply:
-    _, id_, name, project, target, priority, variables, _, sequence, value_bytes, head, _ = row
+    _, id_, name, project, target, priority, variables, _, _, value_bytes, head, _ = row
     usage = Usage(variables, value_bytes)
     if target == id_:
-        return Supply(Source.of_workspace(id_), head, sequence, usage)
+        return Supply(Source.of_workspace(id_), head, usage)
     parent: Parent = "project" if project else "organization"
     source = Source.of_set(id_, name, is_priority=priority == 1, parent=parent, reach=reach)
-    return Supply(source, head, sequence, usage)
+    return Supply(source, head, usage)
 
 
 def size(supply: Supply) -> int:

@@ -58,7 +58,7 @@ _OF_CALLER = {"hash": "BYTEA", "now": "BIGINT", "workspace_id": "TEXT", "places"
 # of the places that are asked for.
 _REACHING_THERE = f"""(
         SELECT CASE WHEN count(*) = sum(
-            CASE WHEN its.id || ':' || CAST(its.sequence AS TEXT) IN {{each $4}}
+            CASE WHEN its.id || ':' || {{hex its.head}} IN {{each $4}}
                 THEN 1 ELSE 0 END
         ) THEN count(*) END
         FROM (

@@ -54,13 +54,16 @@ from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.servers import Servers, engine, require_authority
 
 FRAGMENTS = Fragments(
-    text='TEXT COLLATE "C"',
-    bytes_="BYTEA",
-    lock=r"FOR UPDATE OF \1",
-    # An array, which is estimated at ten elements, so that an index is used; the set-returning
-    # function alone is estimated at a hundred rows, and then whole tables are scanned.
-    each=r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
-    encoded=r"\1",
+    {
+        "text": 'TEXT COLLATE "C"',
+        "bytes": "BYTEA",
+        "lock": r"FOR UPDATE OF \1",
+        # An array, which is estimated at ten elements, so that an index is used; the set-returning
+        # function alone is estimated at a hundred rows, and then whole tables are scanned.
+        "each": r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
+        "encoded": r"\1",
+        "hex": r"encode(\1, 'hex')",
+    }
 )
 _ROWS_AT_ONCE = 32
 """That go into one statement: of the longest values the event loop copies so many in some 10 ms."""

@@ -46,11 +46,14 @@ UNUSABLE = (
     apsw.ReadOnlyError,
 )
 FRAGMENTS = Fragments(
-    text="TEXT",
-    bytes_="BLOB",
-    lock="",
-    each=r"IN (SELECT value FROM json_each(\1))",
-    encoded=r"CAST(\1 AS BLOB)",
+    {
+        "text": "TEXT",
+        "bytes": "BLOB",
+        "lock": "",
+        "each": r"IN (SELECT value FROM json_each(\1))",
+        "encoded": r"CAST(\1 AS BLOB)",
+        "hex": r"lower(hex(\1))",
+    }
 )
 
 _MISSING = ("no such table", "no such column")
