@@ -6,45 +6,42 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Needs
+from teamvars.decisions.deliveries import Use
 from teamvars.decisions.needs import (
     IdentityOf,
-    LiveTokensOf,
     OrganizationsCalled,
     OwnerStreams,
     StandingOf,
     TokensIssued,
+    TokensOfSignIn,
     UserAt,
     UserMeant,
     UserWithId,
+    WasUsed,
 )
 from teamvars.decisions.rows import Delete, Insert
-from teamvars.decisions.sign_ins import Fresh, link, meant, sign_in, unlink
+from teamvars.decisions.sign_ins import Fresh, link, meant, sign_in, sign_out, unlink
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.sign_ins import (
     IDLE,
+    MAX_SESSIONS,
     SESSION,
     Identity,
     Person,
     Provider,
     Session,
+    SignOut,
     Standing,
     device_of,
     is_entra,
 )
-from teamvars.domain.tokens import (
-    DAY,
-    MAX_LIVE_TOKENS,
-    HashedToken,
-    IssuedToken,
-    Token,
-    TokenOwner,
-)
+from teamvars.domain.tokens import DAY, HashedToken, IssuedToken, Token
 from tests.decisions.directory import ACME, ALICE, NOW, OPERATOR, actions, found, refused
 
 ISSUER = "https://login.example.com"
 COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com",), DAY)
-PERSON = Person(ISSUER, "a-1", "alice@example.com")
+PERSON = Person(ISSUER, "a-1", "alice@example.com", "s-1")
 KNOWN = Identity("id-1", ISSUER, "a-1", "user-1", 1)
 FRESH = Fresh(FreshToken("at-9", "secret", b"hash"), b"cookie", "signed in with Example", "id-9")
 MEMBER = Standing(frozenset({"org-1"}), is_owner=False, is_known=False)
@@ -53,7 +50,7 @@ LINKED = {
     UserWithId("user-1"): ALICE,
     OrganizationsCalled(("acme",)): [ACME],
     StandingOf("user-1"): replace(MEMBER, is_known=True),
-    LiveTokensOf(TokenOwner("user", "user-1", SYSTEM_STREAM)): 0,
+    TokensIssued("session", "user-1"): [],
 }
 NEW = LINKED | {
     IdentityOf(ISSUER, "a-1"): None,
@@ -76,6 +73,8 @@ def test_a_session_is_a_token_that_reaches_the_organizations_of_its_provider() -
         "signed in with Example",
         "user-1",
         frozenset({"org-1"}),
+        "company",
+        "s-1",
     )
     assert decision.answer == ALICE
     assert decision.writes == (
@@ -149,15 +148,57 @@ def test_letters_of_a_domain_are_of_any_case() -> None:
         ({StandingOf("user-1"): replace(MEMBER, active=frozenset({"org-2"}))}, "forbidden"),
         ({StandingOf("user-1"): replace(MEMBER, active=frozenset())}, "forbidden"),
         ({OrganizationsCalled(("acme",)): []}, "forbidden"),
-        (
-            {LiveTokensOf(TokenOwner("user", "user-1", SYSTEM_STREAM)): MAX_LIVE_TOKENS},
-            "too_many_items",
-        ),
     ],
-    ids=["disabled", "elsewhere", "nowhere", "no organization", "too many tokens"],
+    ids=["disabled", "elsewhere", "nowhere", "no organization"],
 )
 def test_whoever_has_nothing_there_is_not_signed_in(answers: Any, word: str) -> None:
     assert refused(sign_in, found(LINKED, answers), COMPANY, PERSON, FRESH) == [word]
+
+
+def test_the_oldest_sessions_give_way_and_what_has_ended_counts_for_none() -> None:
+    ended = issued("at-0", NOW)
+    live = [issued(f"at-{n}", NOW + 1) for n in range(1, MAX_SESSIONS + 2)]
+    for sessions, gone in (
+        ([ended, *live[: MAX_SESSIONS - 1]], []),
+        ([ended, *live[:MAX_SESSIONS]], ["at-1"]),
+        (live, ["at-1", "at-2"]),
+    ):
+        known = found(LINKED, {TokensIssued("session", "user-1"): sessions})
+        decision = sign_in(known, COMPANY, PERSON, FRESH)
+        deleted = [write.keys for write in decision.writes if isinstance(write, Delete)]
+        assert deleted == [(id_,) for id_ in gone]
+        assert actions(decision) == [
+            *[(SYSTEM_STREAM, "token.revoke")] * len(gone),
+            (SYSTEM_STREAM, "token.create"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "known", "user_id"),
+    [("a-1", KNOWN, "user-1"), ("a-1", None, None), (None, None, None)],
+)
+def test_a_provider_signs_out_whom_it_means_once(
+    subject: str | None, known: Identity | None, user_id: str | None
+) -> None:
+    session = Token("at-8", "user", "user-1", 1, NOW + 5, None, provider="company")
+    said = SignOut(subject, "s-1", b"once", 99)
+    answers = {
+        WasUsed(b"once"): False,
+        IdentityOf(ISSUER, "a-1"): known,
+        TokensOfSignIn("company", "s-1", user_id): [session],
+    }
+    decision = sign_out(found(answers), COMPANY, said)
+    assert decision.writes == (Use(b"once", 99), Delete(HashedToken, ("at-8",)))
+    (note,) = decision.notes
+    assert (note.stream_id, note.event.action) == (SYSTEM_STREAM, "token.revoke")
+    assert note.event.details["provider"] == "company"
+    again = found(answers, {WasUsed(b"once"): True})
+    assert refused(sign_out, again, COMPANY, said) == ["invalid_request"]
+
+
+def issued(id_: str, ends: int) -> IssuedToken:
+    """A token of the user."""
+    return IssuedToken(Token(id_, "user", "user-1", 1, ends, None), "alice")
 
 
 def test_an_account_is_linked_with_one_user_and_that_once() -> None:
@@ -182,7 +223,7 @@ def test_nobody_is_linked_by_what_no_provider_calls_them(subject: str) -> None:
 
 
 def test_whose_link_is_taken_back_is_signed_out() -> None:
-    session = IssuedToken(Token("at-8", "user", "user-1", 1, NOW + 5, None), "alice")
+    session = issued("at-8", NOW + 5)
     answers = {
         UserMeant("alice"): ALICE,
         IdentityOf(ISSUER, "a-1"): KNOWN,

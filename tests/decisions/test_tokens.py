@@ -91,6 +91,16 @@ def test_a_users_token_ends_no_later_than_the_one_it_is_made_with() -> None:
     assert "secret" not in repr(decision)
 
 
+def test_what_a_user_makes_is_of_the_sign_in_that_they_make_it_with() -> None:
+    used = {TokenWithId("at-1"): replace(CURRENT, provider="company", sid="s-1")}
+    own = make(found(MINE, used), OfUser("user-1"), TokenDraft(), FRESH).answer.token
+    assert (own.provider, own.sid) == ("company", "s-1")
+    full = {LiveTokensOf(OF_TEAM): 0, TokensOf(OF_TEAM): ()}
+    known = limited(to_team(), used, full)
+    crews = make(known, OfTeam("team-1"), TokenDraft(), FRESH).answer.token
+    assert (crews.provider, crews.sid) == (None, None)
+
+
 def limited(
     *answers: Any, by: Organization = ACME, limits: tuple[TokenLimit, ...] = (), **more: Any
 ) -> Found:

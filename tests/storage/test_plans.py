@@ -22,7 +22,7 @@ from teamvars.security.sealing import Sealer
 from teamvars.services import audit_pages
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.directory_files.files import Options
-from teamvars.storage import access_by_name, access_statements, effective, runners, streams
+from teamvars.storage import access_by_name, access_statements, effective, runners, streams, tokens
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -655,6 +655,19 @@ async def test_the_token_of_a_job_is_found_by_its_hash_also_before_there_are_sta
     used = [re.findall(r"using (runner_tokens_\w+)", plan) for plan in found]
     assert len(used) >= 2
     assert all(set(each) == {"runner_tokens_pkey"} for each in used)
+
+
+@pytest.mark.parametrize(
+    ("sid", "user_id"), [("s-1", None), (None, "user-1"), ("s-1", "user-1")], ids=str
+)
+async def test_nobody_goes_through_all_tokens_for_whom_a_provider_signs_out(
+    large: Large, sid: str | None, user_id: str | None
+) -> None:
+    seen = large.watched.seen
+    seen.clear()
+    await large.watched.read(lambda tx: tokens.of_sign_in(tx, "company", sid, user_id))
+    (statement,) = seen.values()
+    assert await scanned(large, statement) == set()
 
 
 @pytest.mark.parametrize(

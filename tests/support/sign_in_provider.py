@@ -9,7 +9,7 @@ import json
 import secrets
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -85,16 +85,20 @@ class SignInProvider(IssuerServer):
 
     def id_token(self, asked: dict[str, str]) -> str:
         """What it says of somebody to whoever asked so."""
+        own = {"aud": asked["client_id"], "nonce": asked["nonce"]}
+        return self.signed({**own, **self.claims})
+
+    def logout_token(self, **claims: Any) -> str:
+        """What it says when somebody has signed out; `sub` or `sid` is among the claims."""
+        event = "http://schemas.openid.net/event/backchannel-logout"
+        own = {"aud": "us", "jti": secrets.token_urlsafe(), "events": {event: dict[str, str]()}}
+        return self.signed({**own, **claims}, typ="logout+jwt")
+
+    def signed(self, claims: Mapping[str, Any], **fields: str) -> str:
+        """A token with these claims, those that are None left out, and fields in its header."""
         now = int(time.time())
-        said = {
-            "iss": self.url,
-            "aud": asked["client_id"],
-            "iat": now,
-            "exp": now + 300,
-            "nonce": asked["nonce"],
-            **self.claims,
-        }
-        head = {"alg": "ES256", "kid": "sign-in"}
+        said = {"iss": self.url, "iat": now, "exp": now + 300, **claims}
+        head = {"alg": "ES256", "kid": "sign-in", **fields}
         parts = [
             json.dumps({k: v for k, v in one.items() if v is not None}) for one in (head, said)
         ]

@@ -14,6 +14,8 @@ from teamvars.storage.database import Body, Transaction
 from teamvars.web.http import app
 from tests.support.deployment import Deployment
 from tests.support.observed_transaction import ObservedTransaction
+from tests.support.signing_in import providers as providers
+from tests.support.signing_in import scene as scene
 
 
 @pytest.fixture

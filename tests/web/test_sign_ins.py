@@ -4,12 +4,8 @@ without the attack, which succeeds.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from http.cookies import SimpleCookie
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -19,20 +15,18 @@ from structlog.testing import capture_logs
 
 from teamvars import settings, wiring
 from teamvars.console import routes as console
-from teamvars.decisions import tokens as decisions
+from teamvars.decisions import sign_ins as decisions
+from teamvars.decisions import tokens as tokens_decided
 from teamvars.decisions.users import Disabling
 from teamvars.domain import sign_ins
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.sign_ins import IDLE, SESSION, Provider
+from teamvars.domain.sign_ins import IDLE, SESSION
 from teamvars.domain.times import Clock
-from teamvars.domain.tokens import DAY
 from teamvars.security.tokens import is_token
-from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service
 from teamvars.services.directory_files.files import Options
 from teamvars.services.issuers import Issuer, IssuerKeys
-from teamvars.services.sign_ins import Client, SignIns
 from teamvars.storage import tokens
 from teamvars.storage.database import Transaction
 from teamvars.web.http.addresses import ClientAddresses
@@ -42,126 +36,8 @@ from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.issuer_servers import document, raw
 from tests.support.patience import HANGS
-from tests.support.sign_in_provider import SignInProvider, sign_in_provider
+from tests.support.signing_in import ATTEMPT, OWN, SECRET, SESSION_COOKIE, Browser, Scene
 from tests.support.tenant import ACTIVE, Tenant
-
-OWN = "https://vars.test"
-SECRET = "the client's own secret"
-ATTEMPT, SESSION_COOKIE = "__Host-teamvars-sign-in", "__Host-teamvars-session"
-
-
-@dataclass
-class Browser:
-    """A browser with its cookies, at the service."""
-
-    client: httpx.AsyncClient
-    cookies: dict[str, str] = field(default_factory=dict)
-    set: list[str] = field(default_factory=list)
-
-    async def ask(self, method: str, path: str, **headers: str) -> httpx.Response:
-        """One request; headers' names are written with `_`."""
-        said = {name.replace("_", "-"): value for name, value in headers.items()}
-        if self.cookies:
-            said["cookie"] = "; ".join(f"{name}={one}" for name, one in self.cookies.items())
-        found = await self.client.request(method, path, headers=said)
-        self.client.cookies.clear()  # which all browsers here would share
-        for text in found.headers.get_list("set-cookie"):
-            self.set.append(text)
-            self.cookies |= {name: one.value for name, one in SimpleCookie(text).items()}
-        return found
-
-    async def depart(self, name: str = "one") -> str:
-        """Where it is sent to sign in."""
-        found = await self.ask("GET", f"/app/sign-in/{name}")
-        assert found.status_code == 302
-        return found.headers["location"]
-
-    async def arrive(self, said: dict[str, str], name: str = "one") -> httpx.Response:
-        """It comes back."""
-        return await self.ask("GET", f"{callback(name)}?{urlencode(said)}")
-
-    async def take_up(self, named: str = "", **other: str) -> httpx.Response:
-        """One of our pages asks for the token."""
-        ours = {"origin": OWN, "sec_fetch_site": "same-origin", "teamvars_session": named}
-        return await self.ask("POST", "/app/session", **ours | other)
-
-
-@dataclass
-class Scene:
-    """Two providers, `one` for the tenant's first organization and `two` for its other one."""
-
-    tenant: Tenant
-    one: SignInProvider
-    two: SignInProvider
-    sign_ins: SignIns
-    http: httpx.AsyncClient
-
-    def browser(self) -> Browser:
-        """A new one."""
-        return Browser(self.http)
-
-    def name_of(self, who: str) -> str:
-        """What a user is called."""
-        return f"{who}-{self.tenant.organization.removeprefix('org-')}"
-
-    async def link(self, who: str, provider: SignInProvider) -> None:
-        """The operator links a user with whom the provider speaks of from now on."""
-        provider.claims["sub"] = self.name_of(who)
-        await self.tenant.deployment.services.accounts.link(
-            operator(), self.tenant.users[who], provider.url, self.name_of(who)
-        )
-
-    async def signed_in(self, who: str = "writer") -> tuple[Browser, str]:
-        """A browser in which that user has signed in, and the token."""
-        await self.link(who, self.one)
-        browser = self.browser()
-        found = await browser.arrive(self.one.answer(await browser.depart()))
-        assert found.status_code == 303, found.text
-        return browser, (await browser.take_up()).json()["token"]
-
-    async def call(self, token: str, path: str, method: str = "GET") -> int:
-        """The status that the API answers with."""
-        sent = {"Authorization": f"Bearer {token}"}
-        return (await self.http.request(method, f"/api/v2{path}", headers=sent)).status_code
-
-
-@pytest.fixture
-async def providers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[SignInProvider, SignInProvider]]:
-    """Two, the first of which the machine trusts; a busy host may let them answer late."""
-    for module in (issuers, service):
-        monkeypatch.setattr(module, "TIMEOUT_SECONDS", HANGS)
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    async with sign_in_provider(tmp_path / "one") as one, sign_in_provider(tmp_path / "two") as two:
-        monkeypatch.setattr(https, "tls_of_machine", lambda: one.client)
-        yield one, two
-
-
-@pytest.fixture
-async def scene(
-    tenant: Tenant, providers: tuple[SignInProvider, SignInProvider]
-) -> AsyncIterator[Scene]:
-    """The service, to which both are known."""
-    one, two = providers
-    kinds = (
-        Provider("one", "One", one.url, "us", (tenant.organization,), ("example.com",), DAY),
-        Provider("two", "Two", two.url, "us", (tenant.other_organization,), (), DAY),
-    )
-    clients = [Client(kind, SECRET, OWN + callback(kind.name)) for kind in kinds]
-    services = tenant.deployment.services
-    sign_ins = SignIns(services.sign_ins._house, clients)
-    sign_ins._keys["two"] = IssuerKeys(Issuer(two.url), two.client)
-    one.claims["sub"] = two.claims["sub"] = tenant.organization  # nobody else's in the store
-    application = Application(
-        [*wiring.routes(services), *console.routes(SignInPages(sign_ins, OWN))],
-        services.sessions,
-        ClientAddresses(()),
-    )
-    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
-        yield Scene(tenant, one, two, sign_ins, http)
 
 
 async def test_whoever_signs_in_is_given_one_token_in_every_tab(scene: Scene) -> None:
@@ -283,20 +159,9 @@ async def test_what_is_made_in_a_session_reaches_no_further_and_ends(scene: Scen
     tenant = scene.tenant
     await into_both(tenant)
     _, token = await scene.signed_in("plain")
-    path = f"/users/{tenant.users['plain']}/authentication-tokens"
-    document = {"data": {"type": "authentication-tokens", "attributes": {"description": "made"}}}
     made, begun, ends = token, None, []
     for _ in range(2):  # and what is made with that
-        answer = await scene.http.post(
-            f"/api/v2{path}",
-            json=document,
-            headers={
-                "Authorization": f"Bearer {made}",
-                "Content-Type": "application/vnd.api+json",
-            },
-        )
-        assert answer.status_code == 201, answer.text
-        attributes = answer.json()["data"]["attributes"]
+        attributes = await scene.make_token("plain", made)
         ends.append(datetime.fromisoformat(attributes["expired-at"]))
         begun = begun or datetime.fromisoformat(attributes["created-at"])
         made = attributes["token"]
@@ -874,15 +739,31 @@ async def test_sessions_that_have_ended_are_swept_and_others_stay(scene: Scene) 
     assert (await stays.take_up()).json()["token"] == token
 
 
-async def test_nobody_signs_in_who_has_too_many_tokens(
+async def test_whoever_signs_in_once_too_often_ends_the_oldest_session(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await scene.link("writer", scene.one)
-    monkeypatch.setattr(decisions, "MAX_LIVE_TOKENS", 2)
-    browser = scene.browser()
-    assert (await browser.arrive(scene.one.answer(await browser.depart()))).status_code == 303
-    refused = await browser.arrive(scene.one.answer(await browser.depart()))
-    assert refused.status_code == 422
+    monkeypatch.setattr(decisions, "MAX_SESSIONS", 2)
+    oldest, first = await scene.signed_in()
+    (ended,) = {(await oldest.take_up()).json()["session"]}
+    others = [(await scene.signed_in())[1] for _ in range(2)]
+    assert await scene.call(first, "/account/details") == 401
+    assert (await oldest.take_up()).status_code == 401
+    for token in others:
+        assert await scene.call(token, "/account/details") == 200
+    entries = await scene.tenant.deployment.services.audit.newest(50)
+    (entry,) = (one for one in entries if one.action == "token.revoke" and one.subject_id == ended)
+    assert entry.actor_id == scene.tenant.users["writer"]
+
+
+async def test_sessions_keep_nobody_from_making_tokens_nor_tokens_from_signing_in(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens_decided, "MAX_LIVE_TOKENS", 2)  # of which the tenant has made one
+    sessions = [(await scene.signed_in())[1] for _ in range(4)]
+    await scene.make_token("writer", sessions[-1])
+    with pytest.raises(AssertionError, match="too_many_items"):
+        await scene.make_token("writer", sessions[-1])
+    await scene.signed_in()
 
 
 async def test_a_provider_that_is_named_no_more_gives_no_token(scene: Scene) -> None:

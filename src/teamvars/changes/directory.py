@@ -29,6 +29,7 @@ from teamvars.storage import (
     organizations,
     project_grants,
     projects,
+    runners,
     sign_ins,
     tables,
     tags,
@@ -172,6 +173,8 @@ LOOK_UPS: LookUps = {
     ),
     needs.TeamTokensWithIds: by_fields(tokens.find_of_teams),
     needs.TokenLimitsOf: by_fields(tokens.limits_of),
+    needs.TokensOfSignIn: by_fields(tokens.of_sign_in),
+    needs.WasUsed: by_fields(runners.was_used),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
     needs.TokensIssued: by_fields(tokens.meant),
 }

@@ -13,12 +13,14 @@ from string import Template
 import msgspec
 
 from teamvars.domain.errors import not_found
-from teamvars.web.http.negotiation import takes_gzip
+from teamvars.web.http.forms import MAX_FORM_BYTES
+from teamvars.web.http.negotiation import JSON, takes_gzip
 from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Route
+from teamvars.web.http.routes import OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.sign_ins import SignInPages
+from teamvars.web.oauth import TokenError, refused
+from teamvars.web.sign_ins import LogoutForm, SignInPages
 
 PATH = "/app"
 _SESSION = "session"
@@ -127,7 +129,21 @@ def routes(sign_ins: SignInPages | None = None) -> list[Route]:
     ]
     if sign_ins is None:
         return pages
-    return [*pages, Route("POST", PATH + _SEGMENTS[0], console.take_up, {200: None}, public=True)]
+    return [
+        *pages,
+        Route("POST", PATH + _SEGMENTS[0], console.take_up, {200: None}, public=True),
+        Route(
+            "POST",
+            PATH + "".join(_SEGMENTS[:3]),
+            sign_ins.sign_out,
+            {200: None},
+            takes=RequestBody(LogoutForm, {}, is_form=True, max_bytes=MAX_FORM_BYTES),
+            errors=OwnErrors(TokenError, refused),
+            media_type=JSON,
+            public=True,
+            proves=sign_ins.prove_sign_out,
+        ),
+    ]
 
 
 class _Console:

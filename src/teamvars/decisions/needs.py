@@ -346,8 +346,25 @@ class TokenLimitsOf(Need[Sequence[TokenLimit]], frozen=True):
     organization_id: str
 
 
+class TokensOfSignIn(Need[Sequence[Token]], frozen=True):
+    """The tokens for which somebody has signed in with a provider, oldest first: those of the
+    session that it calls `sid`, and those of the user of which nobody knows whose they are; without
+    a `sid`, all of the user.
+    """
+
+    provider: str
+    sid: str | None
+    user_id: str | None
+
+
+class WasUsed(Need[bool], frozen=True):
+    """Whether what an issuer says was used before, by what names it."""
+
+    once: bytes
+
+
 class LiveTokensOf(Need[int], frozen=True):
-    """How many tokens of one owner can be used."""
+    """How many tokens of one owner can be used, without those of sessions."""
 
     owner: TokenOwner
 

@@ -5,15 +5,18 @@ as tokens do.
 """
 
 from teamvars.decisions import Decision, Found, tokens
+from teamvars.decisions.deliveries import USED_BEFORE, Use
 from teamvars.decisions.needs import (
     IdentityOf,
     OrganizationsCalled,
     OwnerStreams,
     StandingOf,
     TokensIssued,
+    TokensOfSignIn,
     UserAt,
     UserMeant,
     UserWithId,
+    WasUsed,
 )
 from teamvars.decisions.rows import Delete, Insert, together
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -23,19 +26,20 @@ from teamvars.domain.errors import (
     Fault,
     Refusal,
     forbidden,
-    refuse_all,
     there_is_no,
 )
 from teamvars.domain.sign_ins import (
     IDLE,
+    MAX_SESSIONS,
     SESSION,
     Identity,
     Person,
     Provider,
     Session,
+    SignOut,
     is_subject,
 )
-from teamvars.domain.tokens import Token, TokenOwner
+from teamvars.domain.tokens import Token
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
@@ -64,18 +68,43 @@ def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> D
     """A session of the user whom the provider means, in its organizations.
 
     Refuses: forbidden, to whom it means nobody, a disabled user, or one who is in none of these
-    organizations; too many live tokens.
+    organizations.
     """
     user = meant(found, provider, person)
     if user.disabled:
         raise forbidden(_DISABLED)
     joined = _joined(found, user, person, fresh.identity_id)
-    named = found.of(OrganizationsCalled(provider.organizations))
-    reach = frozenset(organization.id for organization in named)
-    if not reach & found.of(StandingOf(user.id)).active:
-        raise forbidden(_NOWHERE.format(provider.title))
-    refuse_all(tokens.surplus(found, TokenOwner("user", user.id, SYSTEM_STREAM)))
-    return together(user, joined, _session(found, provider, user, reach, fresh))
+    token = Token(
+        id=fresh.token.id,
+        owner_kind="user",
+        owner_id=user.id,
+        created_at=found.now,
+        expires_at=found.now + IDLE,
+        last_used_at=None,
+        description=fresh.description,
+        created_by=user.id,
+        reach=_reach(found, provider, user),
+        provider=provider.name,
+        sid=person.sid,
+    )
+    session = _session(found, provider, token, fresh)
+    return together(user, joined, *_giving_way(found, user), session)
+
+
+def sign_out(found: Found, provider: Provider, said: SignOut) -> Decision[None]:
+    """What somebody has signed in for who is signed out there by now: their sessions end, and the
+    tokens of theirs that were made in them, also where the session has ended already.
+
+    Refuses: what was said before.
+    """
+    if found.of(WasUsed(said.once)):
+        raise Refusal(USED_BEFORE)
+    whom = None if said.subject is None else found.of(IdentityOf(provider.issuer, said.subject))
+    user_id = None if whom is None else whom.user_id
+    over = found.of(TokensOfSignIn(provider.name, said.sid, user_id))
+    used = Decision(None, (Use(said.once, said.expires_at),), taken=USED_BEFORE)
+    by = {"provider": provider.name}
+    return together(None, used, *(tokens.revoked(found, token, by) for token in over))
 
 
 def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> Decision[User]:
@@ -158,20 +187,25 @@ def _about(user: User, verb: str, identity: Identity) -> tuple[str, str, str, di
     return SYSTEM_STREAM, f"user.{verb}", user.id, details
 
 
-def _session(
-    found: Found, provider: Provider, user: User, reach: frozenset[str], fresh: Fresh
-) -> Decision[None]:
-    token = Token(
-        id=fresh.token.id,
-        owner_kind="user",
-        owner_id=user.id,
-        created_at=found.now,
-        expires_at=found.now + IDLE,
-        last_used_at=None,
-        description=fresh.description,
-        created_by=user.id,
-        reach=reach,
-    )
+def _giving_way(found: Found, user: User) -> list[Decision[None]]:
+    """The oldest sessions end where there would be too many: any site can have a browser sign in
+    again, as often as it likes, and is to keep nobody out by it.
+    """
+    issued = (one.token for one in found.of(TokensIssued("session", user.id)))
+    live = [one for one in issued if one.expires_at is None or one.expires_at > found.now]
+    return [tokens.revoked(found, one) for one in live[: max(len(live) - MAX_SESSIONS + 1, 0)]]
+
+
+def _reach(found: Found, provider: Provider, user: User) -> frozenset[str]:
+    """The provider's organizations. Refuses: forbidden, to a user who is in none of them."""
+    named = found.of(OrganizationsCalled(provider.organizations))
+    reach = frozenset(organization.id for organization in named)
+    if not reach & found.of(StandingOf(user.id)).active:
+        raise forbidden(_NOWHERE.format(provider.title))
+    return reach
+
+
+def _session(found: Found, provider: Provider, token: Token, fresh: Fresh) -> Decision[None]:
     made = tokens.created(found, token, fresh.token, {"provider": provider.name})
     session = Session(
         token.id, fresh.cookie_hash, provider.name, found.now + SESSION, provider.longest

@@ -114,6 +114,7 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
     is_one = isinstance(whose, OfOrganization | OfTeam)
     latest, why = _latest_end(found, whose, owner)
     full = [] if is_one else surplus(found, owner)
+    provider, sid = _sign_in_of(found, owner)
     faults = [*draft.all_faults(found.now, latest, why), *draft.description_faults(whose)]
     refuse_all([*faults, *full])
     token = Token(
@@ -126,6 +127,8 @@ def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decisio
         description=draft.description or "",
         created_by=found.caller.user_id,
         reach=found.caller.reach if owner.kind == "user" else None,
+        provider=provider,
+        sid=sid,
     )
     former = _only(found, whose, owner) if is_one else []
     made = replace(created(found, token, fresh), taken=None if is_one else DESCRIPTION_TAKEN)
@@ -186,9 +189,10 @@ def created(
     return Decision(made, tuple(writes), (_noted(found, token, "create", more),))
 
 
-def revoked(found: Found, token: Token) -> Decision[None]:
-    """A token ends: from the commit on it authenticates nobody."""
-    return Decision(None, (Delete(HashedToken, (token.id,)),), (_noted(found, token, "revoke"),))
+def revoked(found: Found, token: Token, more: Mapping[str, object] = _NOTHING) -> Decision[None]:
+    """A token ends: from the commit on it authenticates nobody. Its entry says `more` as well."""
+    note = _noted(found, token, "revoke", more)
+    return Decision(None, (Delete(HashedToken, (token.id,)),), (note,))
 
 
 def managed(found: Found, whose: Whose) -> TokenOwner:
@@ -327,6 +331,17 @@ def _own_end(found: Found) -> tuple[int | None, str]:
     if session is not None:
         return found.now + session.longest, SESSION_END
     return found.of(TokenWithId(actor.token_id)).expires_at, OWN_END
+
+
+def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None]:
+    """The sign-in that a token comes of which the caller makes: a user's own is of that which the
+    token is of that it is made with.
+    """
+    actor = found.caller.actor
+    if owner.kind != "user" or actor is None or actor.token_id is None:
+        return None, None
+    used = found.of(TokenWithId(actor.token_id))
+    return used.provider, used.sid
 
 
 def surplus(found: Found, owner: TokenOwner) -> list[Fault]:

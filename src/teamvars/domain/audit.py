@@ -104,7 +104,7 @@ ACTIONS: Mapping[str, Action] = {
     "project-grant.put": _about("teams", "project access variables", "changed"),
     "project-grant.remove": _about("teams", "projects", takes_away=""),
     "token.create": _about("authentication-tokens", _TOKEN, "provider"),
-    "token.revoke": _about("authentication-tokens", _TOKEN, takes_away=""),
+    "token.revoke": _about("authentication-tokens", _TOKEN, "provider", takes_away=""),
     "workspace.create": _about("workspaces", "name opens"),
     "workspace.update": _about("workspaces", f"{_WORKSPACE} changed"),
     "workspace.rename": _about("workspaces", "name from"),

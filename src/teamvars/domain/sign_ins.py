@@ -10,6 +10,8 @@ SESSION = 12 * 60 * _MINUTE
 """How long a session lasts at most, in µs."""
 IDLE = 30 * _MINUTE
 """How long one lasts that nobody uses, in µs."""
+MAX_SESSIONS = 100
+"""Of one user. Whoever signs in once more is let in, and the oldest ends."""
 _SUBJECT_CHARACTERS = 255
 _ENTRA = (
     "https://login.microsoftonline.com/",
@@ -52,11 +54,26 @@ class Provider(msgspec.Struct, frozen=True):
 
 
 class Person(Discreet, frozen=True):
-    """Whom a provider means, by its name for them. `email` is the address that it has verified."""
+    """Whom a provider means, by its name for them. `email` is the address that it has verified, and
+    `sid` its name for the session that they have there, if it has told.
+    """
 
     issuer: str
     subject: str
     email: str | None = None
+    sid: str | None = None
+
+
+class SignOut(Discreet, frozen=True):
+    """Whom a provider has signed out: the session there that it calls `sid`, or else all that
+    somebody has, or both where it says both. `once` names what said so: it is good once, until
+    `expires_at` in µs UTC.
+    """
+
+    subject: str | None
+    sid: str | None
+    once: bytes
+    expires_at: int
 
 
 class Identity(msgspec.Struct, frozen=True):

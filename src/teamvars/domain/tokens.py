@@ -38,6 +38,8 @@ class Token(msgspec.Struct, frozen=True):
 
     `created_by` is the user who made it, None where it was not made with a user's token. `reach`
     are the organizations in which one of a user has rights, by id; None: wherever its user has.
+    `provider` is that with which somebody has signed in for it, or for the token it was made with,
+    and `sid` its name for the session that they have there, if it has told.
     """
 
     id: str
@@ -49,6 +51,8 @@ class Token(msgspec.Struct, frozen=True):
     description: str = ""
     created_by: str | None = None
     reach: frozenset[str] | None = None
+    provider: str | None = None
+    sid: str | None = None
 
     def faulty(self) -> list[str]:
         """The names of the times that no calendar has: the row was altered by hand."""

@@ -134,13 +134,18 @@ def chosen(said: Claimed, keys: Sequence[Key]) -> Key | None:
 
 
 def asserted(said: Claimed, now: int) -> Assertion:
-    """What the token says, if it is good now (seconds since 1970) and somebody has signed it: that
-    costs most to find out, and `require_signed` does. Raises Unproven.
+    """What the token says of somebody, if it is good now (seconds since 1970) and somebody has
+    signed it: that costs most to find out, and `require_signed` does. Raises Unproven.
     """
-    expires_at = _expiry(said.claims, now)
-    subject, audience = said.claims.get("sub"), said.claims.get("aud")
+    subject = said.claims.get("sub")
     if not isinstance(subject, str) or not subject:
         raise Unproven("no sub")
+    return stated(said, now)
+
+
+def stated(said: Claimed, now: int) -> Assertion:
+    """As `asserted`, of whomever: it need not say. Raises Unproven."""
+    expires_at, audience = _expiry(said.claims, now), said.claims.get("aud")
     if isinstance(audience, list) and len(audience) == 1:
         (audience,) = audience
     if not isinstance(audience, str):

@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from teamvars.domain.names import is_email
-from teamvars.domain.sign_ins import Person, is_entra, is_subject
+from teamvars.domain.sign_ins import Person, SignOut, is_entra, is_subject
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
-from teamvars.security.assertions import SKEW_SECONDS, Assertion, Claimed, Unproven, asserted
+from teamvars.security.assertions import SKEW_SECONDS, Claimed, Unproven, asserted, stated
 from teamvars.security.encoding import length_prefixed
 
 ATTEMPT_SECONDS = 600
 """How long somebody has to sign in with the provider."""
 _SECRET_BYTES = 32
+_SIGNED_OUT = "http://schemas.openid.net/event/backchannel-logout"
+_SECOND = 1_000_000
 
 
 class Attempt(Discreet, frozen=True):
@@ -87,15 +89,44 @@ def person(said: Claimed, client_id: str, nonce: str, now: int) -> Person:
     answered = said.claims.get("nonce")
     if not isinstance(answered, str) or not hmac.compare_digest(answered.encode(), nonce.encode()):
         raise Unproven("an ID token of another attempt")
-    return Person(found.issuer, _subject(found), _verified_email(said.claims))
-
-
-def _subject(found: Assertion) -> str:
-    """What names somebody for good."""
-    said = found.claims.get("oid" if is_entra(found.issuer) else "sub")
-    if not isinstance(said, str) or not is_subject(said):
+    subject = _subject(said)
+    if subject is None:
         raise Unproven("no name for somebody")
-    return said
+    return Person(found.issuer, subject, _verified_email(said.claims), _name(said, "sid"))
+
+
+def sign_out(said: Claimed, client_id: str, now: int) -> SignOut:
+    """Whom a logout token is about, if its signature holds, which is not looked at here. `now` is
+    in seconds since 1970.
+
+    Raises Unproven unless it is one, good now, for that client (OpenID Connect Back-Channel Logout
+    1.0, 2.6): no ID token is.
+    """
+    found = stated(said, now)
+    if found.audience != client_id:
+        raise Unproven("a logout token for somebody else")
+    events, once = said.claims.get("events"), said.claims.get("jti")
+    if not isinstance(events, dict) or not isinstance(events.get(_SIGNED_OUT), dict):
+        raise Unproven("a token that signs nobody out")
+    if "nonce" in said.claims:
+        raise Unproven("a logout token with a nonce")
+    if not isinstance(once, str) or not once:
+        raise Unproven("no jti")
+    subject, sid = _subject(said), _name(said, "sid")
+    if subject is None and sid is None:
+        raise Unproven("a logout token that names nobody")
+    return SignOut(subject, sid, found.once, (found.expires_at + SKEW_SECONDS) * _SECOND)
+
+
+def _subject(said: Claimed) -> str | None:
+    """What names somebody for good."""
+    return _name(said, "oid" if is_entra(said.issuer) else "sub")
+
+
+def _name(said: Claimed, claim: str) -> str | None:
+    """What a provider calls somebody, or a session of theirs; None: it is no such name."""
+    name = said.claims.get(claim)
+    return name if isinstance(name, str) and is_subject(name) else None
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str | None:

@@ -18,15 +18,16 @@ from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions import tokens
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Refusal
+from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.sign_ins import OpenSession, Person, Provider, is_entra
+from teamvars.domain.sign_ins import OpenSession, Person, Provider, SignOut, is_entra
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import Unproven, claimed, require_signed
-from teamvars.security.sign_ins import Attempt, person
+from teamvars.security.sign_ins import Attempt, person, sign_out
 from teamvars.security.tokens import hash_token, new_session, session_token
 from teamvars.services import https
+from teamvars.services.deliveries import Check
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.issuers import TIMEOUT_SECONDS, Issuer, IssuerKeys
 from teamvars.storage import sign_ins
@@ -75,6 +76,8 @@ class SignIns(UseCases):
 
     _meant = looks(decisions.meant)
     _begin = makes(decisions.sign_in)
+    _foreseen = looks(decisions.sign_out)
+    _end = makes(decisions.sign_out)
 
     def __init__(
         self, house: House, clients: Sequence[Client], tls: ssl.SSLContext | None = None
@@ -148,6 +151,32 @@ class SignIns(UseCases):
         if found is None or found.provider not in self._clients:
             raise Refusal(NO_VALID_TOKEN)
         return Opened(found, session_token(secret))
+
+    async def proven(self, name: str, logout_token: str, check: Check) -> SignOut:
+        """Whom a provider has signed out, after its signature was found to hold in a `check`, and
+        whatever takes less before that.
+
+        Refuses: what it has not said, or to somebody else (invalid_request).
+        """
+        provider = self._clients[name].provider
+        try:
+            said = claimed(logout_token)
+            if said.issuer != provider.issuer:
+                raise Unproven("a logout token of another issuer")
+            meant = sign_out(said, provider.client_id, self._clock() // _SECOND)
+            key = await self._keys[name].key_for(said)
+            await check(said.issuer, lambda: require_signed(said, key))
+        except Unproven as unproven:
+            fault = Fault(Code.INVALID_REQUEST, "The logout token is not accepted.")
+            raise Refusal(fault, why={"reason": unproven.reason}) from None
+        return meant
+
+    async def sign_out(self, caller: Caller, name: str, said: SignOut) -> None:
+        """Ends what somebody has signed in for. Refuses: what was said before."""
+        provider = self._clients[name].provider
+        caller.actor = Actor.service("logout")
+        await self._foreseen(caller, provider, said)  # what was said before waits for no writer
+        await self._end(caller, provider, said)
 
     async def forget_ended(self) -> None:
         """Removes some of the sessions that have ended."""

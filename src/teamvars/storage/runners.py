@@ -203,6 +203,11 @@ def using(hash_: bytes, expires_at: int) -> Statement:
     return Statement(sql, (hash_, expires_at))
 
 
+async def was_used(tx: Transaction, hash_: bytes) -> bool:
+    """Whether an issuer's token was used."""
+    return await tx.count("SELECT count(*) FROM used_assertions WHERE hash = $1", hash_) > 0
+
+
 def delivering(delivery: LastDelivery) -> Statement:
     """Stores the last delivery of a workspace to a runner."""
     place = delivery.runner_id, delivery.workspace_id, delivery.organization_id

@@ -227,7 +227,8 @@ TABLES: Mapping[type[Record], Table] = {
     HashedToken: Table(
         "tokens",
         _columns(
-            "token.id hash token.created_at token.expires_at token.description token.created_by",
+            "token.id hash token.created_at token.expires_at token.description token.created_by "
+            "token.provider token.sid",
             reach=lambda made: listed(made.token.reach),
             **{f"{kind}_id": _owner(kind) for kind in ("user", "team", "organization")},
         ),

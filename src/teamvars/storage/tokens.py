@@ -24,8 +24,10 @@ from teamvars.storage.tables import listed
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
-    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by, tokens.reach"
+    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by, tokens.reach, "
+    "tokens.provider, tokens.sid"
 )
+_COLUMN_COUNT = _COLUMNS.count(",") + 1
 _SELECT = f"""
 SELECT {_COLUMNS},
     users.username, users.disabled, organizations.name, teams.name
@@ -53,7 +55,7 @@ def _token(row: Row) -> Token:
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
-    return Token(row[0], kind, owner_id, *(*row[4:9], reach_of(row[9])))
+    return Token(row[0], kind, owner_id, *(*row[4:9], reach_of(row[9]), *row[10:_COLUMN_COUNT]))
 
 
 def reach_of(column: str | None) -> frozenset[str] | None:
@@ -144,11 +146,29 @@ async def find_of_teams(
     return await _TEAM_TOKENS.every(tx, rest, organization_id, each(token_ids))
 
 
+async def of_sign_in(
+    tx: Transaction, provider: str, sid: str | None, user_id: str | None
+) -> list[Token]:
+    """The tokens for which somebody has signed in there: those of the session that the provider
+    calls `sid`, and those of the user of which nobody knows whose they are; without a `sid`, all of
+    the user. Oldest first.
+    """
+    return await _TOKENS.every(
+        tx,
+        "WHERE provider = $1 AND sid = $2 OR user_id = $3 AND provider = $1 "
+        "AND ($2 IS NULL OR sid IS NULL) ORDER BY created_at, id",
+        provider,
+        sid,
+        user_id,
+    )
+
+
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
-    """How many tokens of one owner can be used."""
+    """How many tokens of one owner can be used, without those of sessions."""
     return await tx.count(
         f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1 "
-        "AND (expires_at IS NULL OR expires_at > $2)",
+        "AND (expires_at IS NULL OR expires_at > $2) "
+        "AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.token_id = tokens.id)",
         owner.id,
         now,
     )
@@ -214,7 +234,7 @@ async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> 
         *args,
         limit,
     )
-    return Suspects([_issued(row) for row in rows], rows[0][14] if rows else 0)
+    return Suspects([_issued(row) for row in rows], rows[0][_COLUMN_COUNT + 4] if rows else 0)
 
 
 async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]:
@@ -222,7 +242,7 @@ async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]
 
 
 def _issued(row: Row) -> IssuedToken:
-    token = _token(row[:10])
-    username, disabled, organization, team = row[10:14]
+    token = _token(row)
+    username, disabled, organization, team = row[_COLUMN_COUNT : _COLUMN_COUNT + 4]
     names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
     return IssuedToken(token, names.get(token.owner_kind) or "", bool(disabled))

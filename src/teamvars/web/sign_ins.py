@@ -1,4 +1,5 @@
-"""Signing in with a provider: where a browser is sent, how it comes back, and what it is given.
+"""Signing in with a provider: where a browser is sent, how it comes back, and what it is given; and
+how the provider says that somebody has signed out there.
 
 No parameter says where anybody goes afterwards. The session's cookie is read by one operation,
 which changes nothing and answers nobody but our own pages: everything else takes a token.
@@ -11,8 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, forbidden
-from teamvars.domain.sign_ins import SESSION, device_of
+from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, forbidden, not_found
+from teamvars.domain.sign_ins import SESSION, SignOut, device_of
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import ATTEMPT_SECONDS
 from teamvars.services.sign_ins import Answered, SignIns, tell
@@ -22,7 +23,7 @@ from teamvars.web.http.cookies import Cookies
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Handler
+from teamvars.web.http.routes import Check, Handler
 from teamvars.web.http.sending import Response
 
 PATH = "/app/sign-in"
@@ -44,6 +45,17 @@ _STYLE = (
 def callback(name: str) -> str:
     """Where the provider of that name sends people back to, behind the service's address."""
     return f"{PATH}/{name}/callback"
+
+
+def _logout(name: str) -> str:
+    """Where that provider says who has signed out (OpenID Connect Back-Channel Logout 1.0)."""
+    return f"{PATH}/{name}/logout"
+
+
+class LogoutForm(msgspec.Struct):
+    """A provider says that somebody has signed out there."""
+
+    logout_token: str
 
 
 class TakenUp(msgspec.Struct):
@@ -99,6 +111,32 @@ class SignInPages:
             raise Refusal(Fault(Code.ID_CONFLICT, detail, header="Teamvars-Session"))
         answer = TakenUp(opened.token, opened.session.token_id)
         return Response.document(200, answer, _FRESH, media_type=JSON)
+
+    async def prove_sign_out(self, request: Request, check: Check) -> None:
+        """Find out whether a provider has said what is sent where it says who signed out there.
+
+        Refuses: not found, on other paths; what it has not said.
+        """
+        name, form = self._signing_out(request), request.document
+        assert isinstance(form, Mapping)  # a form is one
+        token = form.get("logout_token", "")
+        request.document = await self._sign_ins.proven(name, token, check)
+
+    async def sign_out(self, request: Request) -> Response:
+        """End what somebody has signed in for. Refuses: what was said before."""
+        name, said = self._signing_out(request), request.document
+        assert isinstance(said, SignOut)  # that is what was proven
+        caller = Caller(b"", request.request_id, address=request.audited_address)
+        await self._sign_ins.sign_out(caller, name, said)
+        return Response(200, b"", _FRESH)
+
+    def _signing_out(self, request: Request) -> str:
+        """The name of the provider that says it there. Refuses: not found."""
+        asked = request.full_path.removesuffix("/")
+        for one in self._sign_ins.providers:
+            if asked == _logout(one.name):
+                return one.name
+        raise not_found()
 
     def _departing(self, name: str) -> Handler:
         async def depart(request: Request) -> Response:
