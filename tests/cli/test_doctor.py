@@ -1,5 +1,6 @@
 """`doctor` names each thing that is wrong, says what to do, and changes nothing."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
+from tests.support.openid_provider import provider
+from tests.support.server import free_port
 from tests.support.tenant import JSON_API, variable_document
 
 _SECONDS_AHEAD = re.compile(r"[0-9]+ s(?= in the future)")
@@ -229,3 +232,38 @@ def test_variables_of_the_client_are_no_mistyped_settings(host: Host) -> None:
     assert not [one for one in findings if "is not a setting" in one["text"]]
     mistyped = host.having(adress="x").run("doctor", "--json").json
     assert [one for one in mistyped if "TEAMVARS_ADRESS is not a setting" in one["text"]]
+
+
+def test_each_provider_is_tried(
+    ready: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with provider(tmp_path) as running:
+        monkeypatch.setenv("SSL_CERT_FILE", str(running.authority))
+        said = {"title": "T", "client_id": "us", "organizations": ["acme"]}
+        away = f"https://127.0.0.1:{free_port()}"
+        host = ready.having(
+            public_url="https://vars.test",
+            providers=json.dumps(
+                {
+                    "away": said | {"issuer": away, "organizations": ["else"]},
+                    "company": said | {"issuer": running.url},
+                }
+            ),
+        )
+        ((severity, subject, text),) = findings(host, 1)
+        assert (severity, subject) == (PROBLEM, "provider away")
+        assert text.startswith(f"{away} cannot be asked: ConnectionRefusedError. Check its address")
+        told = {one["subject"]: one for one in host.run("doctor", "--json").json}
+        assert told["provider company"]["text"] == (
+            f"{running.url} answers; keys: 1; it sends browsers back to "
+            "https://vars.test/app/sign-in/company/callback"
+        )
+
+
+def test_a_providers_secret_that_cannot_be_read_is_told_once(ready: Host, tmp_path: Path) -> None:
+    said = {"title": "T", "client_id": "us", "organizations": ["acme"], "issuer": "https://a.test"}
+    secret = str(tmp_path / "none")
+    company = json.dumps({"company": said | {"client_secret_file": secret}})
+    host = ready.having(public_url="https://vars.test", providers=company)
+    (found,) = findings(host, 1)
+    assert found[2].endswith(f"{secret} cannot be read.")

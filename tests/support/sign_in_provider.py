@@ -18,11 +18,13 @@ from urllib.parse import parse_qs, urlsplit
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from tests.support.issuer_servers import IssuerServer, document, issuer_server
+from tests.support.issuer_servers import IssuerServer, document, issuer_server, raw
 
 
 class SignInProvider(IssuerServer):
-    """`says` of `claims` are in each ID token; `about` in what it publishes."""
+    """`says` of `claims` are in each ID token; `about` in what it publishes. Whoever wants no page
+    is sent back with `error` to one of `redirects`, at one of `times`, which are headers.
+    """
 
     def begin(self) -> None:
         """With a key, and nothing asked of it yet."""
@@ -31,6 +33,9 @@ class SignInProvider(IssuerServer):
         self.about: dict[str, Any] = {}
         self.codes: dict[str, dict[str, str]] = {}
         self.redeemed: list[dict[str, str]] = []
+        self.redirects = ["https://vars.test/app/sign-in/one/callback"]
+        self.error = "login_required"
+        self.times: dict[str, str] = {}
 
     def answer(self, location: str, **changed: str | None) -> dict[str, str]:
         """What it sends a browser back with that was sent there, some of it changed."""
@@ -62,6 +67,10 @@ class SignInProvider(IssuerServer):
             form = {name: one for name, (one,) in parse_qs(body).items()}
             self.redeemed.append(form)
             return self._redeem(form)
+        if path.startswith("/authorize?"):
+            asked = {name: one for name, (one,) in parse_qs(urlsplit(path).query).items()}
+            assert asked["prompt"] == "none"
+            return self._not_signed_in(asked["redirect_uri"])
         if path == "/keys":
             return document({"keys": [key.as_dict(private=False) for key in self.keys]})
         return document(
@@ -73,6 +82,12 @@ class SignInProvider(IssuerServer):
                 **self.about,
             }
         )
+
+    def _not_signed_in(self, redirect: str) -> Any:
+        if redirect not in self.redirects:
+            return document({"error": "invalid_redirect_uri"}, "400 Bad Request", **self.times)
+        told = {"Location": f"{redirect}?error={self.error}&state=x", **self.times}
+        return raw(b"", "302 Found", told)
 
     def _redeem(self, form: dict[str, str]) -> Any:
         asked = self.codes.pop(form["code"], None)

@@ -1,5 +1,6 @@
 """Answers of HTTP servers that this service asks: received whole, within a bound, then read."""
 
+from email.message import Message
 from http.client import HTTPResponse
 from io import BytesIO
 from typing import NamedTuple
@@ -10,6 +11,7 @@ class Answer(NamedTuple):
 
     status: int
     content: bytes
+    headers: Message
 
 
 def answer(received: bytes) -> Answer:
@@ -18,7 +20,7 @@ def answer(received: bytes) -> Answer:
     """
     response = HTTPResponse(_Received(received))  # type: ignore[arg-type]  # a socket, to be read
     response.begin()
-    return Answer(response.status, response.read())
+    return Answer(response.status, response.read(), response.headers)
 
 
 class _Received:

@@ -25,10 +25,15 @@ async def get(url: str, tls: ssl.SSLContext | None) -> bytes:
 
     Raises FAILURES, also where there is none, or it is elsewhere by now.
     """
-    found = await _ask(url, tls, "GET")
+    found = await ask(url, tls)
     if found.status != 200:  # redirects too
         raise ValueError
     return found.content
+
+
+async def ask(url: str, tls: ssl.SSLContext | None) -> Answer:
+    """What is answered there, whatever that is; `tls` as for `get`. Raises FAILURES."""
+    return await _ask(url, tls, "GET")
 
 
 async def post(

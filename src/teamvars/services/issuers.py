@@ -98,7 +98,7 @@ def _unlike(issuer: Issuer, file: Path) -> str | None:
     return None if is_same else "the file has others by now"
 
 
-class _Published(Discreet, frozen=True):
+class Published(Discreet, frozen=True):
     """The keys of an issuer, and what it says of itself besides."""
 
     keys: Sequence[Key] = ()
@@ -122,7 +122,7 @@ class IssuerKeys:
         self._fetch = partial(_fetched, issuer.url, tls)
         self._clock = clock
         self._are_given = issuer.keys is not None
-        self._published = _Published(() if issuer.keys is None else keys_of(issuer.keys))
+        self._published = Published(() if issuer.keys is None else keys_of(issuer.keys))
         self._asked_at = self._known_at = float("-inf")
         self._looking: asyncio.Task[None] | None = None
 
@@ -140,7 +140,7 @@ class IssuerKeys:
             raise Unproven("an issuer that cannot be asked")
         return found
 
-    async def _found(self, among: Callable[[_Published], T | None]) -> T | None:
+    async def _found(self, among: Callable[[Published], T | None]) -> T | None:
         """What is known, once it was looked for."""
         found = self._known(among)
         if not self._are_given and (found is None or self._age() >= RENEW_SECONDS):
@@ -150,7 +150,7 @@ class IssuerKeys:
                 found = self._known(among)
         return found
 
-    def _known(self, among: Callable[[_Published], T | None]) -> T | None:
+    def _known(self, among: Callable[[Published], T | None]) -> T | None:
         is_fresh = self._are_given or self._age() < FRESH_SECONDS
         return among(self._published) if is_fresh else None
 
@@ -174,7 +174,17 @@ class IssuerKeys:
             self._looking = None
 
 
-async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> _Published:
+async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> Published:
+    """What an issuer publishes; the log says why not. Raises Unproven."""
+    try:
+        return await published(issuer, tls)
+    except Unproven as unproven:
+        said = "the keys of an issuer cannot be had"
+        log.warning(said, issuer=issuer, reason=unproven.reason)
+        raise Unproven("an issuer whose keys cannot be had") from None
+
+
+async def published(issuer: str, tls: ssl.SSLContext | None) -> Published:
     """What an issuer publishes (OpenID Connect Discovery 1.0). Raises Unproven."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -182,11 +192,9 @@ async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> _Published:
             found = json.loads(await https.get(about, tls))
             if found["issuer"] != issuer:
                 raise Unproven("an issuer that calls itself otherwise")
-            return _Published(keys_of(await https.get(found["jwks_uri"], tls)), found)
+            return Published(keys_of(await https.get(found["jwks_uri"], tls)), found)
     except (
-        *(*https.FAILURES, Unproven),
+        *https.FAILURES,
         *(KeyError, TypeError, AttributeError, RecursionError),
     ) as error:
-        reason = error.reason if isinstance(error, Unproven) else type(error).__name__
-        log.warning("the keys of an issuer cannot be had", issuer=issuer, reason=reason)
-        raise Unproven("an issuer whose keys cannot be had") from None
+        raise Unproven(type(error).__name__) from None

@@ -99,21 +99,7 @@ class SignIns(UseCases):
 
     async def departure(self, name: str, attempt: Attempt) -> str:
         """Where a browser goes to sign in there. Raises Unproven: the provider is away."""
-        client = self._clients[name]
-        scope = "openid profile email" if is_entra(client.provider.issuer) else "openid email"
-        asked = {
-            "response_type": "code",
-            "response_mode": "query",
-            "scope": scope,
-            "client_id": client.provider.client_id,
-            "redirect_uri": client.redirect,
-            "state": attempt.state,
-            "nonce": attempt.nonce,
-            "code_challenge": encoded(hashlib.sha256(attempt.verifier.encode()).digest()),
-            "code_challenge_method": "S256",
-        }
-        place = _place(await self._keys[name].about(), "authorization_endpoint")
-        return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
+        return departure(self._clients[name], await self._keys[name].about(), attempt)
 
     def attempt(self, name: str) -> Attempt:
         """One that begins now."""
@@ -207,7 +193,7 @@ class SignIns(UseCases):
         about = await self._keys[name].about()
         _require_issuer(about, client.provider.issuer, said.get("iss"))
         if "code" not in said:
-            raise Unproven(f"no code: {_word(said.get('error'))}")
+            raise Unproven(f"no code: {word(said.get('error'))}")
         id_token = claimed(await self._redeemed(client, about, said["code"], attempt.verifier))
         if id_token.issuer != client.provider.issuer:
             raise Unproven("an ID token of another issuer")
@@ -237,13 +223,34 @@ class SignIns(UseCases):
             raise Unproven("a code that nobody redeems")
         id_token = said.get("id_token")
         if found.status != 200 or not isinstance(id_token, str):
-            raise Unproven(f"a code that is refused: {_word(said.get('error'))}")
+            raise Unproven(f"a code that is refused: {word(said.get('error'))}")
         return id_token
 
 
 def tell(request_id: str, provider: str, reason: str) -> None:
     """Tells whoever runs the service why somebody could not sign in."""
     log.warning("nobody was signed in", provider=provider, reason=reason, request_id=request_id)
+
+
+def departure(client: Client, about: Mapping[str, Any], attempt: Attempt, **more: str) -> str:
+    """Where a browser goes to sign in at a provider that says so about itself. Raises Unproven: it
+    does not say.
+    """
+    scope = "openid profile email" if is_entra(client.provider.issuer) else "openid email"
+    asked = {
+        "response_type": "code",
+        "response_mode": "query",
+        "scope": scope,
+        "client_id": client.provider.client_id,
+        "redirect_uri": client.redirect,
+        "state": attempt.state,
+        "nonce": attempt.nonce,
+        "code_challenge": encoded(hashlib.sha256(attempt.verifier.encode()).digest()),
+        "code_challenge_method": "S256",
+        **more,
+    }
+    place = _place(about, "authorization_endpoint")
+    return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
 
 def _require_issuer(about: Mapping[str, Any], issuer: str, said: str | None) -> None:
@@ -273,6 +280,6 @@ def _place(about: Mapping[str, Any], name: str) -> str:
     return found
 
 
-def _word(said: object) -> str:
-    """An error's name, if it may be one: whatever else is said stays out of the log."""
+def word(said: object) -> str:
+    """An error's name, if it may be one: whatever else is said stays out of logs and terminals."""
     return said if isinstance(said, str) and _WORD.fullmatch(said) else "it does not say why"

@@ -27,6 +27,7 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation, Outstanding
+from teamvars.services.provider_trials import tried
 from teamvars.services.trust import Trust
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
@@ -60,7 +61,7 @@ def doctor(every_value: bool) -> None:
 
 
 async def _collect(config: Settings, every_value: bool) -> list[Finding]:
-    findings, unseen = [*_before_the_store(config)], list(_PARTS)
+    findings, unseen = [*_before_the_store(config), *await _providers(config)], list(_PARTS)
     try:
         async for some in _store(config, every_value):
             findings += some
@@ -104,6 +105,14 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
         yield await diagnosis.of_mail(config.mail_host)
         yield await _runners(config, diagnosis, keys)
         yield [] if config.trusted_proxies else await diagnosis.of_addresses()
+
+
+async def _providers(config: Settings) -> list[Finding]:
+    try:
+        clients = wiring.setup_of(config).clients
+    except SettingsError:  # is told
+        return []
+    return await tried(clients, wiring.clock)
 
 
 async def _runners(config: Settings, diagnosis: Diagnosis, keys: Keyring) -> list[Finding]:

@@ -1,0 +1,72 @@
+"""What `doctor` asks of providers that people sign in with: what they publish, and what becomes of
+a browser in which nobody is signed in.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from urllib.parse import parse_qs
+
+from msgspec.structs import replace
+
+from teamvars.domain.diagnosis import Finding, ProviderTrial, provider_finding
+from teamvars.domain.times import Clock
+from teamvars.security.answers import Answer
+from teamvars.security.assertions import Unproven
+from teamvars.security.sign_ins import Attempt
+from teamvars.services import https
+from teamvars.services.issuers import published
+from teamvars.services.sign_ins import Client, departure, word
+
+SECONDS = 10.0
+"""For each provider; all are asked at once."""
+_SECOND = 1_000_000
+
+
+async def tried(
+    clients: Sequence[Client], clock: Clock, tls: ssl.SSLContext | None = None
+) -> list[Finding]:
+    """What is to be said of each. `clock` is this host's; `tls`: who vouches for their servers;
+    None: whom this machine trusts.
+    """
+    found = await asyncio.gather(*(_tried(client, clock, tls) for client in clients))
+    return [provider_finding(one) for one in found]
+
+
+async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> ProviderTrial:
+    provider = client.provider
+    trial = ProviderTrial(provider.name, provider.issuer, provider.client_id, client.redirect)
+    try:
+        async with asyncio.timeout(SECONDS):
+            has = await published(provider.issuer, tls)
+            attempt = Attempt.new(provider.name, clock() // _SECOND)
+            # Nobody is signed in, so it has to send this back at once, to an address that it knows
+            # (OpenID Connect Core 1.0, 3.1.2.6).
+            asked = departure(client, has.about or {}, attempt, prompt="none")
+            told = await https.ask(asked, tls)
+    except (*https.FAILURES, Unproven) as error:
+        reason = error.reason if isinstance(error, Unproven) else type(error).__name__
+        return replace(trial, reason=reason)
+    return replace(
+        trial,
+        keys=len(has.keys),
+        seconds_apart=_seconds_apart(told, clock()),
+        error=_sent_back_with(told, client.redirect),
+    )
+
+
+def _seconds_apart(told: Answer, now: int) -> int:
+    """How far a server's clock is from `now`, in µs UTC; 0: it does not say."""
+    try:
+        return abs(int(parsedate_to_datetime(told.headers["Date"]).timestamp()) - now // _SECOND)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _sent_back_with(told: Answer, redirect: str) -> str | None:
+    """The error with which a browser is sent back, as `sign_ins.word`; None: it is not."""
+    place, _, query = (told.headers["Location"] or "").partition("?")
+    if told.status not in (302, 303) or place != redirect:
+        return None
+    return word(parse_qs(query).get("error", [None])[0])

@@ -1,0 +1,149 @@
+"""What `doctor` says of providers that people sign in with."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.domain.sign_ins import Provider
+from teamvars.domain.tokens import DAY
+from teamvars.services import issuers, provider_trials
+from teamvars.services.provider_trials import tried
+from teamvars.services.sign_ins import Client
+from teamvars.storage.engines.sqlite import host_time
+from tests.support.issuer_servers import document, raw
+from tests.support.patience import HANGS
+from tests.support.server import free_port
+from tests.support.sign_in_provider import SignInProvider, sign_in_provider
+
+SECRET = "the client's own secret"
+REDIRECT = "https://vars.test/app/sign-in/one/callback"
+OK, ADVICE, PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM
+
+
+@pytest.fixture
+async def provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[SignInProvider]:
+    """A provider that may be late on a busy host."""
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (provider_trials, "SECONDS")):
+        monkeypatch.setattr(module, name, HANGS)
+    async with sign_in_provider(tmp_path) as running:
+        yield running
+
+
+def client_of(url: str, name: str = "one") -> Client:
+    """What the provider there knows us as."""
+    provider = Provider(name, "One", url, "us", ("acme",), (), DAY)
+    return Client(provider, SECRET, REDIRECT)
+
+
+async def said(provider: SignInProvider) -> Finding:
+    """What is said of it."""
+    (found,) = await tried([client_of(provider.url)], host_time, provider.client)
+    assert found.subject == "provider one"
+    assert SECRET not in found.text
+    return found
+
+
+async def test_a_provider_that_signs_people_in_is_told_with_the_address(
+    provider: SignInProvider,
+) -> None:
+    found = await said(provider)
+    assert found.severity is OK
+    assert found.text == f"{provider.url} answers; keys: 1; it sends browsers back to {REDIRECT}"
+    assert provider.redeemed == []
+
+
+CASES: dict[str, tuple[Callable[[SignInProvider], object], Severity, str]] = {
+    "no keys": (lambda one: one.keys.clear(), PROBLEM, "has no key to use"),
+    "another name": (
+        lambda one: one.about.update(issuer="https://evil.test"),
+        PROBLEM,
+        "cannot be asked: an issuer that calls itself otherwise",
+    ),
+    "no place to sign in": (
+        lambda one: one.about.update(authorization_endpoint="http://plain.test"),
+        PROBLEM,
+        "cannot be asked: a provider without authorization_endpoint",
+    ),
+    "no documents": (
+        lambda one: one.says(raw(b"", "404 Not Found")),
+        PROBLEM,
+        "cannot be asked: ValueError",
+    ),
+    "a list": (lambda one: one.says(document([])), PROBLEM, "cannot be asked: TypeError"),
+    "no keys to be had": (
+        lambda one: one.says(raw(b"{", "200 OK"), "/keys"),
+        PROBLEM,
+        "cannot be asked: keys of the issuer that cannot be read",
+    ),
+    "an address it does not know": (
+        lambda one: one.redirects.clear(),
+        ADVICE,
+        f"did not send a browser back to {REDIRECT}. See that this address is registered",
+    ),
+    "a client it does not like": (
+        lambda one: setattr(one, "error", "unauthorized_client"),
+        PROBLEM,
+        "signs nobody in: unauthorized_client. Check the client us there",
+    ),
+    "an error that is none": (
+        lambda one: setattr(one, "error", "%1b[2J"),
+        PROBLEM,
+        "signs nobody in: it does not say why",
+    ),
+    "consent": (lambda one: setattr(one, "error", "consent_required"), OK, "sends browsers back"),
+    "another time": (
+        lambda one: one.times.update(Date=formatdate(0, usegmt=True)),
+        PROBLEM,
+        "s apart, so that nobody can sign in",
+    ),
+    "no time": (lambda one: one.times.update(Date="soon"), OK, "sends browsers back"),
+    "our time": (
+        lambda one: one.times.update(Date=formatdate(usegmt=True)),
+        OK,
+        "sends browsers back",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_what_keeps_people_from_signing_in_is_told(
+    provider: SignInProvider, case: str
+) -> None:
+    change, severity, text = CASES[case]
+    change(provider)
+    found = await said(provider)
+    assert (found.severity, text in found.text) == (severity, True), found.text
+
+
+async def test_a_provider_that_is_away_keeps_no_other_from_being_told(
+    provider: SignInProvider,
+) -> None:
+    away = f"https://127.0.0.1:{free_port()}"
+    clients = [client_of(away, "away"), client_of(provider.url)]
+    gone, there = await tried(clients, host_time, provider.client)
+    assert (gone.severity, gone.subject) == (PROBLEM, "provider away")
+    assert "cannot be asked: ConnectionRefusedError" in gone.text
+    assert there.severity is OK
+
+
+async def test_a_provider_that_hangs_is_given_up(
+    provider: SignInProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = asyncio.Event()
+
+    async def hang(_: asyncio.StreamWriter) -> None:
+        await gone.wait()
+
+    provider.says(hang)
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (provider_trials, "SECONDS")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, 0.05)
+            found = await said(provider)
+        assert (found.severity, "TimeoutError" in found.text) == (PROBLEM, True), found.text
+    gone.set()
