@@ -111,7 +111,7 @@ class NamedProvider(BaseModel):
     @field_validator("issuer")
     @classmethod
     def _https(cls, value: str) -> str:
-        if not _is_issuer_url(value):
+        if not (_is_issuer_url(value) or _is_here(value)):
             raise ValueError("must be https://… as the provider writes it, without a query")
         return value
 
@@ -296,6 +296,11 @@ class Settings(BaseSettings):
     def _whole_sign_in(self) -> "Settings":
         if self.providers and self.public_url is None:
             raise ValueError("providers need public_url")
+        if self.providers and urlsplit(self.public_url or "").hostname not in _LOOPBACK:
+            for name, one in self.providers.items():
+                if not _is_issuer_url(one.issuer):
+                    text = f"providers.{name}: one without TLS is for a public_url of this machine"
+                    raise ValueError(text)
         return self
 
     @model_validator(mode="after")
@@ -412,6 +417,11 @@ def _is_issuer_url(url: str) -> bool:
         return parts.scheme == "https" and bool(parts.hostname) and not parts.query + parts.fragment
     except ValueError:
         return False
+
+
+def _is_here(url: str) -> bool:
+    """Whether it can be an issuer on this machine, which needs no TLS."""
+    return _is_issuer_url(url.replace("http:", "https:", 1)) and urlsplit(url).hostname in _LOOPBACK
 
 
 def _each(value: str | tuple[str, ...]) -> tuple[str, ...]:

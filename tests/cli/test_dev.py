@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
 import pygohcl
@@ -109,6 +110,40 @@ def test_the_first_line_leads_to_the_console(dev: Dev) -> None:
     first = dev.out.read_text().strip().partition("\n")[0]
     (address,) = re.findall(r"http\S+", first)
     assert httpx.get(address, timeout=HANGS).headers["Content-Type"].startswith("text/html")
+
+
+def test_alice_signs_in_without_a_password(dev: Dev) -> None:
+    with httpx.Client(base_url=dev.url, timeout=HANGS) as browser:
+        place = browser.get("/app/sign-in/sample").headers["location"]
+        assert "Sign in as alice" in browser.get(place).text
+        back = browser.post(place, data={"account": "alice"}).headers["location"]
+        assert back.startswith(f"{dev.url}/app/sign-in/sample/callback?")
+        assert browser.get(back).status_code == 303
+        ours = {"Origin": dev.url, "Sec-Fetch-Site": "same-origin", "Teamvars-Session": ""}
+        token = browser.post("/app/session", headers=ours).json()["token"]
+        sent = {"Authorization": f"Bearer {token}"}
+        account = browser.get("/api/v2/account/details", headers=sent).json()["data"]
+        assert account["attributes"]["username"] == "alice"
+
+
+@pytest.mark.parametrize(
+    "change", [{"redirect_uri": "https://evil.test"}, {"client_id": "them"}, {"state": None}]
+)
+def test_the_sample_accounts_sign_people_in_to_nothing_else(
+    dev: Dev, change: dict[str, str | None]
+) -> None:
+    place = httpx.get(f"{dev.url}/app/sign-in/sample", timeout=HANGS).headers["location"]
+    asked = dict(parse_qsl(urlsplit(place).query))
+    other = {name: one for name, one in (asked | change).items() if one is not None}
+    where, chosen = place.partition("?")[0], {"account": "alice"}
+    assert httpx.get(where, params=other, timeout=HANGS).status_code == 404
+    assert httpx.post(where, params=other, data=chosen, timeout=HANGS).status_code == 400
+    assert httpx.post(where, params=asked, data={"account": "root"}).status_code == 400
+    answer = httpx.post(where, params=asked, data=chosen, timeout=HANGS)
+    (code,) = parse_qs(urlsplit(answer.headers["location"]).query)["code"]
+    stolen = {"code": code, "code_verifier": "x"}
+    token = where.removesuffix("/authorize") + "/token"
+    assert httpx.post(token, data=stolen, timeout=HANGS).status_code == 400
 
 
 def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(

@@ -224,6 +224,30 @@ def test_providers_need_an_address_that_people_come_back_to(folder: Path) -> Non
         settings.load(providers={"company": PROVIDER})
 
 
+@pytest.mark.parametrize(
+    ("public_url", "issuer", "is_taken"),
+    [
+        ("http://127.0.0.1:8080", "http://localhost:8081/realms/a", True),
+        ("https://localhost:8080", "http://127.0.0.1:8081", True),
+        ("https://vars.example.com", "http://127.0.0.1:8081", False),
+        ("http://127.0.0.1:8080", "http://login.example.com", False),
+        ("http://127.0.0.1:8080", "http://127.0.0.1.example.com", False),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8081?a", False),
+        ("http://127.0.0.1:8080", "ftp://127.0.0.1:8081", False),
+        ("http://127.0.0.1:8080", "https://login.example.com", True),
+    ],
+)
+def test_a_provider_without_tls_is_on_this_machine_and_so_is_the_service(
+    folder: Path, public_url: str, issuer: str, is_taken: bool
+) -> None:
+    said = {"company": PROVIDER | {"issuer": issuer}}
+    if is_taken:
+        assert settings.load(public_url=public_url, providers=said).providers
+    else:
+        with pytest.raises(SettingsError, match=r"issuer|without TLS"):
+            settings.load(public_url=public_url, providers=said)
+
+
 def test_a_secret_of_a_client_is_read_from_its_file_and_shown_nowhere(folder: Path) -> None:
     file = folder / "company.secret"
     said = PROVIDER | {"client_secret_file": str(file)}

@@ -231,7 +231,8 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
         assert ACTIONS[entry.action].subject_type == entry.subject_type
         found[entry.action] |= details.keys()
     found["runner.approve"].add("proposed-by")  # by owners of a week: see test_owner_approvals.py
-    found["token.create"].add("provider")  # of a session: see test_sign_ins.py
+    for action in ("token.create", "token.revoke"):
+        found[action].add("provider")  # of a session: see test_sign_ins.py and test_sign_outs.py
     missing = ACTIONS.keys() - found.keys()
     assert not missing, f"declared but never written: {', '.join(missing)}; add it to a use_*"
     declared = {name: action.always | action.sometimes for name, action in ACTIONS.items()}

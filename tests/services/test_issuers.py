@@ -24,6 +24,7 @@ from teamvars.services.issuers import (
     IssuerKeys,
     KeyFiles,
     given,
+    published,
 )
 from tests.support.commands import Host
 from tests.support.issuer_servers import IssuerServer, document, issuer_server, raw
@@ -260,9 +261,47 @@ async def test_an_issuer_without_a_port_is_asked_at_that_of_https(
     server: IssuerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, _, port = server.url.rpartition(":")
-    monkeypatch.setattr(https, "_PORT", int(port))
+    monkeypatch.setitem(https._PORTS, "https", int(port))
     server.says(document({"issuer": url, "jwks_uri": f"{url}/keys"}))
     assert (await IssuerKeys(Issuer(url), server.client).key_for(said(ONE))).kid == "one"
+
+
+@pytest.mark.parametrize(
+    ("issuer", "named", "is_asked"),
+    [
+        ("https://a.test", "https://keys.test/keys", True),
+        ("https://a.test", "http://a.test/keys", False),
+        ("https://a.test", "http://127.0.0.1/keys", False),
+        ("https://a.test", "file:///etc/passwd", False),
+        ("http://127.0.0.1:8081/a", "http://127.0.0.1:8081/a/keys", True),
+        ("http://127.0.0.1:8081/a/", "http://127.0.0.1:8081/a/keys", True),
+        ("http://127.0.0.1:8081/a", "http://127.0.0.1:8081/ab", False),
+        ("http://127.0.0.1:8081/a", "http://127.0.0.1:8082/a/keys", False),
+        ("http://127.0.0.1:8081/a", "https://keys.test/keys", True),
+    ],
+)
+def test_what_is_named_without_tls_is_that_of_an_issuer_without(
+    issuer: str, named: str, is_asked: bool
+) -> None:
+    assert https.may_name(issuer, named) is is_asked
+
+
+async def test_an_issuer_with_tls_has_no_keys_without(server: IssuerServer) -> None:
+    for keys, reason in (
+        (f"http://localhost:{server.url.rpartition(':')[2]}/keys", "keys without TLS"),
+        ("http://keys.test/keys", "keys without TLS"),
+        (7, "AttributeError"),
+    ):
+        server.says(document({"issuer": server.url, "jwks_uri": keys}))
+        with pytest.raises(Unproven, match=reason):
+            await published(server.url, server.client)
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/", "http://localhost.test/", "ftp://127.0.0.1/"])
+async def test_nobody_elsewhere_is_asked_without_tls(url: str) -> None:
+    with pytest.raises(https.FAILURES) as refused:
+        await https.ask(url, None)
+    assert type(refused.value) is ValueError  # before anybody was asked
 
 
 BROKEN = [b"", b"{", b"null", b"7", b"[]", b'"x"', b"{}", b"\xff", b"[" * 100_000]

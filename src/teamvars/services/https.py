@@ -1,4 +1,6 @@
-"""What is asked of the servers of others: over https alone, and of nobody they refer to."""
+"""What is asked of the servers of others: over https alone, and of nobody they refer to. On this
+machine there may be one without TLS, such as `dev` has.
+"""
 
 import asyncio
 import ssl
@@ -12,11 +14,18 @@ from teamvars.security.answers import Answer, answer
 FAILURES = (OSError, HTTPException, ValueError)
 """What comes of a server that is away, hangs up, or says what is no answer."""
 _MAX_BYTES = 256 * 1024
-_PORT = 443
+_PORTS = {"https": 443, "http": 80}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NONE: Mapping[str, str] = {}
 
 tls_of_machine = cache(ssl.create_default_context)
 """Whom this machine trusts. To be made in a thread: reading that takes 50 ms."""
+
+
+def may_name(issuer: str, url: str) -> bool:
+    """Whether what an issuer names is to be asked: over https, or, of one without TLS, its own."""
+    is_own = issuer.startswith("http://") and url.startswith(f"{issuer.rstrip('/')}/")
+    return is_own or url.startswith("https://")
 
 
 async def get(url: str, tls: ssl.SSLContext | None) -> bytes:
@@ -56,11 +65,14 @@ async def _ask(
     headers: Mapping[str, str] = _NONE,
 ) -> Answer:
     place = urlsplit(url)
-    if place.scheme != "https" or not place.hostname:
+    is_here = place.scheme == "http" and place.hostname in _LOOPBACK
+    if not place.hostname or not (is_here or place.scheme == "https"):
         raise ValueError
     trusted = await asyncio.to_thread(tls_of_machine) if tls is None else tls
-    port = place.port or _PORT
-    reader, writer = await asyncio.open_connection(place.hostname, port, ssl=trusted)
+    port = place.port or _PORTS[place.scheme]
+    reader, writer = await asyncio.open_connection(
+        place.hostname, port, ssl=None if is_here else trusted
+    )
     try:
         writer.write(_head(method, place, headers) + body)
         received = await _at_most(reader, _MAX_BYTES)

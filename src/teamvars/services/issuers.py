@@ -192,6 +192,8 @@ async def published(issuer: str, tls: ssl.SSLContext | None) -> Published:
             found = json.loads(await https.get(about, tls))
             if found["issuer"] != issuer:
                 raise Unproven("an issuer that calls itself otherwise")
+            if not https.may_name(issuer, found["jwks_uri"]):
+                raise Unproven("keys without TLS")
             return Published(keys_of(await https.get(found["jwks_uri"], tls)), found)
     except (
         *https.FAILURES,

@@ -38,7 +38,7 @@ MOST_OF_ADDRESS = 16
 """So many of them at one address, which keeps out nobody elsewhere by what it sends."""
 _SECOND = 1_000_000
 _WORD = re.compile(r"[a-z_]{1,40}")
-_PLACE = re.compile(r"https://[\x21-\x7e]+")
+_PLACE = re.compile(r"[\x21-\x7e]+")
 
 log = structlog.get_logger("teamvars.sign_ins")
 
@@ -214,7 +214,7 @@ class SignIns(UseCases):
         headers, more = _credentials(client, about)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                place = _place(about, "token_endpoint")
+                place = _place(client, about, "token_endpoint")
                 found = await https.post(place, form | more, headers, self._tls)
             said = json.loads(found.content)
         except (*https.FAILURES, RecursionError) as error:
@@ -249,7 +249,7 @@ def departure(client: Client, about: Mapping[str, Any], attempt: Attempt, **more
         "code_challenge_method": "S256",
         **more,
     }
-    place = _place(about, "authorization_endpoint")
+    place = _place(client, about, "authorization_endpoint")
     return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
 
@@ -272,12 +272,12 @@ def _credentials(client: Client, about: Mapping[str, Any]) -> tuple[dict[str, st
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
 
 
-def _place(about: Mapping[str, Any], name: str) -> str:
-    """A place that a provider names, over https. Raises Unproven."""
-    found = about.get(name)
-    if not isinstance(found, str) or not _PLACE.fullmatch(found):
-        raise Unproven(f"a provider without {name}")
-    return found
+def _place(client: Client, about: Mapping[str, Any], name: str) -> str:
+    """A place that a provider names, as `https.may_name`. Raises Unproven."""
+    found, issuer = about.get(name), client.provider.issuer
+    if isinstance(found, str) and _PLACE.fullmatch(found) and https.may_name(issuer, found):
+        return found
+    raise Unproven(f"a provider without {name}")
 
 
 def word(said: object) -> str:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars import settings, wiring
 from teamvars.cli.operator.context import finish, load_settings, operator
+from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
@@ -40,6 +41,8 @@ from teamvars.storage.engines import database_for
 
 _AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "server.pem", "server.key"
 _MACHINE = "machine"
+_PEOPLE = ("alice", "bob", "erin")
+"""Who has a token that is printed, and an account to sign in with."""
 _POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
@@ -156,6 +159,7 @@ def dev(port: int, tls: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
         authority = _write_certificates(Path(folder)) if tls else None
         url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
+        accounts = Accounts(_PEOPLE)
         # Flags win over the environment, so that a real store is never touched.
         config = settings.load(
             data_dir=Path(folder),
@@ -169,13 +173,15 @@ def dev(port: int, tls: bool) -> None:
             tls_key=authority and authority.with_name(_KEY),
             public_url=url,
             issuers="",
-            providers="{}",
+            providers=json.dumps({"sample": _company(accounts.url)}),
             dialect=DialectName.TERRAFORM if tls else None,
         )
         if not tls:  # nor are real certificates
             config = config.model_copy(update={"tls_cert": None, "tls_key": None})
         free_address(config)
-        applied, tokens = finish(_fill(config))
+        (client,) = wiring.setup_of(config).clients
+        accounts.start(client.redirect)
+        applied, tokens = finish(_fill(config, accounts.url))
         text = _tour(url, applied, tokens, authority) + _job(config, applied)
         waiting = threading.Thread(
             target=_print_when_ready, args=(config, authority, text), daemon=True
@@ -184,8 +190,20 @@ def dev(port: int, tls: bool) -> None:
         listen(config)
 
 
-async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
-    """Brings the sample data; returns the ids and alice's, bob's and erin's tokens."""
+def _company(issuer: str) -> dict[str, object]:
+    """What an operator would say of the sample accounts."""
+    return {
+        "title": "the sample accounts",
+        "issuer": issuer,
+        "client_id": CLIENT,
+        "organizations": ["acme"],
+    }
+
+
+async def _fill(config: Settings, issuer: str) -> tuple[Applied, dict[str, str]]:
+    """Brings the sample data; returns the ids and alice's, bob's and erin's tokens. These three
+    have accounts at the issuer.
+    """
     await initialise(config)
     keys = wiring.keys_of(config)
     async with database_for(config.url) as database:
@@ -194,8 +212,10 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
         applied = await services.directory.apply(operator(), read(file), Options())
         tokens = {
             name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
-            for name in ("alice", "bob", "erin")
+            for name in _PEOPLE
         }
+        for name in _PEOPLE:
+            await services.accounts.link(operator(), name, issuer, name)
         callers = {
             name: Caller(hash_token(token), operator().request_id) for name, token in tokens.items()
         }
@@ -331,7 +351,7 @@ XDG_CONFIG_HOME={machine} TEAMVARS_ADDRESS={url} TEAMVARS_WORKSPACE={workspace} 
 """
 
 _TOUR = """
-The console: {url}/app/ (sign in with alice's token)
+The console: {url}/app/ (sign in with the sample accounts, as alice, or with a token)
 
 teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
 
