@@ -86,6 +86,8 @@ SELECT caller.id AS token_id, caller.user_id,
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -165,6 +167,8 @@ CROSS JOIN LATERAL (SELECT CASE
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -270,6 +274,8 @@ CROSS JOIN LATERAL (SELECT CASE
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -365,17 +371,22 @@ WHERE id = $19;
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
+    FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
+        CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+        AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -407,7 +418,9 @@ SELECT caller.id AS token_id, caller.user_id,
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT)))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -538,17 +551,22 @@ UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY
 -- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
+    FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
+        CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+        AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -580,7 +598,9 @@ SELECT caller.id AS token_id, caller.user_id,
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT)))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -656,7 +676,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -669,7 +691,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -686,7 +710,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -702,7 +728,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -728,6 +756,8 @@ SELECT caller.id AS token_id, caller.user_id,
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -811,7 +841,9 @@ CROSS JOIN LATERAL (SELECT (
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -824,7 +856,9 @@ CROSS JOIN LATERAL (SELECT (
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -841,7 +875,9 @@ CROSS JOIN LATERAL (SELECT (
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -857,7 +893,9 @@ CROSS JOIN LATERAL (SELECT (
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -883,6 +921,8 @@ CROSS JOIN LATERAL (SELECT (
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
@@ -1187,6 +1227,8 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams

@@ -80,6 +80,8 @@ SELECT caller.id AS token_id, caller.user_id,
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
             CROSS JOIN teams
@@ -233,17 +235,22 @@ DELETE FROM variables WHERE id = ?1;
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
+    FROM tokens AS caller
     WHERE caller.hash = ?1
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
+        CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+        AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -275,7 +282,9 @@ SELECT caller.id AS token_id, caller.user_id,
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT)))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -406,17 +415,22 @@ UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (S
 -- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
+    FROM tokens AS caller
     WHERE caller.hash = ?1
     AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
+        CROSS JOIN teams
     WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+        AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
@@ -448,7 +462,9 @@ SELECT caller.id AS token_id, caller.user_id,
             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT)))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000))
     ) THEN 1 ELSE 0 END AS is_member,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     of_caller.ids AS team_ids,
@@ -527,7 +543,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
             AND NOT EXISTS (
                 SELECT 1 FROM workspaces
@@ -540,7 +558,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -557,7 +577,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ) OR EXISTS (
         SELECT 1 FROM project_grants AS its_grants
@@ -573,7 +595,9 @@ SELECT caller.id AS token_id, caller.user_id,
                             AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))))
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)))
             )
     ))
                 THEN 1 ELSE 0 END AS lacks_grant
@@ -599,6 +623,8 @@ SELECT caller.id AS token_id, caller.user_id,
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
                 <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
         )
         ELSE (
             SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END

@@ -503,5 +503,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.operator_invitations.expire()
             await all_services.deliveries.forget_expired()
             await all_services.sign_ins.forget_ended()
+            await all_services.outbox.forget_stale()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

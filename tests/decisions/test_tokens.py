@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Found, Locks, Needs
 from teamvars.decisions.needs import (
+    ActiveOwners,
     LiveTokensOf,
     OrganizationCalled,
     OrganizationWithId,
@@ -23,6 +24,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserMeant,
     UserWithId,
+    WhereToSignIn,
 )
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, of_teams, revoke
@@ -35,6 +37,7 @@ from teamvars.decisions.users import (
     rename,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import in_24_months
@@ -43,6 +46,7 @@ from teamvars.domain.tokens import (
     DAY,
     DESCRIPTION_TAKEN,
     MAX_LIVE_TOKENS,
+    WAY_BACK,
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
@@ -75,11 +79,12 @@ OWN = TokenOwner("user", "user-1", SYSTEM_STREAM)
 OF_TEAM = TokenOwner("team", "team-1", "team-1")
 CURRENT = Token("at-1", "user", "user-1", 1, NOW + 5, None)
 OLD = Token("at-2", "team", "team-1", 1, None, None)
-MINE = {
+MINE: dict[Any, Any] = {
     TokenWithId("at-1"): CURRENT,
     SessionOf("at-1"): None,
     LiveTokensOf(OWN): 1,
     UserWithId("user-1"): ALICE,
+    WhereToSignIn("user-1"): [],
 }
 
 
@@ -328,6 +333,36 @@ def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say
     if named.user is None:
         full.answers = known.answers | full.answers
         assert refused(create, full, named, None, FRESH) == ["too_many_items"]
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "places", "told"),
+    [
+        (WAY_BACK, [ACME], ["alice@example.com"]),
+        (WAY_BACK + 1, [ACME], []),
+        (None, [ACME], []),
+        (WAY_BACK, [], []),
+    ],
+)
+def test_where_members_have_to_sign_in_all_owners_are_told_of_a_token_that_is_good_all_the_same(
+    lifetime: int | None, places: list[Organization], told: list[str]
+) -> None:
+    unreached = replace(ALICE, id="user-2", email=None)
+    answers = {
+        UserCalled("alice"): ALICE,
+        WhereToSignIn("user-1"): places,
+        ActiveOwners("org-1"): [ALICE, unreached],
+    }
+    known = found(MINE, answers, actor=OPERATOR)
+    decision = create(known, OwnerName(user="alice"), lifetime, FRESH)
+    memos = [
+        one.row for one in decision.writes if isinstance(one, Insert) and isinstance(one.row, Memo)
+    ]
+    assert [one.address for one in memos] == told
+    assert all("alice" in one.subject and "acme" in one.subject for one in memos)
+    assert "secret" not in repr(memos)
+    expected = [(SYSTEM_STREAM, "token.create"), ("org-1", "token.let-in")]
+    assert actions(decision) == expected[: 1 + len(told)]
 
 
 def test_a_placeholder_with_a_token_is_known() -> None:

@@ -4,7 +4,10 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from teamvars import wiring
+from teamvars.changes.waves import Change
+from teamvars.decisions import Decision, Found
 from teamvars.decisions.invitations import Asked
+from teamvars.decisions.tokens import created
 from teamvars.decisions.users import Disabling
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
@@ -21,6 +24,7 @@ from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.token_limits import LimitsDraft, SaidLimit
+from teamvars.domain.tokens import DAY, WAY_BACK, NewToken, OwnerName, Token
 from teamvars.domain.variable_sets import Attaching, SetDraft, TargetsDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
@@ -29,6 +33,7 @@ from teamvars.protocol.job_keys import JobKey
 from teamvars.security.keyring import Keyring
 from teamvars.security.tokens import hash_token
 from teamvars.services.host_deliveries import HostDraft
+from teamvars.services.tokens import fresh_token
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
@@ -53,6 +58,27 @@ async def use_users(calls: Calls) -> None:
     await services.accounts.unlink(operator(), f"new-{plain}", *account)
     await services.accounts.disable(operator(), owner, Disabling(force=True))
     await services.accounts.enable(operator(), owner)
+
+
+async def use_sign_ins(calls: Calls) -> None:
+    """An owner who has signed in has everybody do so, and the host lets them in all the same."""
+    services, tenant, fresh = calls.services, calls.tenant, fresh_token("user")
+    (owner,) = calls.named("owner")
+    of_organization = caller(tenant, "organization-token")
+    seen = await services.organizations.read(of_organization, tenant.organization)
+
+    def sign_in(found: Found) -> Decision[NewToken]:
+        reach = frozenset({seen.organization.id})
+        ends, user = found.now + DAY, tenant.users["owner"]
+        token = Token(fresh.id, "user", user, found.now, ends, None, "", user, reach)
+        return created(found, token, fresh)
+
+    await services.changes.make(Change(operator(), None, sign_in))
+    for is_so in (True, False):
+        draft = OrganizationDraft(sso_required=is_so)
+        by = Caller(hash_token(fresh.secret), "req-1")
+        await services.organizations.update(by, tenant.organization, draft)
+        await services.tokens.create(operator(), OwnerName(user=owner), WAY_BACK)
 
 
 async def use_data_keys(calls: Calls) -> None:
@@ -214,6 +240,7 @@ async def use_keys(calls: Calls) -> None:
 async def test_every_action_is_written_with_all_its_details(own_calls: Calls) -> None:
     await all_kinds_of_changes(own_calls)
     await use_users(own_calls)
+    await use_sign_ins(own_calls)
     await use_invitations(own_calls)
     await use_contents(own_calls)
     await use_sets(own_calls)

@@ -14,11 +14,12 @@ from teamvars import wiring
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
+from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
 from teamvars.mail import smtp
 from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
-from teamvars.storage import memberships
+from teamvars.storage import memberships, tables
 from teamvars.storage.database import Transaction
 from tests.faults.canaries import finds
 from tests.services.altered_trails import Place
@@ -65,6 +66,7 @@ async def calls(tenant: Tenant) -> Calls:
         "UPDATE invitations SET delivery = 'failed', sealed_secret = NULL, due_at = NULL "
         "WHERE due_at IS NOT NULL",
     )
+    await execute(calls, "DELETE FROM memos")
     return calls
 
 
@@ -508,3 +510,65 @@ async def test_news_during_a_message_is_told_next(mailing: Calls, mailbox: Mailb
     await until(mailing.services.outbox.send_next)
     told = [message["Subject"].rpartition(": ")[2] for message in mailbox.messages]
     assert told == ["waits for approval", "approved"]
+
+
+# Memos
+
+
+async def put_memo(calls: Calls, address: str = "alice@example.com") -> Memo:
+    memo = Memo(
+        uuid4().hex, address, "A subject", "What there is to say.", calls.services.database.now()
+    )
+
+    async def body(tx: Transaction) -> None:
+        statement = tables.inserting(memo, memo.due_at)
+        await tx.execute(statement.sql, *statement.args)
+
+    await calls.services.database.write(body)
+    return memo
+
+
+async def memos_left(calls: Calls) -> list[tuple[Any, ...]]:
+    return (await dump(calls.services.database))["memos"]
+
+
+async def test_a_memo_goes_to_whom_it_is_for_and_nothing_of_it_is_left(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await put_memo(mailing)
+    await until(mailing.services.outbox.send_next)
+    (message,) = mailbox.messages
+    assert (message["Subject"], mailbox.recipients) == ("A subject", ["alice@example.com"])
+    assert message.get_content().splitlines() == ["What there is to say.", "", PUBLIC_URL]
+    assert await memos_left(mailing) == []
+
+
+async def test_a_memo_is_tried_again_and_given_up_in_the_end(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await put_memo(mailing)
+    mailbox.says["RCPT"] = "451 come back later"
+    for _ in range(GIVEN_UP_AFTER):
+        await execute(mailing, "UPDATE memos SET due_at = 1")
+        assert await mailing.services.outbox.send_next()
+    assert await memos_left(mailing) == []
+    assert mailbox.messages == []
+
+
+async def test_a_memo_to_an_address_that_is_refused_for_good_is_given_up(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await put_memo(mailing)
+    mailbox.says["RCPT"] = "550 nobody of that name"
+    await until(mailing.services.outbox.send_next)
+    assert await memos_left(mailing) == []
+
+
+async def test_a_memo_is_kept_for_a_day_where_there_is_no_mail(calls: Calls) -> None:
+    memo = await put_memo(calls)
+    assert not await calls.services.outbox.send_next()
+    await calls.services.outbox.forget_stale()
+    assert [row[0] for row in await memos_left(calls)] == [memo.id]
+    await execute(calls, "UPDATE memos SET due_at = due_at - $1", STALE_AFTER)
+    await calls.services.outbox.forget_stale()
+    assert await memos_left(calls) == []

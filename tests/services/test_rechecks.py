@@ -19,6 +19,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
@@ -165,6 +166,48 @@ async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_n
 DISABLED = (
     "UPDATE users SET disabled = 1 WHERE id = (SELECT user_id FROM memberships WHERE id = $1)"
 )
+
+
+async def test_who_waits_with_a_pasted_token_while_members_come_to_have_to_sign_in_changes_nothing(
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+) -> None:
+    calls, _ = both_nodes
+    id_, name = await organization_of(calls), calls.tenant.organization
+    draft = OrganizationDraft(email="new@example.com")
+
+    async def require(tx: Transaction) -> None:
+        await tx.execute("UPDATE organizations SET sso_required = 1 WHERE id = $1", id_)
+
+    asked = await meanwhile(
+        [id_],
+        lambda: calls.services.organizations.update(caller(calls.tenant, "owner"), name, draft),
+        require,
+    )
+    assert await refusal_of(asked) == "not_found"
+    as_organization = caller(calls.tenant, "organization-token")
+    seen = await calls.services.organizations.read(as_organization, name)
+    assert seen.organization.email is None
+
+
+async def test_who_waits_for_a_workspace_while_members_come_to_have_to_sign_in_writes_nothing(
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+) -> None:
+    calls, _ = both_nodes
+    workspace, variable = calls.tenant.workspaces["network"], await calls.create(value="before")
+    id_ = await organization_of(calls)
+
+    async def require(tx: Transaction) -> None:
+        await tx.execute("UPDATE organizations SET sso_required = 1 WHERE id = $1", id_)
+        found, _ = await revoking(tx, calls.tenant.teams["writers"], workspace)
+        # Whoever had the lock has changed something.
+        note = found.note(workspace, "variable.delete", variable.id, variable.audited())
+        found.streams |= await streams.lock(tx, [workspace])
+        await Storing(tx, calls.tools, found).store(Decision(None, notes=(note,)))
+
+    asked = await meanwhile([workspace], lambda: calls.create("writer", key="made"), require)
+    assert await refusal_of(asked) == "not_found"
 
 
 @pytest.mark.parametrize(

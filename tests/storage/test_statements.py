@@ -57,7 +57,7 @@ ROWS = [
     (statements.READ_WORKSPACE_BY_NAME, WORKSPACE),
     (
         statements.READ_ORGANIZATION,
-        CALLER + PLACE + "email created_at settings is_owner is_member" + STREAM,
+        CALLER + PLACE + "email created_at settings sso_required is_owner is_member" + STREAM,
     ),
     (READ_SEARCH, SEARCH),
     (READ_SEARCH_OF_WORKSPACE, SEARCH),

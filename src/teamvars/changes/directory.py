@@ -157,6 +157,8 @@ LOOK_UPS: LookUps = {
     needs.UserCalled: _user_called,
     needs.UserAt: _user_at,
     needs.OwnedAlone: by_fields(users.owned_alone),
+    needs.ActiveOwners: by_fields(users.active_owners),
+    needs.WhereToSignIn: by_fields(organizations.where_to_sign_in),
     needs.OwnerStreams: by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),

@@ -253,6 +253,18 @@ class OwnedAlone(Need[Sequence[str]], frozen=True):
     user_id: str
 
 
+class ActiveOwners(Need[Sequence[User]], frozen=True):
+    """The users who own an organization, by id, and are active in it."""
+
+    organization_id: str
+
+
+class WhereToSignIn(Need[Sequence[Organization]], frozen=True):
+    """The organizations that a user is active in and where members have to sign in, by id."""
+
+    user_id: str
+
+
 class OwnerStreams(Need[frozenset[str]], frozen=True):
     """The streams in which a user can be made an owner, or another owner removed."""
 

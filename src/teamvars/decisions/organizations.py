@@ -44,6 +44,7 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
     Refuses: forbidden to everyone else, every fault of the draft, a taken name.
     """
     creator = _site_admin(found)
+    _require_signed_in(found, False, draft)
     refuse_all(draft.all_faults())
     id_ = fresh.key.organization_id
     made = draft.applied_to(Organization(id_, "", None, found.now))
@@ -62,12 +63,13 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
 def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[OrganizationView]:
     """Changes what the draft names; changes nothing when that is nothing.
 
-    Refuses: not found, forbidden to whoever is no owner, every fault of the draft, another id than
-    the path's, a taken name.
+    Refuses: not found, forbidden to whoever is no owner, or says who has to sign in and has not,
+    every fault of the draft, another id than the path's, a taken name.
     """
     granted = found.of(ToOrganization(name))
     granted.require_owner()
     before = granted.organization
+    _require_signed_in(found, before.sso_required, draft)
     refuse_all([*draft.all_faults(), *draft.conflicts(before)])
     after = draft.applied_to(before)
     view = OrganizationView(after, True, granted.rights)
@@ -127,8 +129,9 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
     Its own stream alone moves. Documents of workspaces and variables show the name as well, and
     whoever keeps one compares the name.
     """
-    differing = SETTINGS.differing(before.settings, after.settings)
-    details = others(_settings(before), _settings(after), differing)
+    said = {} if after.sso_required == before.sso_required else {"sso-required": after.sso_required}
+    differing = [*SETTINGS.differing(before.settings, after.settings), *said]
+    details = others(_settings(before), _settings(after), differing) | said
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)
@@ -149,6 +152,17 @@ def _site_admin(found: Found) -> User:
     if user is None or not user.site_admin or found.caller.reach is not None:
         raise forbidden("Only site admins create organizations.")
     return user
+
+
+def _require_signed_in(found: Found, before: bool, draft: OrganizationDraft) -> None:
+    """Refuses as forbidden who says that members have to sign in and has not, so that nobody shuts
+    themselves out; and who says that they need not and is no person. A person who may say that has
+    signed in, or has what the host made as the way back.
+    """
+    if draft.sso_required in (None, before):
+        return
+    if found.caller.user_id is None or (draft.sso_required and found.caller.reach is None):
+        raise forbidden("Only an owner who has signed in with a provider changes 'sso-required'.")
 
 
 def _settings(organization: Organization) -> dict[str, object]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Note, Write
 from teamvars.decisions.needs import (
+    ActiveOwners,
     LiveTokensOf,
     OrganizationCalled,
     OrganizationWithId,
@@ -27,6 +28,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserMeant,
     UserWithId,
+    WhereToSignIn,
     WhoCalls,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
@@ -43,6 +45,8 @@ from teamvars.domain.errors import (
     there_is_no,
 )
 from teamvars.domain.linked import IdsDraft
+from teamvars.domain.notices import Memo
+from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.token_limits import latest_end
 from teamvars.domain.tokens import (
@@ -52,6 +56,7 @@ from teamvars.domain.tokens import (
     ORGANIZATION_END,
     OWN_END,
     SESSION_END,
+    WAY_BACK,
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
@@ -87,8 +92,9 @@ def create(
 ) -> Decision[NewToken]:
     """A token that lives `lifetime` µs, or until it is revoked.
 
-    Refuses: not found, an end that cannot be written or is later than the organization allows, too
-    many live tokens.
+    Where its user has to sign in, one that is good all the same is recorded there as well, and all
+    owners are told. Refuses: not found, an end that cannot be written or is later than the
+    organization allows, too many live tokens.
     """
     owner = _called(found, named)
     expires_at = None if lifetime is None else found.now + lifetime
@@ -99,7 +105,10 @@ def create(
         raise Refusal(Fault(Code.INVALID_VALUE, ends_by(ORGANIZATION_END, latest)))
     refuse_all(surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
-    return created(found, token, fresh)
+    made = created(found, token, fresh)
+    is_way_back = owner.kind == "user" and lifetime is not None and lifetime <= WAY_BACK
+    places = found.of(WhereToSignIn(owner.id)) if is_way_back else []
+    return together(made.answer, made, *(_let_in(found, token, place) for place in places))
 
 
 def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decision[NewToken]:
@@ -344,6 +353,25 @@ def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None
     return used.provider, used.sid
 
 
+def _let_in(found: Found, token: Token, place: Organization) -> Decision[None]:
+    """The host has let somebody into an organization where members have to sign in."""
+    user = found.of(UserWithId(token.owner_id))
+    assert user is not None and token.expires_at is not None  # whose it is, and it ends soon
+    subject = f"A token for {user.username} where members of {place.name} have to sign in"
+    text = (
+        f"Whoever runs this service has made a token for {user.username}. "
+        f"{ends_by('It ends at {}.', token.expires_at)} Until then it has rights in {place.name}, "
+        "although nobody has signed in. If no owner has asked for that, ask them."
+    )
+    memos = [
+        Insert(Memo(f"{token.id} {place.id} {one.id}", one.email, subject, text, found.now))
+        for one in found.of(ActiveOwners(place.id))
+        if one.email
+    ]
+    note = found.note(place.id, "token.let-in", token.id, _details(token))
+    return Decision(None, tuple(memos), (note,))
+
+
 def surplus(found: Found, owner: TokenOwner) -> list[Fault]:
     """The fault of one token more than an owner may have."""
     is_full = found.of(LiveTokensOf(owner)) >= MAX_LIVE_TOKENS
@@ -351,5 +379,9 @@ def surplus(found: Found, owner: TokenOwner) -> list[Fault]:
 
 
 def _noted(found: Found, token: Token, verb: str, more: Mapping[str, object] = _NOTHING) -> Note:
-    details = {"owner": f"{token.owner_kind} {token.owner_id}", "expires-at": token.expires_at}
-    return found.note(stream_of(token), f"token.{verb}", token.id, {**details, **more})
+    details = {**_details(token), **more}
+    return found.note(stream_of(token), f"token.{verb}", token.id, details)
+
+
+def _details(token: Token) -> dict[str, object]:
+    return {"owner": f"{token.owner_kind} {token.owner_id}", "expires-at": token.expires_at}

@@ -1,4 +1,6 @@
-"""What owners of an organization are told of a runner by mail: where it stands since it changed."""
+"""What people are told by mail: owners of an organization of a runner, where it stands since it
+changed; and whoever a memo is for of what it says.
+"""
 
 import msgspec
 
@@ -51,6 +53,16 @@ class Notice(msgspec.Struct, frozen=True):
         means = _MEANS[self.stands].format(version=self.version)
         place = f"The runner {self.runner} of {self.organization}, version {self.version}"
         return f"{place}: {self.status}.{who} {means}"
+
+
+class Memo(msgspec.Struct, frozen=True):
+    """What somebody is told once, in plain text; it waits from then on, in µs UTC."""
+
+    id: str
+    address: str
+    subject: str
+    text: str
+    due_at: int
 
 
 def acted(runner: Runner, stands: RunnerStatus) -> str | None:

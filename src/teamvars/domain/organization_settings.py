@@ -51,7 +51,7 @@ SETTINGS = Settings(
         "user-tokens-enabled",
         True,
         "Tokens of users are good.",
-        not_offered="Tokens of users cannot be shut out of an organization here.",
+        not_offered="Say 'sso-required': then only those of users who have signed in are good.",
     ),
     Setting("max-ttl-enabled", False, "Whether its limits of tokens' lives count.", unread=True),
     Setting("enforce-hyok", False, "It has no key of its own.", not_offered=_NO_KEYS),

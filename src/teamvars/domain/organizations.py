@@ -12,7 +12,8 @@ from teamvars.domain.organization_settings import SETTINGS
 class Organization(msgspec.Struct, frozen=True):
     """An organization. On the wire its id is its name. Times in µs UTC.
 
-    `settings` are those of `SETTINGS` that are no defaults, by name.
+    `settings` are those of `SETTINGS` that are no defaults, by name. `sso_required`: members have
+    rights in it only with what they have signed in for, as `storage.access_statements` says.
     """
 
     id: str
@@ -20,6 +21,7 @@ class Organization(msgspec.Struct, frozen=True):
     email: str | None
     created_at: int
     settings: Values = {}
+    sso_required: bool = False
 
 
 class Founded(msgspec.Struct, frozen=True):
@@ -49,6 +51,7 @@ class OrganizationDraft(msgspec.Struct, frozen=True):
     name: str | None = None
     email: str | None = None
     settings: Values = {}
+    sso_required: bool | None = None
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
@@ -74,4 +77,7 @@ class OrganizationDraft(msgspec.Struct, frozen=True):
             name=organization.name if self.name is None else self.name,
             email=organization.email if self.email is None else self.email,
             settings=SETTINGS.changed(organization.settings, self.settings),
+            sso_required=(
+                organization.sso_required if self.sso_required is None else self.sso_required
+            ),
         )

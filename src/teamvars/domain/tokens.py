@@ -29,6 +29,9 @@ ORGANIZATION_END = (
     "The organization limits how long such a token lives: now it ends at {} at the latest."
 )
 DAY = 86_400_000_000
+WAY_BACK = DAY // 24
+"""A user's token that the host makes for so long at most is good where members have to sign in; in
+µs. So owners get back in while no provider lets them."""
 UNUSED_AFTER = 90 * DAY
 """A token that nobody has used for so long is probably forgotten; in µs."""
 

@@ -1,4 +1,4 @@
-"""The messages there are: the link of an invitation, and what owners are told of a runner."""
+"""The messages there are: links of invitations, what owners are told of a runner, and memos."""
 
 import hashlib
 import html
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from teamvars.domain.invitations import Letter
 from teamvars.domain.names import fold
-from teamvars.domain.notices import Notice
+from teamvars.domain.notices import Memo, Notice
 from teamvars.domain.times import moment
 
 # The longest lines there may be, so that the link is in one piece, whatever reads the text.
@@ -51,6 +51,13 @@ def compose_notice(notice: Notice, sender: str, public_url: str) -> EmailMessage
     message = _to(notice.address, sender, subject, b"notice of " + repr(notice).encode())
     page = f"{public_url}/app/{quote(notice.organization)}/runners"
     message.set_content(f"{notice.sentence()}\n\n{page}\n\n{_UNWANTED}\n")
+    return message
+
+
+def compose_memo(memo: Memo, sender: str, public_url: str) -> EmailMessage:
+    """The message that is a memo. Raises Undeliverable."""
+    message = _to(memo.address, sender, memo.subject, b"memo " + memo.id.encode())
+    message.set_content(f"{memo.text}\n\n{public_url}\n")
     return message
 
 

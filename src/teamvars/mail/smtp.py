@@ -19,9 +19,15 @@ from aiosmtplib import (
 )
 
 from teamvars.domain.invitations import Letter
-from teamvars.domain.notices import Notice
+from teamvars.domain.notices import Memo, Notice
 from teamvars.kernel import Discreet
-from teamvars.mail.messages import Undeliverable, compose, compose_notice, reachable
+from teamvars.mail.messages import (
+    Undeliverable,
+    compose,
+    compose_memo,
+    compose_notice,
+    reachable,
+)
 
 SEND_SECONDS = 30.0
 """How long one message may take, from the connection until the server has taken it."""
@@ -57,7 +63,7 @@ class Server(Discreet, frozen=True):
 
 
 class Mailer:
-    """Sends letters and notices, each through a connection of its own."""
+    """Sends letters, notices and memos, each through a connection of its own."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -69,6 +75,10 @@ class Mailer:
     async def tell(self, notice: Notice) -> None:
         """As `send`."""
         await self._deliver(notice.address, partial(compose_notice, notice))
+
+    async def pass_on(self, memo: Memo) -> None:
+        """As `send`."""
+        await self._deliver(memo.address, partial(compose_memo, memo))
 
     async def _deliver(self, address: str, composed: Callable[[str, str], EmailMessage]) -> None:
         try:

@@ -1,4 +1,5 @@
-"""The messages that wait to be sent, of invitations and to owners: each goes out at least once.
+"""The messages that wait to be sent, of invitations, to owners and memos: each goes out at least
+once.
 
 A message is claimed, sent outside of any transaction, and then settled. Whoever stops in between
 leaves it claimed until `CLAIMED_FOR` is over, and then it is sent again.
@@ -28,6 +29,7 @@ from teamvars.services.trust import Trust
 from teamvars.storage import (
     invitations,
     memberships,
+    memos,
     organizations,
     runners,
     streams,
@@ -77,7 +79,18 @@ class Outbox(UseCases):
         """Tries the message that has been due for longest; False: there is none."""
         if self._mailer is None:
             return False
-        return await self._send_letter(self._mailer) or await self._tell_owners(self._mailer)
+        return (
+            await self._send_letter(self._mailer)
+            or await self._tell_owners(self._mailer)
+            or await self._send_memo(self._mailer)
+        )
+
+    async def forget_stale(self) -> None:
+        """Gives up memos that nobody could send for long."""
+        before = self._clock() - STALE_AFTER
+        due_at = await self._database.read(memos.next_due)
+        if due_at is not None and due_at <= before:
+            await self._database.write(lambda tx: memos.forget_stale(tx, before))
 
     async def _send_letter(self, mailer: Mailer) -> bool:
         due_at = await self._database.read(invitations.next_due)
@@ -135,6 +148,33 @@ class Outbox(UseCases):
                 if not not_sent.for_good:
                     later = self._clock() + retry_after(attempts)
         return later
+
+    async def _send_memo(self, mailer: Mailer) -> bool:
+        due_at, now = await self._database.read(memos.next_due), self._clock()
+        if due_at is None or due_at > now:
+            return False
+        claimed = await self._database.write(lambda tx: memos.claim(tx, now, now + CLAIMED_FOR))
+        if claimed is None:
+            return False
+        memo, attempts = claimed
+        try:
+            await mailer.pass_on(memo)
+        except NotSent as not_sent:
+            is_over = not_sent.for_good or attempts >= GIVEN_UP_AFTER
+            log.warning(
+                "a memo was not sent",
+                memo=memo.id,
+                reason=not_sent.reason,
+                reply=not_sent.reply or None,
+                attempts=attempts,
+                given_up=is_over,
+            )
+            if not is_over:
+                later = self._clock() + retry_after(attempts)
+                await self._database.write(lambda tx: memos.put_off(tx, memo, later))
+                return True
+        await self._database.write(lambda tx: memos.forget(tx, memo))
+        return True
 
     async def _notices(self, tx: Transaction, runner: Runner, at: int) -> list[Notice]:
         """What each active owner is told."""

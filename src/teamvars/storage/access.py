@@ -120,7 +120,8 @@ async def organization(
     READ_ORGANIZATION_BY_NAME. Refuses: unauthenticated, not found.
     """
     row = identify(caller, await tx.fetch_one(by, caller.token_hash, now, which))
-    id_, title, email, created_at, settings, is_owner, is_member, *place = row
+    id_, title = row[:2]
+    is_owner, is_member, *place = row[6:]
     stream = _stream(id_, place)
     caller.place = Place(id_, title)
     acting: Sequence[Row] = ()
@@ -129,7 +130,7 @@ async def organization(
         caller.organization_id = id_
         acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
-        organization=to_organization(id_, title, email, created_at, settings),
+        organization=to_organization(row[:6]),
         is_owner=bool(is_owner),
         is_member=bool(is_member),
         team_ids=frozenset(row[0] for row in acting),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.teams import INCLUDED, Right
+from teamvars.domain.tokens import WAY_BACK
 from teamvars.storage.database import Lookup
 from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.streams import PLACE
@@ -32,12 +33,18 @@ CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     caller.reach"""
 
-# A membership of the caller that counts: where the token has rights at all, if that is not wherever
-# its user has. All ids are of one length, and hold no blank.
-IS_CALLERS = """memberships.user_id = caller.user_id AND memberships.status = 'active'
+# The host made the user's token, for so short a time that it is good where members have to sign in.
+_FROM_HOST = f"""caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= {WAY_BACK}"""
+
+# A membership of the caller that counts, in its organization: where the token has rights at all, if
+# that is not wherever its user has; only what a session made has a reach. All ids are of one
+# length, and hold no blank.
+IS_CALLERS = f"""memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
             OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
-                <> CAST(caller.reach AS TEXT))"""
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR {_FROM_HOST})"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 
@@ -280,12 +287,15 @@ def rights_of(table: str) -> str:
 # SQLite, which would else look for the caller among all members of a team.
 CALLER_WITH_TEAMS = f"""
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id, reach FROM tokens AS caller
+    SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
+    FROM tokens AS caller
     WHERE {_IS_VALID}
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
+        CROSS JOIN teams
     WHERE {IS_CALLERS}
+        AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
@@ -324,6 +334,7 @@ IS_MEMBER = f"""(
 _ORGANIZATION_COLUMNS = f"""{CALLER_COLUMNS},
     organizations.id AS organization_id, organizations.name AS organization_name,
     organizations.email, organizations.created_at, organizations.settings,
+    organizations.sso_required,
     CASE WHEN {IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
     CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     {_STREAM_COLUMNS}"""

@@ -10,18 +10,18 @@ from teamvars.domain.organizations import Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.access_statements import IS_CALLERS
 from teamvars.storage.client_settings import from_column
-from teamvars.storage.database import Transaction, each
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing
 
-_COLUMNS = "id, name, email, created_at, settings"
+_COLUMNS = "id, name, email, created_at, settings, sso_required"
 
 # $1: the id of the caller's token.
 SEEN_BY = {
     "user": f"""
         SELECT organizations.* FROM tokens AS caller
-        JOIN memberships ON {IS_CALLERS}
+        JOIN memberships ON memberships.user_id = caller.user_id
         JOIN organizations ON organizations.id = memberships.organization_id
-        WHERE caller.id = $1
+        WHERE caller.id = $1 AND {IS_CALLERS}
     """,
     "team": """
         SELECT organizations.* FROM tokens AS caller JOIN teams ON teams.id = caller.team_id
@@ -34,12 +34,14 @@ SEEN_BY = {
 }
 
 
-def to_organization(id_: str, name: str, email: str | None, made: int, stored: str) -> Organization:
+def to_organization(row: Row) -> Organization:
     """What a row says, by its columns."""
-    return Organization(id_, name, email, made, from_column(SETTINGS, id_, stored))
+    id_, name, email, made, stored, sso_required = row
+    settings = from_column(SETTINGS, id_, stored)
+    return Organization(id_, name, email, made, settings, bool(sso_required))
 
 
-_ORGANIZATIONS = Reading(_COLUMNS, "organizations", lambda row: to_organization(*row))
+_ORGANIZATIONS = Reading(_COLUMNS, "organizations", to_organization)
 
 # $2: a pattern of name or address, $3 and $4: of each.
 _WANTED = """WHERE
@@ -64,13 +66,20 @@ async def get(tx: Transaction, organization_id: str) -> Organization:
     return await _ORGANIZATIONS.get(tx, "WHERE id = $1", organization_id)
 
 
+async def where_to_sign_in(tx: Transaction, user_id: str) -> list[Organization]:
+    """Those that a user is active in and where members have to sign in, by id."""
+    inside = "SELECT organization_id FROM memberships WHERE user_id = $1 AND status = 'active'"
+    rest = f"WHERE sso_required = 1 AND id IN ({inside}) ORDER BY id"
+    return await _ORGANIZATIONS.every(tx, rest, user_id)
+
+
 async def find_visible(
     tx: Transaction, actor: Actor, wanted: OrganizationSearch, page: Page
 ) -> Paged[Organization]:
     """A page of the organizations the actor is in, by name."""
     patterns = map(containing, (wanted.part, wanted.name, wanted.email))
     visible = f"({SEEN_BY[actor.kind]}) AS visible"
-    seen = Reading(_COLUMNS, visible, lambda row: to_organization(*row))
+    seen = Reading(_COLUMNS, visible, to_organization)
     return await seen.paged(tx, _WANTED, "name_folded", (actor.token_id, *patterns), page)
 
 

@@ -14,6 +14,7 @@ from teamvars.domain.invitations import Invitation
 from teamvars.domain.keys import NotedKey, NotedServerKey
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
+from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
@@ -107,7 +108,7 @@ TABLES: Mapping[type[Record], Table] = {
     Organization: Table(
         "organizations",
         _columns(
-            "id name name_folded email email_folded created_at",
+            "id name name_folded email email_folded created_at sso_required",
             settings=lambda organization: to_column(organization.settings),
         ),
         is_long=True,
@@ -116,7 +117,7 @@ TABLES: Mapping[type[Record], Table] = {
         "organizations",
         _columns(
             "organization.id organization.name organization.name_folded organization.email "
-            "organization.email_folded organization.created_at",
+            "organization.email_folded organization.created_at organization.sso_required",
             data_key_version=attrgetter("generation"),
             settings=lambda founded: to_column(founded.organization.settings),
         ),
@@ -234,6 +235,7 @@ TABLES: Mapping[type[Record], Table] = {
         ),
     ),
     Identity: Table("identities", _columns("id issuer subject user_id created_at")),
+    Memo: Table("memos", _columns("id address subject text due_at")),
     Session: Table(
         "sessions", _columns("token_id cookie_hash provider ends_at longest"), key="token_id"
     ),

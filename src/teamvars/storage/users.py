@@ -113,6 +113,18 @@ async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
     return {stream_id for row in rows for stream_id in row}
 
 
+async def active_owners(tx: Transaction, organization_id: str) -> list[User]:
+    """The users who own an organization, by id, and are active in it."""
+    owners = (
+        "SELECT memberships.user_id FROM teams "
+        "JOIN team_members ON team_members.team_id = teams.id "
+        "JOIN memberships ON memberships.id = team_members.membership_id "
+        "WHERE teams.organization_id = $1 AND teams.is_owners = 1 AND memberships.status = 'active'"
+    )
+    rest = f"WHERE id IN ({owners}) AND disabled = 0 ORDER BY id"
+    return await _USERS.every(tx, rest, organization_id)
+
+
 async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
     """The names of the organizations that have no active owner but that user."""
     rows = await tx.fetch(

@@ -46,6 +46,13 @@ _SEARCHES = (
 )
 _FORCE = Parameter("force", "Delete it although its workspaces still have variables.", FLAG)
 
+_SSO_REQUIRED = Meta(
+    description=(
+        "Whether members have rights in it only where they have signed in with a provider, or with "
+        "a token that was made so. Owners who have signed in say so themselves."
+    )
+)
+
 T = TypeVar("T")
 
 
@@ -135,6 +142,12 @@ ORGANIZATION = Resource[OrganizationView](
         ),
         Attribute("permissions", _PERMISSIONS),
         *(setting_attribute(one, _value) for one in SETTINGS.by_name.values()),
+        Attribute(
+            "sso-required",
+            bool,
+            lambda one: one.organization.sso_required,
+            given=Annotated[bool, _SSO_REQUIRED],
+        ),
         *fixed(
             {
                 "is-unified": False,

@@ -33,6 +33,7 @@ const PHRASES = {
   "runner.create": "proposed the runner", "runner.revoke": "revoked the approval of the runner",
   "project-grant.put": "gave access to a project", "project-grant.remove": "took away access to a project",
   "workspace.move": "moved to another project the workspace",
+  "token.let-in": "let somebody in who has not signed in",
   "variable.deliver": "was handed the values of a workspace",
 };
 /**

@@ -14,7 +14,9 @@ import { count, h, icon, name } from "./dom.js";
 export function organizationHead({ id, attributes }, current) {
   const pages = [["workspaces", "Workspaces"], ["projects", "Projects"], ["varsets", "Variable sets"], ["teams", "Teams"],
     ["members", "Members"]];
-  if (attributes.permissions["can-update"]) pages.push(["runners", "Runners"], ["activity", "Activity"]);
+  if (attributes.permissions["can-update"]) {
+    pages.push(["runners", "Runners"], ["activity", "Activity"], ["settings", "Settings"]);
+  }
   return head(id, [], "Of this organization", current, pages.map(([kind, text]) => [kind, text, `/app/${id}/${kind}`]));
 }
 

@@ -30,6 +30,8 @@ export const PAGES = [
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/,
     async (context) => (await activity()).organizationActivityPage(context)],
+  [/^\/app\/(?<organization>[^/]+)\/settings$/,
+    async (context) => (await import("./organization_settings.js")).organizationSettingsPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/members$/, async (context) => (await import("./members.js")).membersPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/runners$/, async (context) => (await import("./runners.js")).runnersPage(context)],
   [/^\/app\/(?<organization>[^/]+)\/projects$/,
