@@ -32,7 +32,7 @@ _ANSWER = "BENCH_ANSWER"
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 
 
-def worker(_: object) -> ASGIApp:
+def worker(*_: object) -> ASGIApp:
     """What each worker process runs in the place of `wiring.worker`."""
     config = settings.load()
     logs.configure(config.log_format)
@@ -55,7 +55,7 @@ def worker(_: object) -> ASGIApp:
     return with_lifespan(application, nullcontext)
 
 
-def bare(_: object) -> ASGIApp:
+def bare(*_: object) -> ASGIApp:
     """The least an application can do: the same status, headers and body to whatever is asked."""
     headers = json.loads((_folder() / HEADERS).read_text())
     start = {

@@ -62,7 +62,7 @@ async def test_jobs_of_the_benchmark_are_given_their_values(tmp_path: Path) -> N
         assert "delivered" in desk.succeed("run", "--", "true").err
 
 
-@pytest.mark.parametrize("module", ["bench.hcl", "bench.json_parsers"])
+@pytest.mark.parametrize("module", ["bench.hcl", "bench.json_parsers", "bench.metrics"])
 def test_what_parsing_costs_is_measured(module: str) -> None:
     assert "µs" in run(module, "--quick")
 

@@ -110,8 +110,10 @@ class FairSlots:
         self._time_limits = time_limits
         self._clock = clock
         self._shares = shares or Shares.of_requests()
-        self._held = 0
-        self._waiters = 0
+        self.held = 0
+        """Slots that are taken."""
+        self.waiters = 0
+        """Requests that wait for one."""
         self._waiting: OrderedDict[Group, None] = OrderedDict()
         self._latest: Party | None = None
         self._alone_from = 0.0
@@ -123,9 +125,9 @@ class FairSlots:
         if party is not self._latest and not party.is_job:
             self._note_company(party)
         if (
-            self._held < self._shares.organization
-            or (self._held < self._shares.most and self._is_within_shares(party))
-            or (not self._waiters and self._has_spare(party))
+            self.held < self._shares.organization
+            or (self.held < self._shares.most and self._is_within_shares(party))
+            or (not self.waiters and self._has_spare(party))
         ):
             self._take(party)
             return True
@@ -144,7 +146,7 @@ class FairSlots:
         most = ADDRESS_WAITERS if party.is_address else self._shares.waiters_each
         if len(party.waiters) >= most:
             raise too_many_requests(f"At most {most} requests may wait at once.")
-        if self._waiters >= self._shares.waiters:
+        if self.waiters >= self._shares.waiters:
             raise Refusal(BUSY)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._enqueue(party, waiter)
@@ -160,11 +162,11 @@ class FairSlots:
 
     def leave(self, party: Party) -> None:
         """Gives a slot back, to whoever is next."""
-        self._held -= 1
+        self.held -= 1
         party.held -= 1
         if party.held < self._shares.principal:
             party.group.held -= 1
-        if self._waiters:
+        if self.waiters:
             self._admit()
 
     def move(self, party: Party, group: Group) -> None:
@@ -177,7 +179,7 @@ class FairSlots:
         group.held += counted
         if party.waiters:
             self._append(party)
-        if self._waiters:
+        if self.waiters:
             self._admit()
 
     def _note_company(self, party: Party) -> None:
@@ -198,17 +200,17 @@ class FairSlots:
         return self._has_spare_from(self._group_alone_from if is_within_share else self._alone_from)
 
     def _has_spare_from(self, alone_from: float) -> bool:
-        return self._held < self._shares.lone and self._clock() >= alone_from
+        return self.held < self._shares.lone and self._clock() >= alone_from
 
     def _take(self, party: Party) -> None:
-        self._held += 1
+        self.held += 1
         if party.held < self._shares.principal:
             party.group.held += 1
         party.held += 1
 
     def _admit(self) -> None:
         """Gives slots to waiters as long as there are any for them."""
-        while self._waiters and self._held < self._shares.most:
+        while self.waiters and self.held < self._shares.most:
             party = self._next_within_shares() or self._next_beyond_shares()
             if party is None:
                 return
@@ -226,7 +228,7 @@ class FairSlots:
 
     def _next_beyond_shares(self) -> Party | None:
         group = next(iter(self._waiting))
-        if self._held < self._shares.organization:
+        if self.held < self._shares.organization:
             # At most one principal has its share, and no organization: only that one waits.
             return next(iter(group.waiting))
         # Where an organization is not alone, none of its principals is, however many wait.
@@ -240,7 +242,7 @@ class FairSlots:
 
     def _wake(self, party: Party) -> None:
         waiter = party.waiters.pop(0)
-        self._waiters -= 1
+        self.waiters -= 1
         self._remove(party)
         if party.waiters:
             self._append(party)  # behind all others
@@ -251,13 +253,13 @@ class FairSlots:
             waiter.set_result(None)
 
     def _enqueue(self, party: Party, waiter: asyncio.Future[None]) -> None:
-        self._waiters += 1
+        self.waiters += 1
         if not party.waiters:
             self._append(party)
         party.waiters.append(waiter)
 
     def _dequeue(self, party: Party, waiter: asyncio.Future[None]) -> None:
-        self._waiters -= 1
+        self.waiters -= 1
         party.waiters.remove(waiter)
         if not party.waiters:
             self._remove(party)

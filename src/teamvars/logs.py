@@ -91,6 +91,7 @@ class RequestLine(msgspec.Struct):
     route: str | None
     status: int
     ms: float
+    trace_id: str | UnsetType = UNSET
     token_id: str | UnsetType | None = UNSET
     organization_id: str | UnsetType = UNSET
     organization: str | UnsetType = UNSET

@@ -45,6 +45,9 @@ LEAST_RATE_LIMIT = 30
 """A second. A client that spreads its requests over time by the limit makes no use of one below."""
 _PREFIX = "TEAMVARS_"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MOST_PORT = 65535
+METRICS_OFF = "off"
+_LISTEN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+):(\d{1,5})")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
 
 
@@ -147,7 +150,7 @@ class Settings(BaseSettings):
     keyring: Path | None = None
     keyring_wrap: str | None = None
     host: str = "127.0.0.1"
-    port: int = Field(8080, ge=1, le=65535)
+    port: int = Field(8080, ge=1, le=MOST_PORT)
     workers: int = Field(1, ge=1, le=256)
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -174,6 +177,7 @@ class Settings(BaseSettings):
     issuers: Annotated[tuple[NamedIssuer, ...], NoDecode] = ()
     runner_approval: ApprovalMode = ApprovalMode.OPERATOR
     allow_exec: bool = False
+    metrics_listen: str = "127.0.0.1:9464"
     providers: Annotated[Mapping[str, NamedProvider], NoDecode] = {}
 
     @classmethod
@@ -279,6 +283,14 @@ class Settings(BaseSettings):
             raise ValueError("must be an e-mail address in ASCII, without a name")
         return value
 
+    @field_validator("metrics_listen")
+    @classmethod
+    def _address_to_listen_on(cls, value: str) -> str:
+        found = _LISTEN.fullmatch(value)
+        if value != METRICS_OFF and not (found and 0 < int(found[2]) <= MOST_PORT):
+            raise ValueError("must be HOST:PORT, as 127.0.0.1:9464, or off")
+        return value
+
     @field_validator("public_url")
     @classmethod
     def _public(cls, value: str | None) -> str | None:
@@ -343,6 +355,12 @@ class Settings(BaseSettings):
         scheme = "http" if self.tls_cert is None else "https"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"{scheme}://{host}:{self.port}"
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """The host and port where metrics are shown; None: nowhere."""
+        host, _, port = self.metrics_listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if host else None
 
     @property
     def keyring_path(self) -> Path:

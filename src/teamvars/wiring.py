@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import starmap
@@ -24,6 +24,10 @@ from teamvars.domain.tokens import DAY
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
+from teamvars.metrics import Gauge, pulse
+from teamvars.metrics.exposition import Exposition
+from teamvars.metrics.memory import Memory
+from teamvars.metrics.pulse import Look
 from teamvars.security import keyring
 from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
@@ -34,6 +38,7 @@ from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping
 from teamvars.security.wrapping.adapters import adapter
+from teamvars.services import rendered
 from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
@@ -87,6 +92,7 @@ from teamvars.web import (
     invitations,
     members,
     memberships,
+    metrics,
     oauth,
     organizations,
     parsed_files,
@@ -126,6 +132,11 @@ _UNWRAP_SECONDS = 1.0
 _OBJECTS_BETWEEN_COLLECTIONS = 5000
 """A batch of requests makes more than the interpreter's 700, and hardly ever a cycle among them."""
 
+CLOCK = Gauge(
+    "teamvars_clock_offset_seconds",
+    "How many seconds this host's clock is ahead of the store's, or behind it if negative.",
+)
+
 log = structlog.get_logger("teamvars")
 
 
@@ -138,6 +149,7 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     sign_ins: SignIns
+    lists: RenderedLists
     variables: Variables
     effective: EffectiveVariables
     variable_sets: VariableSets
@@ -234,6 +246,7 @@ def services(
         installation=Installation(database, database.now),
         sessions=Sessions(house),
         sign_ins=SignIns(own_house, setup.clients),
+        lists=lists,
         variables=Variables(house, lists),
         effective=EffectiveVariables(house, lists),
         variable_sets=VariableSets(house, trust),
@@ -281,8 +294,11 @@ def routes(
     *,
     directory_api: bool = True,
     has_console: bool = False,
+    memories: Sequence[Memory] = (),
 ) -> list[Route]:
-    """Every route of the API; where there is a console as well, `/` leads browsers to it."""
+    """Every route of the API; where there is a console as well, `/` leads browsers to it.
+    `memories` are where the processes of the server count.
+    """
     applies = ApplyRoutes(all_services.applies, dialect)
     listed = [
         *variable_routes(all_services.variables, dialect),
@@ -298,6 +314,7 @@ def routes(
         *audit.routes(all_services.audit),
         *oauth.routes(all_services.deliveries),
         *deliveries.routes(all_services.deliveries),
+        *metrics.routes(all_services.users, Exposition(memories)),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *service.routes(
             Readiness(all_services.installation, all_services.keys_in_use),
@@ -340,9 +357,15 @@ def console_routes(config: Settings, all_services: Services) -> list[Route]:
     return console.routes(sign_ins.SignInPages(all_services.sign_ins, config.service))
 
 
-def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp:
+def asgi(
+    config: Settings,
+    keys: Keyring,
+    by: Wrapping | None = None,
+    memories: Sequence[Memory] = (),
+) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it. `by`: what wraps
-    the file of the keyring, which may be another later.
+    the file of the keyring, which may be another later; `memories`: where the processes of the
+    server count.
     """
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
@@ -362,6 +385,7 @@ def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp
         dialect,
         directory_api=config.directory_api,
         has_console=has_console,
+        memories=memories,
     )
     application = Application(
         [*listed, *(console_routes(config, all_services) if has_console else ())],
@@ -385,6 +409,7 @@ def asgi(config: Settings, keys: Keyring, by: Wrapping | None = None) -> ASGIApp
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
             asyncio.create_task(key_files.watch()),
+            asyncio.create_task(pulse.beat([*application.looks, *_looks(all_services)])),
         ]
         yield
         for chore in chores:
@@ -464,15 +489,16 @@ def _issuer(named: NamedIssuer) -> Issuer:
         raise SettingsError(text) from None
 
 
-def worker(by: Wrapping | None = None) -> ASGIApp:
+def worker(by: Wrapping | None = None, memories: Sequence[Memory] = ()) -> ASGIApp:
     """What each worker process of the server runs; it reads the settings from the environment.
 
     `by`: what wraps the keyring; the server has asked it, if the file is as it was then.
+    `memories`: where the processes of the server count, the one in front first.
     """
     config = settings.load()
     logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
-        return asgi(config, _awaited_keys(config, by), by)
+        return asgi(config, _awaited_keys(config, by), by, memories)
     except (KeyringError, SettingsError) as error:  # was there when the server started
         log.error("a worker cannot start", reason=str(error))
         raise SystemExit(1) from None
@@ -489,6 +515,22 @@ def _awaited_keys(config: Settings, by: Wrapping | None) -> Keyring:
                 log.warning("a worker waits for what unwraps the keyring", reason=str(unavailable))
             is_said = True
         time.sleep(_UNWRAP_SECONDS)
+
+
+def _looks(all_services: Services) -> list[Look]:
+    """What is to be seen of the services now and then."""
+    return [
+        (rendered.HELD, lambda: all_services.lists.bytes),
+        (CLOCK, lambda: _seconds_ahead(all_services.database)),
+    ]
+
+
+def _seconds_ahead(database: Database) -> float:
+    """How far this host's clock is ahead of the store's; 0 where that is not known."""
+    try:
+        return (time.time_ns() // 1000 - database.now()) / 1_000_000
+    except Refusal:
+        return 0.0
 
 
 async def _keep_house(all_services: Services) -> None:

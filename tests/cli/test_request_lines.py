@@ -83,3 +83,26 @@ def test_successful_reads_can_be_left_out_and_nothing_else(host: Host, log_forma
             for method, path in (("GET", "/healthz"), ("GET", "/lost"), ("POST", "/healthz"))
         ]
     assert said == [False, True, True]
+
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize(
+    ("sent", "logged"),
+    [
+        (f"00-{TRACE}-{SPAN}-01", TRACE),
+        (f"cc-{TRACE}-{SPAN}-01-what-the-future-adds", TRACE),
+        (f"00-{TRACE}-{SPAN}-01-more", None),
+        (f"ff-{TRACE}-{SPAN}-01", None),
+        (f"00-{'0' * 32}-{SPAN}-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"00-{TRACE.upper()}-{SPAN}-01", None),
+        ("anything", None),
+    ],
+)
+def test_the_line_names_the_trace_that_a_request_is_part_of(
+    served_host: ServedHost, sent: str, logged: str | None
+) -> None:
+    line = line_of(served_host, "GET", "/healthz", headers={"traceparent": sent})
+    assert line.get("trace_id") == logged

@@ -158,6 +158,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         invitations_a_day=9,
         issuers=f"github,https://ci.example.com={folder}/keys.json",
         allow_exec=True,
+        metrics_listen="off",
         providers={"company": {**PROVIDER, "client_secret_file": str(folder / "s")}},
     )
     otherwise = settings.Settings.model_construct()

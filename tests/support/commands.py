@@ -50,9 +50,10 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its processes find in their environment."""
+        """What its processes find in their environment; several hosts share one machine's ports."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")}
-        return {**inherited, **{f"TEAMVARS_{name}": text for name, text in self.settings.items()}}
+        settings = {"METRICS_LISTEN": "off", **self.settings}
+        return {**inherited, **{f"TEAMVARS_{name}": text for name, text in settings.items()}}
 
     def having(self, **settings: object) -> Self:
         """The same host with other settings: `port=1` is TEAMVARS_PORT=1."""

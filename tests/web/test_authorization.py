@@ -163,6 +163,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/parse"): CHANGE_VARIABLES,
     ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
+    ("GET", "/metrics"): SITE_ADMINS,
     ("GET", "/readyz"): PUBLIC,
     ("GET", "/openapi.json"): PUBLIC,
     ("GET", "/docs/deprecations"): PUBLIC,

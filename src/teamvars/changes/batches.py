@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from teamvars.changes.looks import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
+from teamvars.metrics import Histogram
 from teamvars.storage.database import Store
 from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
@@ -91,6 +92,13 @@ class _SubjectQueue(Queue[Call, Any]):
         return waiters
 
 
+SIZES = Histogram(
+    "teamvars_batch_changes",
+    "How many changes shared a transaction.",
+    bounds=(1, 2, 4, 8, 16, 32, 64),
+)
+
+
 class Batches:
     """Makes changes in batches; those of one stream in the order of their calls."""
 
@@ -137,6 +145,7 @@ class Batches:
         calls: list[Call] = list(map(_ITEM, waiters))
         body = partial(run, self._tools, calls, waits)
         deadline = min(calls, key=_DEADLINE).deadline
+        SIZES.observe(len(calls))
         try:
             await self._database.batch(body, deadline, waits=waits)
         except Refusal as refusal:

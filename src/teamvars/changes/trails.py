@@ -19,6 +19,7 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.errors import TRAIL_ALTERED, Code, Refusal
 from teamvars.domain.workspaces import Usage
+from teamvars.metrics import Counter
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
@@ -29,6 +30,12 @@ _MOST_REMEMBERED = 10_000
 _ONLY_TAKES_AWAY = attrgetter("only_takes_away")
 
 log = structlog.get_logger("teamvars.trail")
+
+
+ALTERED = Counter(
+    "teamvars_altered_streams_total",
+    "Streams of the audit trail that were found not to hold, each once in a process.",
+)
 
 
 class Alarm:
@@ -44,6 +51,7 @@ class Alarm:
         if len(self._told) >= _MOST_REMEMBERED:
             self._told.clear()
         self._told.add(stream_id)
+        ALTERED.add()
         log.error("the audit trail was altered", stream=stream_id)
 
     def hear(self, refusal: Refusal) -> None:

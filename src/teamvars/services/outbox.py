@@ -23,6 +23,7 @@ from teamvars.domain.invitations import Delivery, Letter, retry_after
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
 from teamvars.domain.runners import Runner
 from teamvars.mail.smtp import SEND_SECONDS, Mailer, NotSent
+from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
@@ -42,6 +43,10 @@ CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
 """How long a message is one node's, in µs; longer than sending may take."""
 POLL_SECONDS = 5.0
 """How often other processes' messages are looked for."""
+
+MESSAGES = Counter(
+    "teamvars_messages_total", "What became of messages at each try to send one.", ("outcome",)
+)
 
 log = structlog.get_logger("teamvars.mail")
 
@@ -105,8 +110,10 @@ class Outbox(UseCases):
         try:
             await mailer.send(letter)
         except NotSent as not_sent:
+            MESSAGES.add("given up" if not_sent.for_good else "put off")
             await self._note(waiting, not_sent)
         else:
+            MESSAGES.add("sent")
             await self._settle(waiting, Delivery.SENT)
         return True
 
@@ -138,6 +145,7 @@ class Outbox(UseCases):
             try:
                 await mailer.tell(notice)
             except NotSent as not_sent:
+                MESSAGES.add("given up" if not_sent.for_good else "put off")
                 log.warning(
                     "an owner was not told of a runner",
                     runner=runner_id,
@@ -147,6 +155,8 @@ class Outbox(UseCases):
                 )
                 if not not_sent.for_good:
                     later = self._clock() + retry_after(attempts)
+            else:
+                MESSAGES.add("sent")
         return later
 
     async def _send_memo(self, mailer: Mailer) -> bool:

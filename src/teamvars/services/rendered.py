@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from teamvars.kernel import Discreet
+from teamvars.metrics import Counter, Gauge
 
 
 class Rendered(Discreet, frozen=True, weakref=True):
@@ -42,6 +43,12 @@ set: renaming an organization moves no heads but its own."""
 Render = Callable[[], Coroutine[Any, Any, Rendered | None]]
 
 
+LOOKUPS = Counter(
+    "teamvars_cache_lookups_total", "Lists that were looked for in memory.", ("outcome",)
+)
+HELD = Gauge("teamvars_cache_bytes", "Bytes of lists that are held in memory.")
+
+
 class RenderedLists:
     """The least recently used list is evicted once all take more than `max_bytes`; of each subject
     there is one at most.
@@ -56,7 +63,8 @@ class RenderedLists:
         # With more bytes of values a list may, once escaped, exceed the cache.
         self._large_value_bytes = min(_LARGE_VALUE_BYTES, max_bytes // 8)
         self._one_large = asyncio.Lock()
-        self._bytes = 0
+        self.bytes = 0
+        """What all cached lists count."""
         self._lists: OrderedDict[str, tuple[ListKey, Rendered]] = OrderedDict()
         self._too_large: WeakValueDictionary[tuple[str, ListKey], Rendered] = WeakValueDictionary()
         self._under_way: dict[tuple[str, ListKey], asyncio.Future[Rendered | None]] = {}
@@ -65,8 +73,11 @@ class RenderedLists:
         """The list rendered at that key, if it is cached."""
         kept = self._lists.get(subject)
         if kept is None or kept[0] != key:
-            return self._too_large.get((subject, key))
+            found = self._too_large.get((subject, key))
+            LOOKUPS.add("miss" if found is None else "hit")
+            return found
         self._lists.move_to_end(subject)
+        LOOKUPS.add("hit")
         return kept[1]
 
     async def make(
@@ -115,14 +126,14 @@ class RenderedLists:
             self._too_large[subject, key] = rendered
             return
         self._lists[subject] = (key, rendered)
-        self._bytes += _cost(rendered)
-        while self._bytes > self._max_bytes:
+        self.bytes += _cost(rendered)
+        while self.bytes > self._max_bytes:
             self._evict(next(iter(self._lists)))
 
     def _evict(self, subject: str) -> None:
         kept = self._lists.pop(subject, None)
         if kept is not None:
-            self._bytes -= _cost(kept[1])
+            self.bytes -= _cost(kept[1])
 
 
 def _cost(rendered: Rendered) -> int:

@@ -58,6 +58,14 @@ class Users(UseCases):
         )
 
     @reads
+    async def require_site_admin(self, tx: Transaction, caller: Caller) -> None:
+        """Refuses whoever is no site admin or has not all rights of one: forbidden."""
+        actor = await self._actor(tx, caller)
+        user = await users.find(tx, actor.id) if actor.kind == "user" else None
+        if user is None or not user.site_admin or caller.reach is not None:
+            raise forbidden("Only site admins see the numbers of the whole service.")
+
+    @reads
     async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
         """The caller, or somebody of an organization the caller is in. Refuses: not found."""
         actor = await self._actor(tx, caller)

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 import structlog
@@ -11,8 +12,9 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from teamvars import logs, settings, wiring
+from teamvars import __version__, logs, settings, wiring
 from teamvars.cli.exits import Failure, Misuse
+from teamvars.cli.operator import exporter
 from teamvars.cli.operator.context import (
     finish,
     load_settings,
@@ -23,6 +25,9 @@ from teamvars.cli.operator.server import Server
 from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
+from teamvars.metrics import Gauge, count_in
+from teamvars.metrics.exposition import Exposition
+from teamvars.metrics.memory import Memory
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringUnavailable
 from teamvars.security.wrapping import Wrapping
@@ -43,6 +48,8 @@ _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
 _MOST_READ_AHEAD = 16_384
 """Of a connection, in bytes: the longest head, and what is held of a body nobody has asked for."""
+
+BUILD = Gauge("teamvars_build_info", "1, of the release that serves.", ("version",))
 
 log = structlog.get_logger("teamvars.serve")
 
@@ -70,6 +77,10 @@ def listen(config: Settings, by: Wrapping | None = None) -> None:
     """
     address = free_address(config)
     settings.export(config)
+    memories = [Memory() for _ in range(config.workers + 1)]
+    count_in(memories[0])
+    BUILD.set(1, __version__)
+    _show(config, memories)
     log.info(
         "serving",
         host=config.host,
@@ -99,7 +110,17 @@ def listen(config: Settings, by: Wrapping | None = None) -> None:
         log_level=LogLevels.warning,
         log_dictconfig=logs.TO_ROOT,
         workers_kill_timeout=GRACE_SECONDS,
-    ).serve(target_loader=partial(wiring.worker, by), wrap_loader=False)
+        memories=memories[1:],
+    ).serve(target_loader=partial(wiring.worker, by, memories), wrap_loader=False)
+
+
+def _show(config: Settings, memories: Sequence[Memory]) -> None:
+    """Has scrapes answered, unless nobody is to see any metrics or the port is taken."""
+    if config.metrics_address is None:
+        return
+    listener = exporter.listening(*config.metrics_address)
+    if listener is not None:
+        exporter.Exporter(listener, Exposition(memories)).start()
 
 
 async def _require_ready(config: Settings, by: Wrapping | None) -> None:

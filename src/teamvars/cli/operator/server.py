@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from contextlib import suppress
 from ctypes import Array, c_bool
 from functools import partial
@@ -24,6 +24,10 @@ import structlog
 from granian import _signals
 from granian._granian import SocketHolder, WorkerSignal
 from granian.server.mp import MPServer, WorkerProcess
+
+from teamvars import metrics
+from teamvars.metrics import Counter
+from teamvars.metrics.memory import Memory
 
 SECONDS = 1.0
 """For how long connections are answered and ended before the server stops."""
@@ -44,6 +48,8 @@ _TURNS_TO_STOP = 10
 """More than a loop takes to stop once an application has started: about three."""
 _CAN_LISTEN = sys.platform == "linux"
 """Whether there are the options that `listening` sets."""
+DEATHS = Counter("teamvars_worker_deaths_total", "Workers that ended without being told to.")
+
 log = structlog.get_logger("teamvars.serve")
 
 
@@ -114,8 +120,10 @@ class Server(MPServer):
     A worker that had served is always replaced, after a pause in which the others go on.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, memories: Sequence[Memory], **options: Any) -> None:
+        """`memories`: where each worker counts."""
         super().__init__(*args, **options)
+        self._memories = memories
         self._places = [Place() for _ in range(self.workers)]
         # In memory that the workers share: each writes its own, before it serves anybody.
         self._have_served: Array[c_bool] = RawArray(c_bool, self.workers)
@@ -135,7 +143,7 @@ class Server(MPServer):
     ) -> WorkerProcess:
         self._have_served[idx] = False
         self._places[idx].starts_at = None
-        telling = partial(_load, callback_loader, self._have_served, idx)
+        telling = partial(_load, callback_loader, self._memories[idx], self._have_served, idx)
         if _CAN_LISTEN and self.workers > 1:
             target = partial(_listen, target, (self.bind_addr, self.bind_port, self.backlog))
         return super()._spawn_worker(idx, target, telling)
@@ -181,6 +189,7 @@ class Server(MPServer):
         if worker.inner.is_alive():  # a reload was faster
             return
         had_served = bool(self._have_served[idx])
+        DEATHS.add()
         place.lost(now=now, lived=now - worker.birth, had_served=had_served)
         log.warning(
             "a worker died and will be replaced",
@@ -269,13 +278,16 @@ def _listen(
     target(number, name, loader, ((None, _held(listener, place[2])), listener), *rest)
 
 
-def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: int) -> Application:
+def _load(
+    loader: Callable[[], Application], memory: Memory, have_served: "Array[c_bool]", idx: int
+) -> Application:
     """In a worker: the application, which writes down when it has started."""
     for number in (signal.SIGINT, signal.SIGTERM):
         # Until granian waits for them: the parent's own handlers, inherited, would swallow them.
         signal.signal(number, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the application heeds it
+    metrics.count_in(memory)
     application = LastAnswers(loader())
     if sys.platform != "win32":  # where a loop heeds no signals
         _signals.set_loop_signals = application.heed_signals

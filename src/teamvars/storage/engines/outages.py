@@ -19,6 +19,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
+from teamvars.metrics import Gauge
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import sqlite_inspection
@@ -43,6 +44,9 @@ INSERT INTO write_probes (one, filler) VALUES (1, $1)
 ON CONFLICT (one) DO UPDATE SET filler = excluded.filler
 """
 _MOST_CHARACTERS = 300
+
+STORAGE = Gauge("teamvars_storage_available", "1 unless the store could not be used last time.")
+WRITES = Gauge("teamvars_writes_available", "1 unless changes cannot be committed.")
 
 log = structlog.get_logger("teamvars.storage")
 
@@ -91,6 +95,7 @@ class WriteOutages:
     def begin(self, reason: str) -> None:
         """From now on there is one, until enough tries have succeeded."""
         if self._ending is None:
+            WRITES.set(0)
             log.warning("writes are unavailable", reason=reason)
             self._ending = asyncio.create_task(self._end())
 
@@ -106,6 +111,7 @@ class WriteOutages:
             await asyncio.sleep(PAUSE_SECONDS)
             succeeded = succeeded + 1 if await self._succeeds() else 0
         self._ending = None
+        WRITES.set(1)
         seconds = round(time.monotonic() - begun, 1)
         log.warning("writes are available again", seconds=seconds)
 
@@ -136,6 +142,8 @@ class WatchedDatabase(Database):
         return not self._writes.is_on
 
     async def open(self) -> None:
+        STORAGE.set(1)
+        WRITES.set(1)
         await self._watch(self._database.open())
 
     def in_request(self) -> AbstractContextManager[None]:
@@ -217,12 +225,14 @@ class WatchedDatabase(Database):
         if self._failing_since is not None and begun > self._failed_at:
             seconds = round(time.monotonic() - self._failing_since, 1)
             self._failing_since = None
+            STORAGE.set(1)
             log.warning("storage is available again", seconds=seconds)
 
     def _note_failure(self, cause: BaseException) -> None:
         self._failed_at = time.monotonic()
         if self._failing_since is None:
             self._failing_since = self._failed_at
+            STORAGE.set(0)
             log.warning("storage is unavailable", reason=reason(cause))
 
 

@@ -18,6 +18,8 @@ from teamvars.fair_slots import (
     Party,
     Principal,
 )
+from teamvars.metrics import Gauge
+from teamvars.metrics.pulse import Look
 from teamvars.security.tokens import RUNNER
 from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
@@ -34,6 +36,9 @@ SHORT_BYTES = 4 * 1024
 """Of a body that says who makes the request: reading it takes no longer than waiting for a turn."""
 REFUSAL_SECONDS = 0.001
 """Between refusals of requests that had no slot."""
+
+UNDER_WAY = Gauge("teamvars_requests_under_way", "Requests that have a slot to be worked on.")
+WAITING = Gauge("teamvars_requests_waiting", "Requests that wait for a slot.")
 
 T = TypeVar("T")
 
@@ -135,6 +140,10 @@ class Admission:
         self._failures = Failures()
         self._limits = RateLimits(rate_limit) if rate_limit else None
         self.limits_rates = bool(rate_limit)
+        self.looks: list[Look] = [
+            (UNDER_WAY, lambda: self._slots.held),
+            (WAITING, lambda: self._slots.waiters),
+        ]
 
     async def admit(self, request: Request, caller: Caller, *, is_costly: bool) -> None:
         """Keeps strangers from what is costly, and everybody from asking too often.

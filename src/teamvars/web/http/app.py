@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from teamvars.changes.trails import ALARM
 from teamvars.domain.errors import KEYS_TOO_OLD, Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
+from teamvars.metrics import Counter, Histogram
+from teamvars.metrics.pulse import Look
 from teamvars.origins import origin
 from teamvars.security.sealing import KeyMissing, SealBroken
 from teamvars.services.tokens import Sessions
@@ -24,10 +26,24 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response, Sender
 
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
+_METHOD_NOT_ALLOWED = 405
 _SERVER_ERROR = 500
 
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+
+DURATIONS = Histogram(
+    "http_server_request_duration_seconds",
+    "How long requests took, from their head to the last byte of their answer.",
+    ("route", "method", "status"),
+    bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10),
+)
+REFUSALS = Counter(
+    "teamvars_refusals_total", "What requests were refused for, by the codes of errors.", ("code",)
+)
+_CLASSES = [f"{hundred}xx" for hundred in range(10)]
+_NO_METHOD = "_OTHER"
+"""Of what has no such route or method, whose words anybody makes up."""
 
 log = structlog.get_logger("teamvars.requests")
 
@@ -63,6 +79,11 @@ class Application:
         self._bodies = Bodies()
         self._sender = Sender(self._time_limits)
         self._addresses = addresses
+
+    @property
+    def looks(self) -> list[Look]:
+        """What is to be seen of it now and then."""
+        return self._admission.looks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -137,6 +158,14 @@ class Application:
     def _log(self, request: Request, client: str | None, status: int, begun: float) -> None:
         caller = request.caller
         actor = caller.actor if caller is not None else None
+        seconds = time.perf_counter() - begun
+        is_known = request.template is not None and status != _METHOD_NOT_ALLOWED
+        DURATIONS.observe(
+            seconds,
+            request.template or "",
+            request.method if is_known else _NO_METHOD,
+            _CLASSES[status // 100],
+        )
         line = RequestLine(
             request_id=request.request_id,
             client=client,
@@ -144,7 +173,7 @@ class Application:
             method=request.method,
             route=request.template,
             status=status,
-            ms=round((time.perf_counter() - begun) * 1000, 2),
+            ms=round(seconds * 1000, 2),
             level="error" if status >= _SERVER_ERROR else "info",
         )
         if actor is not None:
@@ -153,6 +182,8 @@ class Application:
             line.organization_id, line.organization = place.organization_id, place.organization
             line.workspace_id, line.workspace = place.workspace_id, place.workspace
             line.team_id, line.team = place.team_id, place.team
+        if (trace_id := request.trace_id) is not None:
+            line.trace_id = trace_id
         if request.error_codes:
             line.errors = request.error_codes
         if request.why is not None:
@@ -169,10 +200,12 @@ def _tell_damage(refusal: Refusal, request: Request) -> None:
 
 def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:
     request.error_codes = tuple(dict.fromkeys(fault.code.word for fault in refusal.faults))
+    for code in request.error_codes:
+        REFUSALS.add(code)
     request.why = refusal.why
     headers = dict(errors.headers(refusal))
     status = errors.STATUS[refusal.kind]
-    if status == 405 and endpoint is not None:
+    if status == _METHOD_NOT_ALLOWED and endpoint is not None:
         headers["Allow"] = endpoint.allow
     if endpoint is not None and endpoint.errors is not None:
         return endpoint.errors.response(refusal, status, headers)

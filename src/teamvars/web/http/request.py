@@ -61,6 +61,9 @@ UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_TRACE_PARENT = re.compile(
+    "(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
+)
 
 
 class Bodies:
@@ -228,6 +231,15 @@ class Request:
         """A request header by lower-case name."""
         value = self._headers.get(name.encode())
         return None if value is None else value.decode("latin-1")
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace that the request is part of, by `traceparent` (W3C Trace Context, level 1)."""
+        said = self.header("traceparent")
+        if said is None or (found := _TRACE_PARENT.fullmatch(said)) is None:
+            return None
+        version, id_, more = found.groups()
+        return None if version == "00" and more else id_
 
     @cached_property
     def query(self) -> list[tuple[str, str]]:

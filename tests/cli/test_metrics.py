@@ -1,0 +1,171 @@
+"""`/metrics`: on a port of its own, and for site admins beside the API."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from teamvars.cli.operator.exporter import CONNECTIONS
+from tests.cli.conftest import DIRECTORY
+from tests.faults.hostile.watch import workers_of
+from tests.support.commands import Host
+from tests.support.patience import HANGS, wait_until
+from tests.support.server import Server, free_port
+
+REQUESTS = "http_server_request_duration_seconds_count"
+
+
+class Scraped:
+    """A server whose metrics are on a port of their own."""
+
+    def __init__(self, host: Host, server: Server, port: int) -> None:
+        self.host, self.server, self.port = host, server, port
+        self.url = f"http://127.0.0.1:{port}/metrics"
+
+    def text(self) -> str:
+        """What a scrape finds."""
+        answer = httpx.get(self.url, timeout=HANGS)
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        return answer.text
+
+    def count(self, name: str, **labels: str) -> float:
+        """The sum of all samples of that name with those labels."""
+        found = [one for family in families(self.text()) for one in family.samples]
+        return sum(
+            one.value for one in found if one.name == name and labels.items() <= one.labels.items()
+        )
+
+
+@contextmanager
+def scraped(host: Host, workers: int = 1) -> Iterator[Scraped]:
+    """A server on the host, with a directory in it."""
+    port = free_port()
+    there = host.having(metrics_listen=f"127.0.0.1:{port}")
+    there.succeed("init")
+    there.succeed("directory", "apply", "-", given=DIRECTORY)
+    with Server(there, workers=workers) as server:
+        yield Scraped(there, server, port)
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
+    """A server with a single worker, for all tests that harm nothing."""
+    with scraped(Host(tmp_path_factory.mktemp("scraped"))) as made:
+        yield made
+
+
+def test_workers_are_counted_together_also_those_that_have_died(tmp_path: Path) -> None:
+    with scraped(Host(tmp_path), workers=2) as made:
+        for _ in range(20):  # a connection each, so that both have some
+            httpx.get(f"{made.server.url}/healthz", timeout=HANGS)
+        health = {"route": "/healthz", "method": "GET", "status": "2xx"}
+        wait_until(lambda: made.count(REQUESTS, **health) == 20)
+        first, _ = workers_of(made.server)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: made.count("teamvars_worker_deaths_total") == 1)
+        wait_until(lambda: len(workers_of(made.server)) == 2)
+        httpx.get(f"{made.server.url}/healthz", timeout=HANGS)
+        wait_until(lambda: made.count(REQUESTS, **health) == 21)
+        wait_until(lambda: made.count("teamvars_storage_available") == 2)
+        assert made.count("process_resident_memory_bytes", process="2") > 0
+
+
+def test_no_name_of_a_tenant_key_or_person_is_shown_and_strangers_make_no_series(
+    one: Scraped,
+) -> None:
+    token = one.host.succeed("token", "create", "--user", "alice").out.strip()
+    with one.server.client(token) as client:
+        found = client.get("/api/v2/organizations/acme/workspaces").json()["data"]
+        for workspace in found:
+            client.get(f"/api/v2/workspaces/{workspace['id']}/vars", params={"q": "canary"})
+        for method in ("PURGE", "BREW", "canary"):
+            client.request(method, "/api/v2/organizations/acme/workspaces")
+            client.request(method, "/api/v2/canary")
+    wait_until(lambda: one.count(REQUESTS, method="_OTHER") >= 6)
+    text = one.text()
+    assert one.count(REQUESTS, route="/api/v2/workspaces/{workspace_id}/vars") >= 2
+    assert one.count("teamvars_refusals_total", code="method_not_allowed") >= 3
+    for name in ("acme", "network", "alice", "canary", "BREW", token, "ws-"):
+        assert name not in text
+
+
+def test_site_admins_see_them_beside_the_api_and_nobody_else(one: Scraped) -> None:
+    expected = {"root": 200, "alice": 403}
+    for name, status in expected.items():
+        token = one.host.succeed("token", "create", "--user", name).out.strip()
+        with one.server.client(token) as client:
+            answer = client.get("/metrics")
+        assert (answer.status_code, REQUESTS in answer.text) == (status, status == 200)
+    assert httpx.get(f"{one.server.url}/metrics", timeout=HANGS).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("POST", "/metrics", 405), ("HEAD", "/metrics", 200)],
+)
+def test_the_port_has_nothing_else(one: Scraped, method: str, path: str, status: int) -> None:
+    answer = httpx.request(method, f"http://127.0.0.1:{one.port}{path}", timeout=HANGS)
+    assert answer.status_code == status
+    assert answer.headers["Connection"] == "close"
+
+
+def test_who_says_nothing_sensible_is_let_go(one: Scraped) -> None:
+    with ExitStack() as held:
+        idle = [
+            held.enter_context(socket.create_connection(("127.0.0.1", one.port), timeout=HANGS))
+            for _ in range(4)
+        ]
+        nonsense = (b"", b"GET /met", b"\x16\x03\x01 what\r\n\r\n", b"A" * 20_000)
+        for connection, said in zip(idle, nonsense, strict=True):
+            connection.sendall(said)
+        assert list(map(received, idle)) == [b""] * 4
+    assert one.text()
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that comes until the other side ends the connection."""
+    try:
+        return b"".join(iter(lambda: connection.recv(4096), b""))
+    except ConnectionResetError:
+        return b""
+
+
+def test_whoever_holds_connections_keeps_scrapes_out_for_seconds_at_most(one: Scraped) -> None:
+    with ExitStack() as held:
+        for _ in range(2 * CONNECTIONS):
+            held.enter_context(socket.create_connection(("127.0.0.1", one.port), timeout=HANGS))
+
+        def answers() -> bool:
+            try:
+                return bool(one.text())
+            except httpx.TransportError:
+                return False
+
+        wait_until(answers)
+
+
+def test_a_port_that_is_taken_is_a_warning_and_off_is_none(tmp_path: Path, one: Scraped) -> None:
+    host = Host(tmp_path)
+    host.succeed("init")
+    with Server(host.having(metrics_listen=f"127.0.0.1:{one.port}")) as server:
+        assert httpx.get(f"{server.url}/healthz", timeout=HANGS).status_code == 200
+        (line,) = [one for one in server.log_lines() if one["event"] == "there are no metrics"]
+        assert line["level"] == "warning"
+    with Server(host.having(metrics_listen="off")) as server:
+        assert "there are no metrics" not in server.log
+
+
+@pytest.mark.parametrize(
+    "text", ["9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:9464"]
+)
+def test_what_is_no_address_is_refused(tmp_path: Path, text: str) -> None:
+    refused = Host(tmp_path).having(metrics_listen=text).run("serve")
+    assert refused.code == 2
+    assert "metrics_listen: must be HOST:PORT" in refused.err
