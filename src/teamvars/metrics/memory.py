@@ -13,8 +13,8 @@ import msgspec
 
 SPARE = 64
 """Numbers at the front that nobody reads: what has no room counts there."""
-_NUMBERS = 32_768
-_TEXT_BYTES = 512 * 1024
+_NUMBERS = 16_384
+_TEXT_BYTES = 160 * 1024
 _LENGTH, _END, _PROCESS = range(3)
 
 
