@@ -20,7 +20,7 @@ OKTA = "https://example.okta.com"
 ENTRA = "https://login.microsoftonline.com/9122040d-6c67-4c5b-b112-36a304b66dad/v2.0"
 GOOGLE = "https://accounts.google.com"
 AUTH0 = "https://example.eu.auth0.com/"
-EVENTS = {"http://schemas.openid.net/event/backchannel-logout": {}}
+EVENTS: Mapping[str, object] = {"http://schemas.openid.net/event/backchannel-logout": {}}
 
 
 class Documented(NamedTuple):

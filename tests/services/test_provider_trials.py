@@ -87,16 +87,21 @@ CASES: dict[str, tuple[Callable[[SignInProvider], object], Severity, str]] = {
         f"did not send a browser back to {REDIRECT}. See that this address is registered",
     ),
     "a client it does not like": (
-        lambda one: setattr(one, "error", "unauthorized_client"),
+        lambda one: setattr(one, "error", "error=unauthorized_client"),
         PROBLEM,
         "signs nobody in: unauthorized_client. Check the client us there",
     ),
     "an error that is none": (
-        lambda one: setattr(one, "error", "%1b[2J"),
+        lambda one: setattr(one, "error", "error=%1b[2J"),
         PROBLEM,
         "signs nobody in: it does not say why",
     ),
-    "consent": (lambda one: setattr(one, "error", "consent_required"), OK, "sends browsers back"),
+    "consent": (
+        lambda one: setattr(one, "error", "error=consent_required"),
+        OK,
+        "sends browsers back",
+    ),
+    "a code": (lambda one: setattr(one, "error", "code=1"), OK, "sends browsers back"),
     "another time": (
         lambda one: one.times.update(Date=formatdate(0, usegmt=True)),
         PROBLEM,

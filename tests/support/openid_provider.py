@@ -1,11 +1,11 @@
-"""An OpenID provider of others, behind TLS on this machine, and what it says of somebody."""
+"""OpenID providers of others, behind TLS on this machine, and what they say of somebody."""
 
 import re
 import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -15,7 +15,7 @@ import httpx
 from teamvars.security.certificates import throw_away
 from tests.support.patience import HANGS
 
-_SERVER = "tests.support.openid_server"
+_SERVER, _CANAILLE = "tests.support.openid_server", "tests.support.canaille_server"
 _BACK = "http://localhost/back"
 
 
@@ -47,14 +47,28 @@ class Provider:
             return token
 
 
+def provider(folder: Path) -> AbstractContextManager[Provider]:
+    """One that is made for tests, and knows whoever asks; with keys of its own, while this lasts.
+
+    It looks at no `code_verifier`.
+    """
+    return _running(folder, _SERVER)
+
+
+def canaille(folder: Path, redirect: str) -> AbstractContextManager[Provider]:
+    """Canaille, which people run: it knows one client, which has to come back with the
+    `code_verifier` (RFC 7636), and sends alice back to that address.
+    """
+    return _running(folder, _CANAILLE, redirect)
+
+
 @contextmanager
-def provider(folder: Path) -> Iterator[Provider]:
-    """A provider with keys of its own, while this lasts."""
+def _running(folder: Path, server: str, *arguments: str) -> Iterator[Provider]:
     made = throw_away()
     authority, chain, key = folder / "authority.pem", folder / "chain.pem", folder / "key.pem"
     for path, content in (authority, made.authority), (chain, made.certificate), (key, made.key):
         path.write_bytes(content)
-    command = [sys.executable, "-W", "ignore", "-m", _SERVER, str(chain), str(key)]
+    command = [sys.executable, "-W", "ignore", "-m", server, str(chain), str(key), *arguments]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         url = process.stdout.readline().strip()

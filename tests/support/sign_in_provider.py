@@ -34,7 +34,7 @@ class SignInProvider(IssuerServer):
         self.codes: dict[str, dict[str, str]] = {}
         self.redeemed: list[dict[str, str]] = []
         self.redirects = ["https://vars.test/app/sign-in/one/callback"]
-        self.error = "login_required"
+        self.error = "error=login_required"
         self.times: dict[str, str] = {}
 
     def answer(self, location: str, **changed: str | None) -> dict[str, str]:
@@ -86,7 +86,7 @@ class SignInProvider(IssuerServer):
     def _not_signed_in(self, redirect: str) -> Any:
         if redirect not in self.redirects:
             return document({"error": "invalid_redirect_uri"}, "400 Bad Request", **self.times)
-        told = {"Location": f"{redirect}?error={self.error}&state=x", **self.times}
+        told = {"Location": f"{redirect}?{self.error}&state=x", **self.times}
         return raw(b"", "302 Found", told)
 
     def _redeem(self, form: dict[str, str]) -> Any:

@@ -144,11 +144,16 @@ async def scene(
     sign_ins = SignIns(services.sign_ins._house, clients)
     sign_ins._keys["two"] = IssuerKeys(Issuer(two.url), two.client)
     one.claims["sub"] = two.claims["sub"] = tenant.organization  # nobody else's in the store
+    async with served(services, sign_ins) as http:
+        yield Scene(tenant, one, two, sign_ins, http)
+
+
+def served(services: wiring.Services, sign_ins: SignIns) -> httpx.AsyncClient:
+    """A client of the service, where people sign in so."""
     application = Application(
         [*wiring.routes(services), *console.routes(SignInPages(sign_ins, OWN))],
         services.sessions,
         ClientAddresses(()),
     )
     transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
-        yield Scene(tenant, one, two, sign_ins, http)
+    return httpx.AsyncClient(transport=transport, base_url=OWN)

@@ -83,7 +83,7 @@ class ProviderTrial(msgspec.Struct, frozen=True):
     """What came of asking a provider as if somebody signed in who is not signed in there.
 
     `reason`: why it could not be asked. `keys`: how many it has. `error`: that with which it has
-    sent the browser back to `redirect`; None: it has not.
+    sent the browser back to `redirect`, and empty without one; None: it has not.
     """
 
     name: str
@@ -256,7 +256,7 @@ def provider_finding(trial: ProviderTrial) -> Finding:
             f"registered there, for the client {trial.client_id}."
         )
         return _advice(subject, text)
-    if trial.error not in _NOBODY_IS_THERE:
+    if trial.error and trial.error not in _NOBODY_IS_THERE:
         text = f"{issuer} signs nobody in: {trial.error}. Check the client {trial.client_id} there."
         return _problem(subject, text)
     text = f"{issuer} answers; keys: {trial.keys}; it sends browsers back to {trial.redirect}"

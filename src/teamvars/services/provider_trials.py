@@ -65,8 +65,11 @@ def _seconds_apart(told: Answer, now: int) -> int:
 
 
 def _sent_back_with(told: Answer, redirect: str) -> str | None:
-    """The error with which a browser is sent back, as `sign_ins.word`; None: it is not."""
+    """The error with which a browser is sent back, as `sign_ins.word`, and empty without one; None:
+    it is not sent back.
+    """
     place, _, query = (told.headers["Location"] or "").partition("?")
     if told.status not in (302, 303) or place != redirect:
         return None
-    return word(parse_qs(query).get("error", [None])[0])
+    errors = parse_qs(query).get("error")
+    return word(errors[0]) if errors else ""
