@@ -180,9 +180,7 @@ class SignIns(UseCases):
         try:
             yield
         finally:
-            waiting[address] -= 1
-            if not waiting[address]:
-                del waiting[address]
+            waiting -= Counter([address])
 
     async def _person(self, name: str, answered: Answered) -> Person:
         """Whom the provider means. Raises Unproven."""
