@@ -273,6 +273,21 @@ async def test_what_is_revoked_or_renewed_while_it_is_sent_stays_so(
     assert await mailing.node.audit_holds()
 
 
+async def test_an_organization_may_end_while_its_message_is_sent(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    made = await invite(mailing)
+    place = f"/organizations/{mailing.tenant.organization}"
+    with mailbox.held():
+        sending = asyncio.create_task(until(mailing.services.outbox.send_next))
+        await mailbox.met.acquire()
+        assert (await mailing.tenant.call("owner", "DELETE", place)).status_code == 204
+    await sending
+    assert await delivery(mailing, made) is None
+    assert len(mailbox.messages) == 1
+    assert await mailing.node.audit_holds()
+
+
 async def test_a_message_whose_seal_is_broken_is_given_up(mailing: Calls, mailbox: Mailbox) -> None:
     one, other = await invite(mailing), await invite(mailing)
     swap = (
