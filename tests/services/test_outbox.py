@@ -12,6 +12,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.audit import AuditFilter
+from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
@@ -285,6 +286,22 @@ async def test_an_organization_may_end_while_its_message_is_sent(
     await sending
     assert await delivery(mailing, made) is None
     assert len(mailbox.messages) == 1
+    assert await mailing.node.audit_holds()
+
+
+async def test_what_cannot_be_settled_is_said(mailing: Calls, mailbox: Mailbox) -> None:
+    made = await invite(mailing)
+    database, stream = mailing.services.database, made.organization_id
+    place = await Place.of(database, stream)
+    with mailbox.held():
+        sending = asyncio.create_task(until(mailing.services.outbox.send_next))
+        await mailbox.met.acquire()
+        await execute(mailing, "UPDATE streams SET head = link WHERE id = $1", stream)
+    with pytest.raises(Refusal) as refused:
+        await sending
+    assert refused.value.faults[0].code.word == "trail_altered"
+    assert await delivery(mailing, made) is Delivery.WAITING
+    await place.put_back(database, stream)
     assert await mailing.node.audit_holds()
 
 
