@@ -75,9 +75,6 @@ class Sets:
             self._apply(entry)
         if prune:
             self._prune(delete_variables=delete_variables)
-        unnamed = state.sets.keys() - {fold(one.name) for one in self._entry.variable_sets}
-        for name in sorted(unnamed):
-            self._detach(state.sets[name])
         self._require_projects()
         self._require_room()
 
@@ -166,13 +163,6 @@ class Sets:
         there = self._names
         spaces, projects = there["workspace"].keys(), there["project"].keys()
         return Attached(before.workspaces & spaces, before.projects & projects)
-
-    def _detach(self, one: VariableSet) -> None:
-        """A set that the file does not name is attached no longer to what goes."""
-        before = self._before(one)
-        after = self._kept(before)
-        if after != before:
-            self._changeset.add(Step.ATTACH_SET, (), variable_sets.attached, one, before, after)
 
     def _require_own(self, entry: SetEntry, one: VariableSet, attached: Attached) -> None:
         """Refuses to attach a set of a project to what is not in it, once the file is applied."""
