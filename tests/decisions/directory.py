@@ -90,13 +90,14 @@ def to_team(
     *,
     owner: bool = True,
     inside: bool = True,
+    in_team: bool = True,
     rights: Iterable[Right] = (),
     lacks_grant: bool = False,
 ) -> Answers:
     """What an owner, a member of the organization or a stranger may do with a team."""
     stream = Stream(team.id, "org-1", 1, b"", b"")
     has = ALL_RIGHTS if owner else whole(rights)
-    said = owner, inside, inside, has, lacks_grant, False
+    said = owner, inside, inside and in_team, has, lacks_grant, False
     access = TeamAccess(team, "acme", *said, stream)
     return {ToTeam(team.id): access}
 

@@ -134,3 +134,31 @@ def test_who_manages_teams_without_owning_them_gives_and_takes_no_rights(
         assert refused(create, manager, "acme", draft, "team-2") == ["forbidden"]
     else:
         assert create(manager, "acme", draft, "team-2").answer.team.rights == frozenset()
+
+
+SECRET, OPEN = "secret", "organization"
+SEES_ALL = [Right.MANAGE_TEAMS, Right.ACCESS_SECRET_TEAMS]
+
+
+@pytest.mark.parametrize(
+    ("rights", "visibility", "is_made"),
+    [
+        ([Right.MANAGE_TEAMS], OPEN, True),
+        ([Right.MANAGE_TEAMS], SECRET, False),
+        (SEES_ALL, SECRET, True),
+        (SEES_ALL, OPEN, True),
+    ],
+)
+def test_nobody_makes_a_team_secret_that_they_would_not_see_then(
+    rights: list[Right], visibility: str, is_made: bool
+) -> None:
+    open_ = replace(CREW, visibility=Visibility.ORGANIZATION)
+    other = to_team(open_, owner=False, inside=True, in_team=False, rights=rights)
+    known = found(to_acme(owner=False, rights=rights), other, USERS)
+    draft = TeamDraft(name="new", visibility=visibility)
+    if is_made:
+        assert actions(create(known, "acme", draft, "team-2"))
+        assert actions(update(known, "team-1", draft))
+    else:
+        assert refused(create, known, "acme", draft, "team-2") == ["forbidden"]
+        assert refused(update, known, "team-1", draft) == ["forbidden"]

@@ -157,6 +157,18 @@ def test_what_is_made_with_a_token_of_a_team_or_organization_ends_no_later(robot
     assert made.answer.token.expires_at == in_24_months(NOW)
 
 
+def test_only_a_users_own_token_reaches_no_further_than_the_one_it_is_made_with() -> None:
+    for reach in (None, frozenset({"org-1"})):
+        of_team = limited(to_team(), {TokensOf(OF_TEAM): ()})
+        of_user = found(MINE)
+        for known, whose, its in (
+            (of_team, OfTeam("team-1"), None),
+            (of_user, OfUser("user-1"), reach),
+        ):
+            known.caller.reach = reach
+            assert make(known, whose, TokenDraft(), FRESH).answer.token.reach == its
+
+
 def test_a_new_token_of_an_organization_takes_the_place_of_any_and_a_teams_of_the_plain_one() -> (
     None
 ):

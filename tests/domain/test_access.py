@@ -14,6 +14,7 @@ from teamvars.domain.access import (
     OrganizationAccess,
     Permission,
     Principal,
+    ProjectAccess,
     Sight,
     TeamAccess,
     Way,
@@ -23,6 +24,7 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import Organization
+from teamvars.domain.projects import default_project
 from teamvars.domain.teams import ALL_RIGHTS, Right, Rights, Team, Visibility, whole
 from teamvars.domain.variable_search import SearchAccess
 from teamvars.domain.workspaces import Workspace
@@ -189,6 +191,27 @@ def test_who_is_refused_is_told_whether_it_is_for_the_owners_team(
 )
 def test_only_a_users_token_says_which_user_calls(actor: Actor | None, user_id: str | None) -> None:
     assert Caller(b"", "req-1", actor).user_id == user_id
+
+
+@pytest.mark.parametrize(
+    ("reach", "reaches"),
+    [(None, True), (frozenset({"org-1", "org-2"}), True), (frozenset({"org-2"}), False)],
+)
+def test_a_token_has_rights_where_it_reaches(reach: frozenset[str] | None, reaches: bool) -> None:
+    assert Caller(b"", "req-1", reach=reach).reaches("org-1") is reaches
+
+
+@pytest.mark.parametrize("level", [Level.NONE, Level.READ, Level.WRITE])
+@pytest.mark.parametrize(
+    "rights", [(), (Right.MANAGE_PROJECTS,), (Right.MANAGE_PROJECTS, Right.MANAGE_WORKSPACES)]
+)
+def test_the_sets_of_a_project_are_written_by_grants_or_by_whoever_moves_workspaces(
+    level: Level, rights: Iterable[Right]
+) -> None:
+    acme = Organization("org-1", "acme", None, 1)
+    owner = OrganizationAccess(acme, False, True, frozenset(), whole(rights), STREAM)
+    access = ProjectAccess(default_project("org-1", 1), owner, 0, 0, granted_sets=level)
+    assert access.writes_sets is (level is Level.WRITE or len([*rights]) == 2)
 
 
 @pytest.mark.parametrize(("owner", "member"), list(product(BOTH, repeat=2)))

@@ -51,6 +51,22 @@ def test_what_is_said_holds_what_is_not_stays_and_defaults_are_not_stored(
     assert changed(stored, after) == stored
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({PREFIXES: ("a",)}, {PATTERNS: ("b",)}, {PATTERNS: ("b",)}),
+        ({PATTERNS: ("b",)}, {PREFIXES: ("a",)}, {PREFIXES: ("a",)}),
+        ({PATTERNS: ("b",)}, {PREFIXES: ()}, {}),
+        ({PREFIXES: ("a",)}, {PATTERNS: ()}, {}),
+        ({PREFIXES: ("a",)}, {"description": "d"}, {PREFIXES: ("a",), "description": "d"}),
+    ],
+)
+def test_prefixes_and_patterns_take_each_others_place(
+    before: Values, after: Values, found: Values
+) -> None:
+    assert changed(before, after) == found
+
+
 @given(before=said, after=said)
 def test_a_workspace_never_has_prefixes_and_patterns(before: Values, after: Values) -> None:
     if not (faults(before) or faults(after)):

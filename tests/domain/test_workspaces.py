@@ -17,6 +17,7 @@ from teamvars.domain.workspaces import (
     Workspace,
     WorkspaceDraft,
     WorkspaceRecord,
+    WorkspaceSettings,
     default_mode,
 )
 
@@ -108,3 +109,10 @@ def test_a_workspace_names_the_project_that_it_is_in_unless_that_is_the_default_
 def test_a_document_is_about_the_workspace_of_the_path(id_: str | None, faults: int) -> None:
     workspace = Workspace("ws-1", "network", "org-1", "acme")
     assert len(WorkspaceDraft(id=id_).conflicts(workspace)) == faults
+
+
+def test_a_version_of_which_nothing_is_said_stays() -> None:
+    before = WorkspaceSettings(terraform_version="1.5.0")
+    assert WorkspaceDraft(name="new").applied_to(before).terraform_version == "1.5.0"
+    after = WorkspaceDraft(terraform_version="1.6.0").applied_to(before)
+    assert after.terraform_version == "1.6.0"
