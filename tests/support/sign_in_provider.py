@@ -113,7 +113,7 @@ class SignInProvider(IssuerServer):
         """A token with these claims, those that are None left out, and fields in its header."""
         now = int(time.time())
         said = {"iss": self.url, "iat": now, "exp": now + 300, **claims}
-        head = {"alg": "ES256", "kid": "sign-in", **fields}
+        head = {"alg": "ES256", "kid": self.keys[0].kid, **fields}
         parts = [
             json.dumps({k: v for k, v in one.items() if v is not None}) for one in (head, said)
         ]
