@@ -12,8 +12,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -31,7 +31,9 @@ STAMP = VENV / "installed"
 BASE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 TERMINAL = sys.stdout.isatty()
 
-CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports --no-logo")
+CHECKS = ("ruff check", "ruff format --check", "lint-imports --no-logo")
+# Beside the tests: while these are collected, one processor has nothing to do.
+TYPES = "mypy"
 # More workers than most hosts have processors: many tests wait for servers of theirs.
 TESTS = "pytest -n 6 --durations 10"
 # Where nothing is started: no server, no browser, no command. Without PostgreSQL, and without the
@@ -97,9 +99,11 @@ def check(arguments: Sequence[str]) -> int:
     install("dev")
     rows: list[str] = []
     tests = [[*words(command), *others] for command in EXTENTS[options.extent or "whole"]]
-    with collecting(tests[0]):
-        failed = sum(not passes(words(command), rows) for command in CHECKS)
-    failed += sum(not passes(command, rows) for command in tests)
+    failed = sum(not passes(words(command), rows) for command in CHECKS)
+    with ThreadPoolExecutor() as beside:
+        types = beside.submit(quietly, words(TYPES))
+        failed += sum(not passes(command, rows) for command in tests)
+    failed += not types.result()(rows)
     heading("summary")
     print(*rows, sep="\n")
     return min(failed, 1)
@@ -110,21 +114,31 @@ def passes(command: Sequence[str], rows: list[str]) -> bool:
     name = shlex.join([Path(command[0]).stem, *command[1:]])
     heading(name)
     started = time.monotonic()
-    good = call(command) == 0
-    verdict = bold("ok    ", 32) if good else bold("FAILED", 31)
-    rows.append(f"{verdict}  {time.monotonic() - started:6.1f} s  {name}")
+    code = call(command)
+    return row(name, code, time.monotonic() - started, rows)
+
+
+def quietly(command: Sequence[str]) -> Callable[[list[str]], bool]:
+    """Runs a check without a word; what it returns tells all of it, as `passes` does."""
+    started = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - started
+
+    def told(rows: list[str]) -> bool:
+        name = Path(command[0]).stem
+        heading(name)
+        print(done.stdout, done.stderr, sep="", end="")
+        return row(name, done.returncode, seconds, rows)
+
+    return told
+
+
+def row(name: str, code: int, seconds: float, rows: list[str]) -> bool:
+    """Whether a check has passed, which its new row says as well."""
+    verdict = bold("FAILED", 31) if code else bold("ok    ", 32)
+    rows.append(f"{verdict}  {seconds:6.1f} s  {name}")
     print(rows[-1], flush=True)
-    return good
-
-
-@contextmanager
-def collecting(tests: Sequence[str]) -> Iterator[None]:
-    """Compiles meanwhile what tests import: in a fresh checkout each of their workers would."""
-    command = [*tests, "--collect-only", "-n", "0"]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    nothing = subprocess.DEVNULL
-    with subprocess.Popen(command, env=environment, stdout=nothing, stderr=nothing):
-        yield
+    return code == 0
 
 
 def faults(arguments: Sequence[str]) -> int:

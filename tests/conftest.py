@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,12 +18,13 @@ from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
 from teamvars.web.http import rate_limits
 from tests.storage.stores import bring_up, fresh_sqlite, migrated, opened
+from tests.support import forked, workers
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.memory import folder_in_memory
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
-from tests.support.shares import Shares, place
+from tests.support.shares import place
 from tests.support.tenant import Tenant, build_tenant
 from tests.support.unhurried import unhurried
 
@@ -41,9 +41,11 @@ settings.load_profile("without deadlines")
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
+pytest_addoption = workers.pytest_addoption
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start one server for all workers of pytest-xdist, which inherit the environment.
+    """Start for all workers what they would else start each: a server, and commands to fork.
 
     What tests write goes to memory where there is room: most of it is synced and soon gone. They
     start hundreds of interpreters: what one compiles is kept for the next, whatever the environment
@@ -60,7 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if "TMPDIR" not in os.environ and (folder := folder_in_memory()):
         os.environ["TMPDIR"] = str(folder)
         tempfile.tempdir = None  # or it stays where it was first looked for
-    if config.getoption("numprocesses", None) and POSTGRES_URL not in os.environ:
+    if not workers.register(config):
+        return
+    forked.loaded()
+    if POSTGRES_URL not in os.environ:
         server = LocalPostgres()
         config.add_cleanup(server.stop)
         server.start()
@@ -73,12 +78,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
     for reason, many in reasons.items():
         terminalreporter.line(f"{many} left out: {reason}")
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
-    """Shares of the tests, in their order."""
-    config.option.loadscopereorder = False
-    return Shares(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
-import pygohcl
 import pytest
 
 from teamvars.security.tokens import is_token
+from tests.support import go_hcl
 from tests.support.commands import Host
 from tests.support.forked import Started
 from tests.support.patience import HANGS
@@ -169,7 +169,7 @@ def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
         check=False,
     )
     (main,) = pasted.glob("*/main.tf")
-    read = pygohcl.loads(main.read_text())
+    read = go_hcl.read(main.read_text())
     assert set(read["variable"]) == {
         *("region", "subnets", "vpn_psk", "availability_zones", "peer_count")
     }

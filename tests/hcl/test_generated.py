@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pygohcl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.hcl import HclError, evaluate, parse
+from tests.support import go_hcl
 
 SOURCES = [
     entry["source"]
@@ -30,7 +30,7 @@ FRAGMENTS = [
 ]
 SEEDS = st.integers(0, 2**32)
 
-# Strings in normal form C, as every HCL string is; a NUL ends pygohcl's input.
+# Strings in normal form C, as every HCL string is; a NUL ends the input of Go's parser.
 TEXT = st.text(
     st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Mn", "Mc", "Cn"]),
     max_size=12,
@@ -147,8 +147,8 @@ def parses_here(source: str) -> bool:
 def parses_in_go(source: str) -> bool:
     """Parentheses around the source give newlines the meaning that a variable's value has."""
     try:
-        pygohcl.loads(f"x = (\n{source}\n)\n")
-    except pygohcl.HCLParseError:
+        go_hcl.read(f"x = (\n{source}\n)\n")
+    except go_hcl.NotHcl:
         return False
     return True
 

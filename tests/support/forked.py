@@ -36,6 +36,7 @@ WARM = (
 
 _NUMBER = struct.Struct("i")
 _PAUSE_SECONDS = 0.005
+_MOST_BYTES = 2**20
 
 
 class _Request(TypedDict):
@@ -111,21 +112,19 @@ def fork(
     request: _Request = {"words": words, "folder": str(folder), "environment": environment}
     told, telling = socket.socketpair()
     with telling:
-        loaded, lock = _loaded()
-        with lock:
-            descriptors = [telling.fileno(), *(file.fileno() for file in files)]
-            socket.send_fds(loaded, [b"!"], descriptors)
-            loaded.sendall(json.dumps(request).encode() + b"\n")
-            return Forked(words, told)
+        descriptors = [telling.fileno(), *(file.fileno() for file in files)]
+        socket.send_fds(loaded(), [json.dumps(request).encode()], descriptors)
+        return Forked(words, told)
 
 
 @cache
-def _loaded() -> tuple[socket.socket, Lock]:
-    """What the process that has the program loaded is asked by, one at a time.
+def loaded() -> socket.socket:
+    """What the process that has the program loaded is asked by: whoever asks first starts it.
 
-    It ends with this process, when nobody can ask any more.
+    Copies of this process ask the same one, a message for each command. It ends when nobody can ask
+    any more.
     """
-    asking, asked = socket.socketpair()
+    asking, asked = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with asked:
         process = subprocess.Popen(
             [sys.executable, "-m", __name__, str(asked.fileno())],
@@ -140,7 +139,7 @@ def _loaded() -> tuple[socket.socket, Lock]:
         process.wait()  # or Python complains of one that nobody waited for
 
     atexit.register(end)
-    return asking, Lock()
+    return asking
 
 
 def _serve_requests(asked: socket.socket) -> None:
@@ -158,13 +157,11 @@ def _serve_requests(asked: socket.socket) -> None:
                 teller.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
 
     signal.signal(signal.SIGCHLD, tell)
-    lines = asked.makefile("rb")
-    while (asking := socket.recv_fds(asked, 1, 4))[0]:
+    while (asking := socket.recv_fds(asked, _MOST_BYTES, 4))[0]:
         teller, files = socket.socket(fileno=asking[1][0]), asking[1][1:]
-        request: _Request = json.loads(lines.readline())
+        request: _Request = json.loads(asking[0])
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until it is written down
         if (pid := os.fork()) == 0:
-            lines.close()
             for one in (asked, teller, *tellers.values()):
                 one.close()
             _become(request, files)

@@ -1,6 +1,8 @@
-"""How the workers of pytest-xdist share the tests: whoever is done takes the next share."""
+"""What is done by one worker, and in which order."""
 
-from xdist.scheduler import LoadScopeScheduling
+from collections.abc import Sequence
+
+import pytest
 
 # These wait for servers, browsers and commands that they start: if they come first, others have the
 # processor meanwhile, and no worker is left alone with a long one at the end.
@@ -29,8 +31,9 @@ def share(nodeid: str) -> str:
     return f"{file} postgres" if "postgres" in test.partition("[")[2] else file
 
 
-class Shares(LoadScopeScheduling):  # type: ignore[misc] # a library without types
-    """Hands out shares in the order of the tests, not the largest first."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return share(nodeid)
+def in_shares(items: Sequence[pytest.Item]) -> Sequence[Sequence[pytest.Item]]:
+    """The tests in their shares, each where its first test is."""
+    shares: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        shares.setdefault(share(item.nodeid), []).append(item)
+    return list(shares.values())
