@@ -344,7 +344,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *project_grants.routes(all_services.project_grants, dialect),
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
-        *tokens.routes(all_services.tokens),
+        *tokens.routes(all_services.tokens, all_services.sign_ins),
         *token_limits.routes(all_services.token_limits),
         *runners.routes(all_services.runners),
     ]

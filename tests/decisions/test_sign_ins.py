@@ -23,6 +23,7 @@ from teamvars.decisions.rows import Delete, Insert
 from teamvars.decisions.sign_ins import Fresh, link, meant, sign_in, sign_out, unlink
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.notices import Memo
 from teamvars.domain.sign_ins import (
     IDLE,
     MAX_SESSIONS,
@@ -44,7 +45,7 @@ COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com"
 PERSON = Person(ISSUER, "a-1", "alice@example.com", "s-1")
 KNOWN = Identity("id-1", ISSUER, "a-1", "user-1", 1)
 FRESH = Fresh(FreshToken("at-9", "secret", b"hash"), b"cookie", "signed in with Example", "id-9")
-MEMBER = Standing(frozenset({"org-1"}), is_owner=False, is_known=False)
+MEMBER = Standing(frozenset({"org-1"}), frozenset(), is_owner=False, is_known=False)
 LINKED = {
     IdentityOf(ISSUER, "a-1"): KNOWN,
     UserWithId("user-1"): ALICE,
@@ -147,9 +148,17 @@ def test_letters_of_a_domain_are_of_any_case() -> None:
         ({UserWithId("user-1"): replace(ALICE, disabled=True)}, "forbidden"),
         ({StandingOf("user-1"): replace(MEMBER, active=frozenset({"org-2"}))}, "forbidden"),
         ({StandingOf("user-1"): replace(MEMBER, active=frozenset())}, "forbidden"),
+        (
+            {
+                StandingOf("user-1"): replace(
+                    MEMBER, active=frozenset(), invited=frozenset({"org-2"})
+                )
+            },
+            "forbidden",
+        ),
         ({OrganizationsCalled(("acme",)): []}, "forbidden"),
     ],
-    ids=["disabled", "elsewhere", "nowhere", "no organization"],
+    ids=["disabled", "elsewhere", "nowhere", "invited elsewhere", "no organization"],
 )
 def test_whoever_has_nothing_there_is_not_signed_in(answers: Any, word: str) -> None:
     assert refused(sign_in, found(LINKED, answers), COMPANY, PERSON, FRESH) == [word]
@@ -204,7 +213,14 @@ def issued(id_: str, ends: int) -> IssuedToken:
 def test_an_account_is_linked_with_one_user_and_that_once() -> None:
     answers = {UserMeant("alice"): ALICE, IdentityOf(ISSUER, "a-1"): None}
     decision = link(found(answers, actor=OPERATOR), "alice", ISSUER, "a-1", "id-9")
-    assert decision.writes == (Insert(Identity("id-9", ISSUER, "a-1", "user-1", NOW)),)
+    made, told = decision.writes
+    assert made == Insert(Identity("id-9", ISSUER, "a-1", "user-1", NOW))
+    assert isinstance(told, Insert)
+    assert isinstance(told.row, Memo)
+    assert told.row.address == "alice@example.com"
+    assert "a-1" in told.row.text
+    unreached = found({**answers, UserMeant("alice"): replace(ALICE, email=None)}, actor=OPERATOR)
+    assert link(unreached, "alice", ISSUER, "a-1", "id-9").writes == (made,)
     (note,) = decision.notes
     assert note.event.details == {"username": "alice", "issuer": ISSUER, "subject": "a-1"}
     again = found(answers, {IdentityOf(ISSUER, "a-1"): KNOWN}, actor=OPERATOR)

@@ -1,5 +1,6 @@
 """A service to which two providers are known, and browsers that sign in there."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
@@ -11,10 +12,12 @@ import pytest
 
 from teamvars import wiring
 from teamvars.console import routes as console
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.tokens import DAY
 from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service
+from teamvars.services.directory_files.files import Options
 from teamvars.services.issuers import Issuer, IssuerKeys
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.web.http.addresses import ClientAddresses
@@ -23,7 +26,7 @@ from teamvars.web.sign_ins import SignInPages, callback
 from tests.support.deployment import operator
 from tests.support.patience import HANGS
 from tests.support.sign_in_provider import SignInProvider, sign_in_provider
-from tests.support.tenant import JSON_API, Tenant
+from tests.support.tenant import ACTIVE, JSON_API, Tenant
 
 OWN = "https://vars.test"
 SECRET = "the client's own secret"
@@ -157,3 +160,26 @@ def served(services: wiring.Services, sign_ins: SignIns) -> httpx.AsyncClient:
     )
     transport = httpx.ASGITransport(application, raise_app_exceptions=True)
     return httpx.AsyncClient(transport=transport, base_url=OWN)
+
+
+async def into_both(tenant: Tenant) -> None:
+    """`plain` is in the other organization as well, as one of its owners."""
+    mark = tenant.organization.removeprefix("org-")
+    people = (f"outsider-{mark}", f"plain-{mark}")
+    owners = TeamEntry("owners", members=people)
+    entry = OrganizationEntry(
+        tenant.other_organization, dict.fromkeys(people, ACTIVE), (), (owners,)
+    )
+    services = tenant.deployment.services
+    await services.directory.apply(operator(), Directory((), (entry,)), Options())
+
+
+async def ids_of(scene: Scene, token: str, path: str) -> set[str]:
+    """The ids of what the API lists."""
+    return {one["id"] for one in json.loads(await text_of(scene, token, path))["data"]}
+
+
+async def text_of(scene: Scene, token: str, path: str) -> str:
+    """What the API answers."""
+    sent = {"Authorization": f"Bearer {token}"}
+    return (await scene.http.get(f"/api/v2{path}", headers=sent)).text

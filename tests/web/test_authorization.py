@@ -295,6 +295,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("PATCH", TOKEN_LIMITS): OWN_ORGANIZATION,
     ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
+    ("POST", USER + "/actions/end-sessions"): OWN_TOKENS,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
     ("POST", "/oauth/token"): NO_FORM,

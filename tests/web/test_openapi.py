@@ -42,7 +42,11 @@ NOT_TO_BE_HAD_HERE = {"408", "429", "431", "500", "503"}
 TO_DOCUMENTS_ALONE = {"400"}
 # Nobody does these for another, owners included.
 TAKES_LARGE_BODIES = "/actions/apply", "/workspaces/{workspace_id}/relationships/vars"
-FOR_ONESELF = ("/actions/accept", "/users/{user_id}/authentication-tokens")
+FOR_ONESELF = (
+    "/actions/accept",
+    "/users/{user_id}/actions/end-sessions",
+    "/users/{user_id}/authentication-tokens",
+)
 
 FOR_OTHERS = ("/oauth/token", "/actions/deliver", "/actions/approve")
 """Nobody here is a job, or somebody who approves: test_deliveries.py and test_owner_approvals.py

@@ -19,7 +19,7 @@ from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions import tokens as tokens_decided
 from teamvars.decisions.users import Disabling
 from teamvars.domain import sign_ins
-from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
+from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.sign_ins import IDLE, SESSION
 from teamvars.domain.times import Clock
@@ -36,8 +36,18 @@ from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.issuer_servers import document, raw
 from tests.support.patience import HANGS
-from tests.support.signing_in import ATTEMPT, OWN, SECRET, SESSION_COOKIE, Browser, Scene
-from tests.support.tenant import ACTIVE, Tenant
+from tests.support.signing_in import (
+    ATTEMPT,
+    OWN,
+    SECRET,
+    SESSION_COOKIE,
+    Browser,
+    Scene,
+    ids_of,
+    into_both,
+    text_of,
+)
+from tests.support.tenant import ACTIVE
 
 
 async def test_whoever_signs_in_is_given_one_token_in_every_tab(scene: Scene) -> None:
@@ -335,7 +345,7 @@ async def test_a_verified_address_of_the_providers_domain_joins_its_user(
 
 
 @pytest.mark.parametrize(
-    ("who", "is_in"), [("writer", True), ("owner", False), ("outsider", False), ("invited", False)]
+    ("who", "is_in"), [("writer", True), ("owner", False), ("outsider", False)]
 )
 async def test_no_owner_and_nobody_from_elsewhere_joins_by_an_address(
     scene: Scene, who: str, is_in: bool
@@ -775,26 +785,3 @@ async def test_a_provider_that_is_named_no_more_gives_no_token(scene: Scene) -> 
 def earlier(clock: Clock, seconds: int) -> int:
     """What time it was."""
     return clock() - seconds * 1_000_000
-
-
-async def into_both(tenant: Tenant) -> None:
-    """`plain` is in the other organization as well, as one of its owners."""
-    mark = tenant.organization.removeprefix("org-")
-    people = (f"outsider-{mark}", f"plain-{mark}")
-    owners = TeamEntry("owners", members=people)
-    entry = OrganizationEntry(
-        tenant.other_organization, dict.fromkeys(people, ACTIVE), (), (owners,)
-    )
-    services = tenant.deployment.services
-    await services.directory.apply(operator(), Directory((), (entry,)), Options())
-
-
-async def ids_of(scene: Scene, token: str, path: str) -> set[str]:
-    """The ids of what the API lists."""
-    return {one["id"] for one in json.loads(await text_of(scene, token, path))["data"]}
-
-
-async def text_of(scene: Scene, token: str, path: str) -> str:
-    """What the API answers."""
-    sent = {"Authorization": f"Bearer {token}"}
-    return (await scene.http.get(f"/api/v2{path}", headers=sent)).text

@@ -164,7 +164,7 @@ LOOK_UPS: LookUps = {
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
     needs.LinksOfDay: _links,
     needs.IdentityOf: by_fields(sign_ins.find_identity),
-    needs.StandingOf: by_fields(sign_ins.standing),
+    needs.StandingOf: lambda tx, _, f, n: sign_ins.standing(tx, n.user_id, f.now),
     needs.OrganizationsCalled: by_fields(sign_ins.organizations_called),
     needs.SessionOf: by_fields(sign_ins.session_of),
     needs.TokenWithId: by_fields(tokens.get),

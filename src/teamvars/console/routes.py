@@ -23,7 +23,6 @@ from teamvars.web.oauth import TokenError, refused
 from teamvars.web.sign_ins import LogoutForm, SignInPages
 
 PATH = "/app"
-_SESSION = "session"
 _NONE: Mapping[str, str] = {}
 _SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")
 """Those of the longest path of a page: organization, `workspaces`, workspace, what of it."""
@@ -131,7 +130,7 @@ def routes(sign_ins: SignInPages | None = None) -> list[Route]:
         return pages
     return [
         *pages,
-        Route("POST", PATH + _SEGMENTS[0], console.take_up, {200: None}, public=True),
+        Route("POST", PATH + _SEGMENTS[0], console.post, {200: None}, public=True),
         Route(
             "POST",
             PATH + "".join(_SEGMENTS[:3]),
@@ -149,14 +148,15 @@ def routes(sign_ins: SignInPages | None = None) -> list[Route]:
 class _Console:
     def __init__(self, sign_ins: SignInPages | None) -> None:
         self._files = load(PATH, _NONE if sign_ins is None else sign_ins.titles)
-        self._sign_ins = sign_ins
+        self._posts = {} if sign_ins is None else sign_ins.posts()
         self._others = {} if sign_ins is None else sign_ins.handlers()
 
-    async def take_up(self, request: Request) -> Response:
-        """See `SignInPages.take_up`. Refuses on other paths: not found."""
-        if self._sign_ins is None or request.parameters["first"] != _SESSION:
+    async def post(self, request: Request) -> Response:
+        """See `SignInPages.posts`. Refuses on other paths: not found."""
+        ask = self._posts.get(request.parameters["first"])
+        if ask is None:
             raise not_found()
-        return await self._sign_ins.take_up(request)
+        return await ask(request)
 
     async def respond(self, request: Request) -> Response:
         """A file where the last segment has a dot, which no name of an organization has; else the

@@ -17,6 +17,7 @@ from teamvars.decisions.needs import (
     UserMeant,
     UserWithId,
     WasUsed,
+    WhoCalls,
 )
 from teamvars.decisions.rows import Delete, Insert, together
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -28,6 +29,7 @@ from teamvars.domain.errors import (
     forbidden,
     there_is_no,
 )
+from teamvars.domain.notices import Memo
 from teamvars.domain.sign_ins import (
     IDLE,
     MAX_SESSIONS,
@@ -39,7 +41,7 @@ from teamvars.domain.sign_ins import (
     SignOut,
     is_subject,
 )
-from teamvars.domain.tokens import Token
+from teamvars.domain.tokens import OfUser, Token
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
@@ -49,6 +51,9 @@ _NOBODY = (
 )
 _NOWHERE = (
     "You are in no organization that {} signs people in to. Ask an owner of yours to invite you."
+)
+_FURTHER = (
+    "{} signs people in to more organizations than your token has rights in. Use another token."
 )
 _DISABLED = "Your user is disabled. Ask whoever runs this service."
 
@@ -67,8 +72,8 @@ class Fresh(Discreet, frozen=True):
 def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> Decision[User]:
     """A session of the user whom the provider means, in its organizations.
 
-    Refuses: forbidden, to whom it means nobody, a disabled user, or one who is in none of these
-    organizations.
+    Refuses: forbidden, to whom it means nobody, a disabled user, or one who is neither in one of
+    these organizations nor invited to one.
     """
     user = meant(found, provider, person)
     if user.disabled:
@@ -107,6 +112,43 @@ def sign_out(found: Found, provider: Provider, said: SignOut) -> Decision[None]:
     return together(None, used, *(tokens.revoked(found, token, by) for token in over))
 
 
+def end_all(found: Found, user_id: str) -> Decision[None]:
+    """All sessions of the caller end, on every node; of those that have rights elsewhere than their
+    token, only those that the token shows: none. Refuses: not found, for everybody else.
+    """
+    tokens.managed(found, OfUser(user_id))
+    found.require_locked({SYSTEM_STREAM})  # none begins meanwhile
+    reach = found.caller.reach
+    own = [one.token for one in found.of(TokensIssued("session", user_id))]
+    return together(
+        None, *(tokens.revoked(found, one) for one in own if reach in (None, one.reach))
+    )
+
+
+def link_own(found: Found, provider: Provider, person: Person, fresh_id: str) -> Decision[User]:
+    """From now on the provider means the caller by that name. Refuses: as `linkable`, and a name by
+    which it means another.
+    """
+    return _link(found, linkable(found, provider), person, fresh_id)
+
+
+def linkable(found: Found, provider: Provider) -> User:
+    """The caller, who may be linked with somebody whom the provider means.
+
+    Refuses: forbidden to tokens of teams and organizations; and to one that has rights in some
+    organizations alone, where the provider speaks for others.
+    """
+    actor = found.of(WhoCalls())
+    user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
+    if user is None:
+        raise forbidden("Only users are linked with accounts.")
+    reach = found.caller.reach
+    named = {one.id for one in found.of(OrganizationsCalled(provider.organizations))}
+    if reach is not None and not named <= reach:
+        raise forbidden(_FURTHER.format(provider.title))
+    return user
+
+
 def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> Decision[User]:
     """From now on the issuer means that user by that name. Refuses: what is no name, and one by
     which it means another.
@@ -114,10 +156,13 @@ def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> De
     if not is_subject(subject):
         detail = "No provider calls anybody so: it is 1 to 255 characters of ASCII."
         raise Refusal(Fault(Code.INVALID_VALUE, detail))
-    user = found.of(UserMeant(who))
-    there = found.of(IdentityOf(issuer, subject))
+    return _link(found, found.of(UserMeant(who)), Person(issuer, subject), fresh_id)
+
+
+def _link(found: Found, user: User, person: Person, fresh_id: str) -> Decision[User]:
+    there = found.of(IdentityOf(person.issuer, person.subject))
     if there is None:
-        return together(user, _linked(found, user, Person(issuer, subject), fresh_id))
+        return together(user, _linked(found, user, person, fresh_id))
     if there.user_id != user.id:
         detail = f"This account is linked with the user {there.user_id}. Take that back first."
         raise Refusal(Fault(Code.NAME_TAKEN, detail))
@@ -175,7 +220,19 @@ def _joined(found: Found, user: User, person: Person, fresh_id: str) -> Decision
 def _linked(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:
     made = Identity(fresh_id, person.issuer, person.subject, user.id, found.now)
     note = found.note(*_about(user, "link", made))
-    return Decision(None, (Insert(made),), (note,), taken=NAME_TAKEN.filled(what="a user").at(None))
+    taken = NAME_TAKEN.filled(what="a user").at(None)
+    return Decision(None, (Insert(made), *_told(found, user, made)), (note,), taken=taken)
+
+
+def _told(found: Found, user: User, made: Identity) -> list[Insert]:
+    """The user is told, if there is an address, who else may be them."""
+    if user.email is None:
+        return []
+    text = (
+        f"From now on the account {made.subject} of {made.issuer} signs in as {user.username}. "
+        "If neither you nor whoever runs this service wanted that, tell them at once."
+    )
+    return [Insert(Memo(made.id, user.email, "An account signs in as you", text, found.now))]
 
 
 def _about(user: User, verb: str, identity: Identity) -> tuple[str, str, str, dict[str, object]]:
@@ -197,10 +254,13 @@ def _giving_way(found: Found, user: User) -> list[Decision[None]]:
 
 
 def _reach(found: Found, provider: Provider, user: User) -> frozenset[str]:
-    """The provider's organizations. Refuses: forbidden, to a user who is in none of them."""
+    """The provider's organizations. Refuses: forbidden, to a user who is neither in one of them nor
+    invited to one.
+    """
     named = found.of(OrganizationsCalled(provider.organizations))
     reach = frozenset(organization.id for organization in named)
-    if not reach & found.of(StandingOf(user.id)).active:
+    standing = found.of(StandingOf(user.id))
+    if not reach & (standing.active | standing.invited):
         raise forbidden(_NOWHERE.format(provider.title))
     return reach
 

@@ -98,10 +98,12 @@ class Session(Discreet, frozen=True):
 
 class Standing(msgspec.Struct, frozen=True):
     """What a user is, as far as it matters for signing in: the organizations they are active in, by
-    id, whether they own one of any, and whether a provider knows them.
+    id, those they may accept an invitation to, whether they own one of any, and whether a provider
+    knows them.
     """
 
     active: frozenset[str]
+    invited: frozenset[str]
     is_owner: bool
     is_known: bool
 

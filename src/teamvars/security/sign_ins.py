@@ -24,19 +24,24 @@ _SECOND = 1_000_000
 
 
 class Attempt(Discreet, frozen=True):
-    """What one browser has begun with one provider, `begun_at` in seconds since 1970."""
+    """What one browser has begun with one provider, `begun_at` in seconds since 1970.
+
+    One that `links` has somebody who is signed in say by what name the provider means them, and
+    signs nobody in: nothing that comes of one fits to another.
+    """
 
     provider: str
     begun_at: int
     secret: str
+    links: bool = False
 
     @classmethod
-    def new(cls, provider: str, now: int) -> "Attempt":
+    def new(cls, provider: str, now: int, *, links: bool = False) -> "Attempt":
         """One that begins."""
-        return cls(provider, now, secrets.token_urlsafe(_SECRET_BYTES))
+        return cls(provider, now, secrets.token_urlsafe(_SECRET_BYTES), links)
 
     @classmethod
-    def kept(cls, provider: str, cookie: str | None, now: int) -> "Attempt":
+    def kept(cls, provider: str, cookie: str | None, now: int, *, links: bool = False) -> "Attempt":
         """The one that a cookie has kept. Raises Unproven: there is none, or it took too long."""
         begun_at, _, secret = (cookie or "").partition(".")
         if not begun_at.isascii() or not begun_at.isdigit() or len(begun_at) > 12 or not secret:
@@ -44,7 +49,7 @@ class Attempt(Discreet, frozen=True):
         # Nodes' clocks differ, and a browser may be back within the same second.
         if not -SKEW_SECONDS <= now - int(begun_at) < ATTEMPT_SECONDS:
             raise Unproven("a browser that has begun nothing, or too long ago")
-        return cls(provider, int(begun_at), secret)
+        return cls(provider, int(begun_at), secret, links)
 
     @property
     def cookie(self) -> str:
@@ -72,7 +77,8 @@ class Attempt(Discreet, frozen=True):
             raise Unproven("a state of another attempt")
 
     def _made(self, what: str) -> str:
-        said = length_prefixed(what, self.provider, str(self.begun_at))
+        purpose = "link" if self.links else "sign in"
+        said = length_prefixed(what, purpose, self.provider, str(self.begun_at))
         return encoded(hmac.digest(self.secret.encode(), said, "sha256"))
 
 

@@ -74,10 +74,12 @@ class Opened(Discreet, frozen=True):
 class SignIns(UseCases):
     """People sign in with one of some providers, and take up what they are signed in to."""
 
+    end_all = makes(decisions.end_all)
     _meant = looks(decisions.meant)
     _begin = makes(decisions.sign_in)
     _foreseen = looks(decisions.sign_out)
     _end = makes(decisions.sign_out)
+    _linkable = looks(decisions.linkable)
 
     def __init__(
         self, house: House, clients: Sequence[Client], tls: ssl.SSLContext | None = None
@@ -101,9 +103,32 @@ class SignIns(UseCases):
         """Where a browser goes to sign in there. Raises Unproven: the provider is away."""
         return departure(self._clients[name], await self._keys[name].about(), attempt)
 
-    def attempt(self, name: str) -> Attempt:
+    def attempt(self, name: str, *, links: bool = False) -> Attempt:
         """One that begins now."""
-        return Attempt.new(name, self._clock() // _SECOND)
+        return Attempt.new(name, self._clock() // _SECOND, links=links)
+
+    def links(self, name: str, answered: Answered) -> bool:
+        """Whether this ends an attempt to link an account."""
+        now = self._clock() // _SECOND
+        try:
+            attempt = Attempt.kept(name, answered.cookie, now, links=True)
+            attempt.require_state(answered.parameters.get("state", ""))
+        except Unproven:
+            return False
+        return True
+
+    async def link(self, caller: Caller, name: str, answered: Answered) -> None:
+        """From now on the provider means the caller by what it calls whoever was there.
+
+        Raises Unproven, and refuses as busy and as `decisions.sign_ins.link_own`.
+        """
+        if name not in self._clients:
+            raise Unproven("a provider that is not there any more")
+        provider = self._clients[name].provider
+        await self._linkable(caller, provider)
+        with self._place_of(answered.address):
+            whom = await self._person(name, answered, links=True)
+        await self._make(caller, decisions.link_own, provider, whom, new_id("id"))
 
     async def arrive(self, caller: Caller, name: str, answered: Answered) -> str:
         """Begins a session of whom the provider means; returns its secret, which is shown once.
@@ -182,11 +207,11 @@ class SignIns(UseCases):
         finally:
             waiting -= Counter([address])
 
-    async def _person(self, name: str, answered: Answered) -> Person:
+    async def _person(self, name: str, answered: Answered, *, links: bool = False) -> Person:
         """Whom the provider means. Raises Unproven."""
         client, said = self._clients[name], answered.parameters
         now = self._clock() // _SECOND
-        attempt = Attempt.kept(name, answered.cookie, now)
+        attempt = Attempt.kept(name, answered.cookie, now, links=links)
         attempt.require_state(said.get("state", ""))
         about = await self._keys[name].about()
         _require_issuer(about, client.provider.issuer, said.get("iss"))

@@ -36,18 +36,22 @@ async def organizations_called(tx: Transaction, names: Iterable[str]) -> list[Or
     return list((await organizations.find_all(tx, names)).values())
 
 
-async def standing(tx: Transaction, user_id: str) -> Standing:
-    """What a user is."""
+async def standing(tx: Transaction, user_id: str, now: int) -> Standing:
+    """What a user is now."""
     rows = await tx.fetch(
-        "SELECT memberships.organization_id, memberships.status, EXISTS ("
+        "SELECT memberships.organization_id, memberships.status, "
+        "invitations.expires_at IS NULL OR invitations.expires_at > $2, EXISTS ("
         "SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id "
         "WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1) "
-        "FROM memberships WHERE memberships.user_id = $1",
+        "FROM memberships LEFT JOIN invitations ON invitations.membership_id = memberships.id "
+        "WHERE memberships.user_id = $1",
         user_id,
+        now,
     )
     return Standing(
-        frozenset(id_ for id_, status, _ in rows if status == "active"),
-        any(owns for _, _, owns in rows),
+        frozenset(id_ for id_, status, *_ in rows if status == "active"),
+        frozenset(id_ for id_, status, is_open, _ in rows if status == "invited" and is_open),
+        any(owns for *_, owns in rows),
         bool(await identities_of(tx, user_id)),
     )
 

@@ -1,5 +1,6 @@
-"""Signing in with a provider: where a browser is sent, how it comes back, and what it is given; and
-how the provider says that somebody has signed out there.
+"""Signing in with a provider: where a browser is sent, how it comes back, and what it is given;
+how the provider says that somebody has signed out there; and linking an account there with whoever
+is signed in already.
 
 No parameter says where anybody goes afterwards. The session's cookie is read by one operation,
 which changes nothing and answers nobody but our own pages: everything else takes a token.
@@ -14,6 +15,8 @@ import msgspec
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, forbidden, not_found
 from teamvars.domain.sign_ins import SESSION, SignOut, device_of
+from teamvars.kernel import Discreet
+from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import ATTEMPT_SECONDS
 from teamvars.services.sign_ins import Answered, SignIns, tell
@@ -28,7 +31,8 @@ from teamvars.web.http.sending import Response
 
 PATH = "/app/sign-in"
 _HOME = "/app/"
-_ATTEMPT, _SESSION = "sign-in", "session"
+_TOKENS = "/app/settings/tokens"
+_ATTEMPT, _ANSWER, _SESSION = "sign-in", "answer", "session"
 _HEADER = "teamvars-session"
 _SESSION_SECONDS = SESSION // 1_000_000
 _FRESH = {"Cache-Control": "no-store"}
@@ -36,6 +40,11 @@ _AGAIN = (
     "The provider could not be asked, or its answer does not fit to what this browser has begun. "
     "Sign in again; if that does not help, tell whoever runs this service the id below."
 )
+_NOT_LINKED = (
+    "The provider could not be asked, or its answer does not fit to what this browser has begun. "
+    "Begin again; if that does not help, tell whoever runs this service the request's id."
+)
+_LONGEST_COOKIE = 3800
 _STYLE = (
     "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
     "code{overflow-wrap:anywhere}:root{color-scheme:light dark}"
@@ -56,6 +65,13 @@ class LogoutForm(msgspec.Struct):
     """A provider says that somebody has signed out there."""
 
     logout_token: str
+
+
+class Kept(Discreet, frozen=True):
+    """What a provider has answered to an attempt to link, until the page that began it asks."""
+
+    provider: str
+    said: dict[str, str]
 
 
 class TakenUp(msgspec.Struct):
@@ -88,8 +104,13 @@ class SignInPages:
         found: dict[str, Handler] = {}
         for provider in self._sign_ins.providers:
             found[f"{PATH}/{provider.name}"] = self._departing(provider.name)
+            found[f"{PATH}/{provider.name}/link"] = self._departing(provider.name, links=True)
             found[callback(provider.name)] = self._arriving(provider.name)
         return found
+
+    def posts(self) -> Mapping[str, Handler]:
+        """What our own pages ask, by the segment below the console's path."""
+        return {"session": self.take_up, "link": self.link}
 
     async def take_up(self, request: Request) -> Response:
         """Give one of our pages the token of the session that the browser is signed in to.
@@ -97,11 +118,7 @@ class SignInPages:
         Refuses: forbidden to all but our own pages; unauthenticated; id_conflict, where the page
         means another session than that.
         """
-        named = request.header(_HEADER)
-        origin = (request.header("origin") or "").lower()
-        is_ours = origin == self._origin and request.header("sec-fetch-site") == "same-origin"
-        if not is_ours or named is None:
-            raise forbidden("Only the pages of this service may ask this.")
+        named = self._named(request)
         secret = self._cookies.read(request, _SESSION)
         if secret is None:
             raise Refusal(NO_VALID_TOKEN)
@@ -138,9 +155,41 @@ class SignInPages:
                 return one.name
         raise not_found()
 
-    def _departing(self, name: str) -> Handler:
+    async def link(self, request: Request) -> Response:
+        """Link whom the provider has answered to be here with whoever asks, by their token.
+
+        Refuses: forbidden to all but our own pages, and where the answer proves nothing;
+        unauthenticated; as `SignIns.link`.
+        """
+        self._named(request)
+        caller = request.require_caller()
+        try:
+            kept = _kept(self._cookies.read(request, _ANSWER))
+            answered = self._answered(request, kept.said)
+            await self._sign_ins.link(caller, kept.provider, answered)
+        except Unproven as unproven:
+            tell(request.request_id, "link", unproven.reason)
+            raise forbidden(_NOT_LINKED) from None
+        gone = self._cookies.put(_ANSWER, "", seconds=0, same_site="Strict")
+        return Response(204, b"", {**gone, **_FRESH})
+
+    def _named(self, request: Request) -> str:
+        """The session that one of our pages means. Refuses: forbidden to all others."""
+        named = request.header(_HEADER)
+        origin = (request.header("origin") or "").lower()
+        is_ours = origin == self._origin and request.header("sec-fetch-site") == "same-origin"
+        if not is_ours or named is None:
+            raise forbidden("Only the pages of this service may ask this.")
+        return named
+
+    def _answered(self, request: Request, said: Mapping[str, str]) -> Answered:
+        device = device_of(request.header("user-agent") or "")
+        cookie = self._cookies.read(request, _ATTEMPT)
+        return Answered(said, cookie, device, counted_address(request.client))
+
+    def _departing(self, name: str, *, links: bool = False) -> Handler:
         async def depart(request: Request) -> Response:
-            attempt = self._sign_ins.attempt(name)
+            attempt = self._sign_ins.attempt(name, links=links)
             try:
                 place = await self._sign_ins.departure(name, attempt)
             except Unproven as unproven:
@@ -156,12 +205,12 @@ class SignInPages:
         async def arrive(request: Request) -> Response:
             caller = Caller(b"", request.request_id, address=request.audited_address)
             said = dict(request.query)
-            device = device_of(request.header("user-agent") or "")
-            cookie, address = self._cookies.read(request, _ATTEMPT), counted_address(request.client)
-            answered = Answered(said, cookie, device, address)
+            answered = self._answered(request, said)
             try:
                 if len(said) < len(request.query):
                     raise Unproven("a parameter that is sent twice")
+                if self._sign_ins.links(name, answered):
+                    return self._keeping(name, said)
                 secret = await self._sign_ins.arrive(caller, name, answered)
             except Unproven as unproven:
                 return _failed(request, name, unproven)
@@ -171,6 +220,23 @@ class SignInPages:
             return Response(303, b"", {"Location": _HOME, **kept, **_FRESH})
 
         return arrive
+
+    def _keeping(self, name: str, said: Mapping[str, str]) -> Response:
+        """Leads back to the page that asks for the link. Raises Unproven: it is too long."""
+        parts = {part: said[part] for part in ("state", "code", "iss", "error") if part in said}
+        cookie = encoded(msgspec.json.encode(Kept(name, parts)))
+        if len(cookie) > _LONGEST_COOKIE:
+            raise Unproven("an answer that no cookie has room for")
+        kept = self._cookies.put(_ANSWER, cookie, seconds=ATTEMPT_SECONDS, same_site="Strict")
+        return Response(303, b"", {"Location": _TOKENS, **kept, **_FRESH})
+
+
+def _kept(cookie: str | None) -> Kept:
+    """What a cookie has of an answer. Raises Unproven."""
+    try:
+        return msgspec.json.decode(decoded(cookie or ""), type=Kept)
+    except (msgspec.DecodeError, Malformed):
+        raise Unproven("no answer of a provider, or one of too long ago") from None
 
 
 def _failed(request: Request, name: str, unproven: Unproven) -> Response:

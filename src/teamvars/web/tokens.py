@@ -24,6 +24,7 @@ from teamvars.domain.tokens import (
     TokenOrder,
     Whose,
 )
+from teamvars.services.sign_ins import SignIns
 from teamvars.services.tokens import Tokens
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
@@ -157,7 +158,7 @@ _SEVERAL = RequestBody(
 _WITHOUT_DESCRIPTION = replace(NEW, example={"data": {"type": TOKEN.type}})
 
 
-def routes(tokens: Tokens) -> list[Route]:
+def routes(tokens: Tokens, sign_ins: SignIns) -> list[Route]:
     """One row an operation; organizations and teams have one token, users any number."""
     do = Operations(TOKEN)
     return [
@@ -187,6 +188,15 @@ def routes(tokens: Tokens) -> list[Route]:
             made=_id,
             may_forbid=False,
             name="createUserToken",
+        ),
+        do.acts(
+            "/api/v2/users/{user_id}/actions/end-sessions",
+            "End all of the caller's sessions, everywhere.",
+            sign_ins.end_all,
+            status=204,
+            keyed=False,
+            may_forbid=False,
+            name="endSessions",
         ),
         do.reads(
             _ONE,

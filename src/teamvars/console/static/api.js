@@ -166,6 +166,15 @@ export async function takeSession(named) {
 }
 
 /**
+ * Links the account that a provider has named, by what this browser has kept of it.
+ * @param {string} named the session that the page means
+ */
+export async function linkAccount(named) {
+  const headers = { Accept: "application/json", Authorization: `Bearer ${session.token()}`, "Teamvars-Session": named };
+  answered(await fetched("/app/link", { method: "POST", headers, credentials: "same-origin" }));
+}
+
+/**
  * Of what somebody says, what is another than it was.
  * @template {object} S
  * @param {S} before

@@ -1,11 +1,12 @@
 /** With whom people sign in besides by a token, and what this browser is signed in to. */
 
-import { Refused, takeSession, Unreachable } from "./api.js";
+import { linkAccount, Refused, takeSession, Unreachable } from "./api.js";
 import { button, h, part } from "./dom.js";
 import { failed } from "./notices.js";
 import * as session from "./session.js";
 
 const PLACE = "teamvars.place";
+const LINKING = "teamvars.linking";
 /**
  * What each is called, by the address that leads there.
  * @type {[string, string][]}
@@ -17,6 +18,23 @@ export function signInButtons() {
   if (PROVIDERS.length === 0) return null;
   return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) =>
     button(`Sign in with ${title}`, () => leaveFor(address), { kind: "primary" })));
+}
+
+/** A button for each that links one's account there, by which one signs in from then on. */
+export function linkButtons() {
+  if (PROVIDERS.length === 0) return null;
+  return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) => button(`Link my account at ${title}`, () => {
+    sessionStorage.setItem(LINKING, "yes");
+    location.assign(`${address}/link`);
+  })));
+}
+
+/** Links the account with which one has come back, if it was this tab that left for it; says whether it was. */
+export async function finishLinking() {
+  if (sessionStorage.getItem(LINKING) === null) return false;
+  sessionStorage.removeItem(LINKING);
+  await linkAccount(session.named());
+  return true;
 }
 
 /**

@@ -4,7 +4,10 @@ import { Change, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
+import { notify } from "./notices.js";
+import { finishLinking, linkButtons } from "./providers.js";
 import { redraw } from "./redraw.js";
+import * as session from "./session.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LIFETIMES = [
@@ -32,11 +35,33 @@ export async function tokensPage({ account, query, signal }) {
     redraw(rows, found.reverse().map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => row(one, draw) })));
   };
   await draw();
+  if (await finishLinking()) notify("told", "From now on you sign in with this account as well.");
   const isLogin = query.get("source") === "terraform-login";
   return h("section", { class: "narrow" }, title,
     h("p", { class: "lead" }, "A token does what you may do. Give each program one of its own, so that you can revoke it alone."),
     newToken(path, isLogin ? "terraform login" : "", draw),
-    h("h2", {}, "Those you have"), rows);
+    h("h2", {}, "Those you have"), rows, signingIn(who.id, draw));
+}
+
+/**
+ * Where there are providers: what ends all sessions, and what links an account.
+ * @param {string} id
+ * @param {() => Promise<void>} draw
+ */
+function signingIn(id, draw) {
+  const links = linkButtons();
+  if (!links) return null;
+  const end = async () => {
+    const text = "All browsers in which you have signed in are signed out. Tokens that you made stay.";
+    if (!(await ask("Sign out everywhere?", text, "Sign out everywhere", { kind: "danger" }))) return;
+    await send("POST", `/users/${id}/actions/end-sessions`, undefined, { repeats: true });
+    if (session.named()) return session.end("left");
+    announce("All your sessions have ended.");
+    await draw();
+  };
+  return [h("h2", { class: "part" }, "Signing in"),
+    h("p", { class: "lead" }, "An account that you link signs in as you from then on."), links,
+    h("div", { class: "actions" }, button("Sign out everywhere", end))];
 }
 
 /**
