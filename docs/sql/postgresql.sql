@@ -36,9 +36,9 @@
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
 -- POST /oauth/token
---     #27; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #28; COMMIT
+--     #27; #28
 -- POST /workspaces/{id}/actions/deliver
---     #29; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #30; #31; COMMIT
+--     #29; #30; #31
 -- GET /workspaces/{id}/vars, several callers at the same time
 --     #32; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -1052,10 +1052,24 @@ ORDER BY runners.id;
 
 -- #28
 -- POST /oauth/token
-WITH part_0 AS (
-INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)
+WITH may AS MATERIALIZED (
+SELECT WHERE NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
+), calls_0 (of_1, of_2) AS (
+SELECT CAST($1 AS BYTEA), CAST($2 AS BIGINT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
+SELECT CAST($3 AS BYTEA), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS BIGINT), CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS BIGINT), CAST($12 AS TEXT), CAST($13 AS BYTEA) FROM may
+), part_0 AS (
+INSERT INTO used_assertions (hash, expires_at)
+SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
+VALUES (calls_0.of_1, calls_0.of_2)
+) AS found
+), part_1 AS (
+INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11)
+) AS found
 )
-INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+SELECT count(*) FROM may;
 
 
 -- #29: effective.py, _COUNTING_FOR_JOB
@@ -1129,9 +1143,9 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FR
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #30: runners.py, HANDED.locking.batched
+-- #30: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
-SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
+SELECT CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
     CAST(token.is_bound AS BIGINT), token.claims, token.run_link,
     CAST(token.expires_at AS BIGINT), token.key_id, CAST(token.mac AS BYTEA), runners.id, runners.organization_id,
@@ -1147,7 +1161,7 @@ SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped,
     (
         SELECT CASE WHEN count(*) = sum(
-            CASE WHEN its.id || ':' || encode(its.head, 'hex') = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(lookup.places AS jsonb))))
+            CASE WHEN its.id || ':' || encode(its.head, 'hex') = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($4 AS jsonb))))
                 THEN 1 ELSE 0 END
         ) THEN count(*) END
         FROM (
@@ -1160,38 +1174,51 @@ SELECT lookup.number, CAST(token.hash AS BYTEA), token.runner_id,
         JOIN streams AS its ON its.id = reaching.id
     ) AS reaching, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes, held.sequence = streams.sequence AS is_held
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]))
-    WITH ORDINALITY AS lookup (hash, now, workspace_id, places, number)
-CROSS JOIN runner_tokens AS token
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes
+FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-LEFT JOIN LATERAL (
-    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
-    FOR UPDATE OF held SKIP LOCKED
-) AS held ON TRUE
-WHERE token.hash = lookup.hash AND token.expires_at > lookup.now AND token.workspace_id || '' = lookup.workspace_id;
+WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $3;
 
 
 -- #31
 -- POST /workspaces/{id}/actions/deliver
-WITH part_0 AS (
-INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES ($1, $2, $3, $4, $5, $6)
+WITH held AS (
+SELECT id FROM streams WHERE id = $1 AND head = $2
+FOR UPDATE SKIP LOCKED
+), may AS MATERIALIZED (
+SELECT WHERE NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS TEXT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($14 AS TEXT), CAST($15 AS TEXT), CAST($16 AS TEXT), CAST($17 AS TEXT), CAST($18 AS TEXT), CAST($19 AS TEXT), CAST($20 AS TEXT), CAST($21 AS BYTEA), CAST($22 AS BIGINT), CAST($23 AS TEXT), CAST($24 AS BYTEA), CAST($25 AS TEXT) FROM may
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($26 AS TEXT), CAST($27 AS BIGINT), CAST($28 AS BYTEA), CAST($29 AS BYTEA), CAST($30 AS BIGINT), CAST($31 AS BIGINT) FROM may
+), part_0 AS (
+INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link)
+SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
+VALUES (calls_0.of_1, calls_0.of_2, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6)
+) AS found
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
     at = excluded.at, versions = excluded.versions, run_link = excluded.run_link
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
     organization_id)
-VALUES ($7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
-)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
+) AS found
+), part_2 AS (
 UPDATE streams
-SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
-WHERE id = $24;
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1
+)
+SELECT count(*) FROM may;
 
 
 -- #32: access_statements.py, READ_WORKSPACE.batched

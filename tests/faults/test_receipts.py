@@ -1,7 +1,7 @@
 """Nobody is handed a value of which there is no receipt, whatever is killed or cut in between."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ import pytest
 from teamvars.domain.audit import AuditFilter
 from teamvars.protocol.bundles import Delivery
 from teamvars.services import deliveries
+from teamvars.storage.engines.postgres import _Brief
 from tests.faults.deliverers import Deliverers
 from tests.faults.generous import GenerousHost
 from tests.faults.jobs import JobService, open_job_service
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
-from tests.storage.proxy import way_to
+from tests.storage.proxy import WRITTEN, Way, way_to
 from tests.storage.stores import fresh_postgres
 from tests.support.commands import Host
 from tests.support.deployment import open_deployment
@@ -82,6 +83,17 @@ async def test_a_server_that_hands_out_before_the_receipt_is_found_out(tmp_path:
         assert deliverers.handed - await deliverers.recorded()
 
 
+def cutting(way: Way) -> Callable[..., Awaitable[None]]:
+    """What commits, and the way is cut before anybody knows."""
+    commit = _Brief.commit
+
+    async def and_cut(self: Any, refusing: str | None) -> None:
+        way.cut, way.committed = "before", WRITTEN
+        await commit(self, refusing)
+
+    return and_cut
+
+
 async def test_of_a_receipt_that_nobody_knows_to_be_committed_no_value_goes_out(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,11 +116,13 @@ async def test_of_a_receipt_that_nobody_knows_to_be_committed_no_value_goes_out(
             runner_id = await propose(tenant)
             await approve(tenant, runner_id)
             job = Job.new(tenant, node)
-            way.cut = "before"
-            assert await refusal_of(job.exchange()) == "outcome_unknown"
+            with monkeypatch.context() as cut:
+                cut.setattr(_Brief, "commit", cutting(way))
+                assert await refusal_of(job.exchange()) == "outcome_unknown"
             issued = await job.exchange()
-            way.cut = "before"
-            assert await refusal_of(job.deliver(issued)) == "outcome_unknown"
+            with monkeypatch.context() as cut:
+                cut.setattr(_Brief, "commit", cutting(way))
+                assert await refusal_of(job.deliver(issued)) == "outcome_unknown"
             assert opened == []
             _, values = await job.deliver(issued)
             assert ([one.value for one in values], len(opened)) == (["hunter2"], 1)

@@ -55,8 +55,10 @@ class Watched:
     async def __aexit__(self, *_: object) -> None:
         await self._database.close()
 
-    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
-        del waits  # as if each were alone
+    async def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> T:
+        del waits, is_brief  # as if each were alone
         noting = self._noting(body, self.writes)
         return await self._database.batch(noting, deadline, waits=True)
 

@@ -10,7 +10,7 @@ import pytest
 
 from teamvars.decisions.runners import RunnerView
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditFilter
+from teamvars.domain.audit import AuditFilter, Stream
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.runners import RunnerDraft
@@ -37,6 +37,10 @@ class Rounds(ObservedTransaction):
     async def write_each(self, *parts: Part) -> None:
         self._note(parts[0][0], ())
         await self._tx.write_each(*parts)
+
+    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+        self._note(parts[0][0], ())
+        self._tx.write_if_unmoved(stream, *parts)
 
 
 def owner(tenant: Tenant) -> Caller:

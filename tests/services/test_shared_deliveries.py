@@ -11,8 +11,9 @@ from teamvars.domain.audit import AuditFilter
 from teamvars.domain.deliveries import ReceiptSearch
 from teamvars.domain.pages import Page
 from teamvars.storage import streams
-from teamvars.storage.database import Transaction
-from tests.services.calls import caller
+from teamvars.storage.database import Moved, Transaction
+from teamvars.storage.engines import postgres
+from tests.services.calls import Calls, caller, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
 from tests.support.deployment import Deployment
@@ -164,3 +165,72 @@ async def test_a_delivery_waits_for_whoever_has_the_stream_of_its_runner(
     is_over.set()
     await asyncio.gather(holding, delivering)
     assert await receipts(tenant, runner_id) == 1
+
+
+@asynccontextmanager
+async def before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Awaitable[object]]
+) -> AsyncIterator[list[str]]:
+    """Has something happen between the look-ups of the next delivery and what writes it; what came
+    of each that was written in a statement of its own.
+    """
+    commit, said = postgres._Brief.commit, list[str]()
+
+    async def later(self: Any, refusing: str | None) -> None:
+        with monkeypatch.context() as as_ever:
+            as_ever.setattr(postgres._Brief, "commit", commit)
+            await meanwhile()
+        try:
+            await commit(self, refusing)
+        except Moved:
+            said.append("moved")
+            raise
+        said.append("written")
+
+    with monkeypatch.context() as watched:
+        watched.setattr(postgres._Brief, "commit", later)
+        yield said
+
+
+@ON_POSTGRES
+async def test_one_who_finds_that_another_node_was_faster_delivers_after_it(
+    tenant: Tenant, second_node: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner_id, job = await ready(tenant)
+    first, second = await job.exchange(), await job.exchange()
+    other = job.on(second_node)
+    async with before_it_is_written(monkeypatch, lambda: other.deliver(second)) as said:
+        await job.deliver(first)
+    assert said == ["moved"]
+    assert await receipts(tenant, runner_id) == 2
+    async with before_it_is_written(monkeypatch, lambda: asyncio.sleep(0)) as said:
+        await job.deliver(first)
+    assert said == ["written"]
+    assert await receipts(tenant, runner_id) == 3
+    assert await tenant.deployment.audit_holds()
+
+
+@ON_POSTGRES
+async def test_of_a_runner_that_was_deleted_meanwhile_nothing_is_handed_out(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner_id, job = await ready(tenant)
+    token, runners = await job.exchange(), tenant.deployment.services.runners
+    delete = lambda: runners.delete(caller(tenant, "owner"), runner_id)  # noqa: E731
+    async with before_it_is_written(monkeypatch, delete) as said:
+        assert await refusal_of(job.deliver(token)) == "unauthenticated"
+    assert said == ["moved"]
+    assert await receipts(tenant, runner_id) == 0
+
+
+async def test_a_node_that_the_schema_admits_no_more_gives_no_token_and_delivers_nothing(
+    own_calls: Calls,
+) -> None:
+    tenant, database = own_calls.tenant, own_calls.services.database
+    runner_id, job = await ready(tenant)
+    token = await job.exchange()
+    admits = "UPDATE schema_migrations SET admits = {} WHERE number = 14"
+    await database.write(lambda tx: tx.execute(admits.format(9999)))
+    assert await refusal_of(job.exchange()) == "release_too_old"
+    assert await refusal_of(job.deliver(token)) == "release_too_old"
+    assert await receipts(tenant, runner_id) == 0

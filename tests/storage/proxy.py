@@ -9,20 +9,24 @@ from tests.support.patience import HANGS
 
 COMMITTED = b"COMMIT\x00"
 """How the server says that it has committed, and the client that it shall."""
+WRITTEN = b"SELECT 1\x00"
+"""How it says so of a brief batch; and of what else has one row."""
 _ENDED = b"C57P01\x00"
 """How the server says that an administrator ends the connection."""
 
 
 class Way:
-    """Between client and server. Once `cut` is set, the next answer to a COMMIT breaks it:
-    `before` it reaches the client, or right `after`. While `half_open`, what the server says last
-    arrives, and that it has hung up does not. From `freeze` to `thaw` connections are taken and
-    nothing is passed on; `freezes_at_commit` freezes it once a COMMIT has gone to the server.
+    """Between client and server. Once `cut` is set, the next answer to a COMMIT breaks it, or that
+    which has `committed` in it: `before` it reaches the client, or right `after`. While
+    `half_open`, what the server says last arrives, and that it has hung up does not. From `freeze`
+    to `thaw` connections are taken and nothing is passed on; `freezes_at_commit` freezes it once a
+    COMMIT has gone to the server.
     """
 
     def __init__(self, server_url: str) -> None:
         self._target = urlsplit(server_url)
         self.cut: str | None = None
+        self.committed = COMMITTED
         self.half_open = False
         self.freezes_at_commit = False
         self.connections = 0
@@ -69,7 +73,8 @@ class Way:
     ) -> None:
         while data := await source.read(65536):
             await self._flows.wait()
-            cut, self.cut = (self.cut, None) if watch and COMMITTED in data else (None, self.cut)
+            is_over = watch and self.committed in data
+            cut, self.cut = (self.cut, None) if is_over else (None, self.cut)
             if cut != "before":
                 target.write(data)
                 await target.drain()

@@ -267,9 +267,11 @@ class Watched:
             return method
         return lambda *bodies, **more: method(*map(self._watched, bodies), **more)
 
-    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
+    async def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> T:
         # As if each were alone: a batch's statements are those of `Lookup.batched`.
-        del waits
+        del waits, is_brief
         return await self._database.batch(self._watched(body), deadline, waits=True)
 
     def _watched(self, body: Body[T]) -> Body[T]:

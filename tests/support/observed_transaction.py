@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from teamvars.storage.database import Lookup, Row, Transaction
+from teamvars.domain.audit import Stream
+from teamvars.storage.database import Lookup, Part, Row, Transaction
 
 
 class ObservedTransaction(Transaction):
@@ -12,6 +13,7 @@ class ObservedTransaction(Transaction):
         self._tx = tx
         self._note = note
         self.has_one_writer = tx.has_one_writer
+        self.writes_once = tx.writes_once
 
     @property
     def may_pause(self) -> bool:
@@ -24,6 +26,11 @@ class ObservedTransaction(Transaction):
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         self._note(sql, tuple(rows[0]) if rows else ())
         await self._tx.execute_many(sql, rows)
+
+    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+        for sql, rows in parts:
+            self._note(sql, tuple(rows[0]))
+        self._tx.write_if_unmoved(stream, *parts)
 
     async def lock_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]

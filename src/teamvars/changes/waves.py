@@ -22,7 +22,7 @@ from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
 from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, CheckedStream
+from teamvars.domain.audit import AuditEntry, CheckedStream, Stream
 from teamvars.domain.errors import Fault, Refusal, storage_unavailable
 from teamvars.storage import streams
 from teamvars.storage.database import Lookup, Part, Row, Statement, Taken, Transaction
@@ -45,6 +45,8 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     many rows. `foreseen` are needs that it will hardly do without, each after those that it rests
     on: where it shares a transaction, they are looked up before it is decided at all.
     `is_admitted`: a look has shown already that the caller may be in the queue of writers.
+    `is_brief`: it adds to one stream at most, and of all that it rests on no more needs to stay as
+    it was looked up than that.
     """
 
     caller: Caller
@@ -53,6 +55,7 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     in_turns: bool = False
     foreseen: tuple[Need[Any], ...] = ()
     is_admitted: bool = False
+    is_brief: bool = False
 
 
 Known = dict[Need[Any], Any]
@@ -113,7 +116,7 @@ async def run(tools: Tools, attempts: Sequence[Attempt[Any]], waits: bool, tx: T
         await wave.decide(some)
         await wave.write(is_alone=len(attempts) == 1)
         rest = [each for each in rest if not (each.has_ended or each.is_blocked)]
-        if not rest:
+        if not rest or tx.writes_once:
             return
         ended = Counter(each.change.subject for each in some if each.has_ended)
         some = _within({each: 2 * max(ended[each], 1) for each in wave.full}, rest)
@@ -179,6 +182,8 @@ class _Wave:
         """By stream, the ids of the rows that are written."""
         self._streams: dict[str, CheckedStream] = {}
         """As what was decided so far leaves them."""
+        self._found: Stream | None = None
+        """The stream that was last added to, as it was found."""
         self._taken: Fault | None = None
         self.full: set[str | None] = set()
         """Subjects whose further changes are for the next wave."""
@@ -204,6 +209,9 @@ class _Wave:
             parts: list[Part] = [*zip(sqls, zip(*group.rows.values(), strict=True), strict=True)]
             if group.entries:
                 parts += streams.appending(group.entries, group.after.values())
+            if self._tx.writes_once:  # of one attempt, there is one group
+                self._tx.write_if_unmoved(self._found, *parts)
+                return
             try:
                 await self._tx.write_each(*parts)
             except Taken:
@@ -302,7 +310,8 @@ class _Wave:
         trail = Trail(self._tools.chain, found.of)
         stream = self._streams.get(note.stream_id)
         if stream is None:
-            stream = trail.check(found.streams[note.stream_id])
+            self._found = found.streams[note.stream_id]
+            stream = trail.check(self._found)
         (entry,), after = trail.extend(stream, [note.event], decision.usage)
         return entry, after
 

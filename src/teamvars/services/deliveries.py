@@ -185,6 +185,7 @@ class Deliveries(UseCases):
             asked.proof.once.hex(),
             lambda found: decisions.exchange(found, asked, runner, hash_, self._trust),
             is_admitted=True,
+            is_brief=True,
         )
         try:
             issued = await self._house.runner.make(change)
@@ -288,6 +289,7 @@ class Deliveries(UseCases):
             lambda found: decisions.deliver(found, workspace_id, has, draft, self._trust),
             foreseen=(ToDelivery(workspace_id, has.places),),
             is_admitted=has.keys is None,  # with its token it was looked up
+            is_brief=True,
         )
         bundle = await self._house.runner.make(change)
         if bundle is not None:

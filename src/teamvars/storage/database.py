@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
+from teamvars.domain.audit import Stream
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
@@ -152,6 +153,14 @@ class Transaction(Protocol):
         said = "a lock is for a transaction that writes"
         raise NotImplementedError(said)
 
+    writes_once: bool = False
+    """Whether it locks nothing, and writes by `write_if_unmoved` alone."""
+
+    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+        """As `write_each`, of one row each, and commits with that; see `Store.batch`."""
+        said = "a brief batch alone writes like this"
+        raise NotImplementedError(said)
+
     has_one_writer: bool = False
     """Whether a statement that fails undoes itself alone, and nobody waits for the others."""
 
@@ -243,11 +252,18 @@ class Store(Protocol):
         On SQLite other writers wait for it all the while, on PostgreSQL those of what it locks.
         """
 
-    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
+    async def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> T:
         """As `write`, for the changes of many callers, with the earliest deadline of theirs.
 
         Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
         own kind. To be called in a task that nobody cancels.
+
+        `is_brief`: nothing needs to stay as it is looked up but the one stream that it adds to.
+        Then PostgreSQL is asked to begin and to commit nothing: each look-up is a statement, and so
+        is all that is written. Raises Moved where the stream has moved before that, or somebody has
+        it locked, or this node may not change anything: nothing was written then.
         """
 
     def deadline(self) -> Deadline:
@@ -317,6 +333,10 @@ class StorageMisconfigured(Exception):
 
 class Taken(Exception):
     """A uniqueness constraint was violated."""
+
+
+class Moved(Exception):
+    """What a brief batch rests on is not, or not surely, as it was looked up."""
 
 
 class MissingReference(Exception):

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)(\s+ON CONFLICT .+?)?\s*", re.DOTALL)
-_ARRAYS = {str: "TEXT[]", int: "BIGINT[]", bytes: "BYTEA[]"}
+_TYPES = {str: "TEXT", int: "BIGINT", bytes: "BYTEA"}
 
 
 @cache
@@ -29,18 +29,27 @@ def for_all(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
     A fifth of what a create costs PostgreSQL is to get its statement ready to run, the constraints
     above all, which is done once for all (docs/decisions/022).
     """
-    tables: list[str] = []
-    sqls: list[str] = []
-    before = 0
-    for n, (sql, types) in enumerate(parts):
-        names = ", ".join(f"of_{m}" for m in range(1, len(types) + 1))
-        arrays = ", ".join(
-            f"CAST(${before + m} AS {type_})" for m, type_ in enumerate(types, start=1)
-        )
-        tables.append(f"calls_{n} ({names}) AS (\nSELECT * FROM unnest({arrays})\n)")
-        sqls.append(_for_calls(sql, f"calls_{n}"))
-        before += len(types)
-    return _with(tables, sqls)
+    return _with(*_called(parts, 0, "SELECT * FROM unnest({})"))
+
+
+@cache
+def if_unmoved(
+    parts: tuple[tuple[str, tuple[str, ...]], ...], *, has_stream: bool, refusing: str | None
+) -> str:
+    """Statements, each with the types of its parameters, as one that commits by itself. None has an
+    effect where `refusing` has a row, nor, if it `has_stream`, unless the stream $1 has the head $2
+    and nobody else has it locked. Its number is 1 where all have, else 0.
+    """
+    conditions = [] if refusing is None else [f"NOT EXISTS ({refusing})"]
+    tables, before = [], 0
+    if has_stream:
+        found = "SELECT id FROM streams WHERE id = $1 AND head = $2\nFOR UPDATE SKIP LOCKED"
+        tables, before = [f"held AS (\n{found}\n)"], 2
+        conditions.append("EXISTS (SELECT FROM held)")
+    met = " AND ".join(conditions) or "TRUE"
+    tables.append(f"may AS MATERIALIZED (\nSELECT WHERE {met}\n)")
+    calls, sqls = _called(parts, before, "SELECT {} FROM may")
+    return _with([*tables, *calls], [*sqls, "SELECT count(*) FROM may"])
 
 
 def is_insert(sql: str) -> bool:
@@ -63,6 +72,23 @@ def _with(tables: list[str], sqls: list[str]) -> str:
     return f"WITH {', '.join(parts)}\n{last}" if parts else last
 
 
+def _called(
+    parts: Sequence[tuple[str, Sequence[str]]], before: int, made: str
+) -> tuple[list[str], list[str]]:
+    """Of each statement the table of its calls, `made` of its parameters, which are behind so many
+    others; and the statement for each row of that.
+    """
+    tables: list[str] = []
+    sqls: list[str] = []
+    for n, (sql, types) in enumerate(parts):
+        names = ", ".join(f"of_{m}" for m in range(1, len(types) + 1))
+        said = ", ".join(f"CAST(${before + m} AS {its})" for m, its in enumerate(types, start=1))
+        tables.append(f"calls_{n} ({names}) AS (\n{made.format(said)}\n)")
+        sqls.append(_for_calls(sql, f"calls_{n}"))
+        before += len(types)
+    return tables, sqls
+
+
 def _for_calls(sql: str, calls: str) -> str:
     """A statement for each row of a table of calls, whose columns it names."""
     sql = _PARAMETER.sub(rf"{calls}.of_\1", sql)
@@ -75,9 +101,14 @@ def _for_calls(sql: str, calls: str) -> str:
 
 
 def array_type(values: Sequence[object]) -> str:
-    """The type of a parameter's values, as an array. A column that may be NULL is a text."""
+    """The type of a parameter's values, as an array."""
+    return f"{type_of(values)}[]"
+
+
+def type_of(values: Sequence[object]) -> str:
+    """The type of a parameter's values. A column that may be NULL is a text."""
     known = next((value for value in values if value is not None), "")
-    for type_, name in _ARRAYS.items():
+    for type_, name in _TYPES.items():
         if isinstance(known, type_):
             return name
     raise TypeError(type(known).__name__)

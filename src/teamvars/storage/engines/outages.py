@@ -165,8 +165,11 @@ class WatchedDatabase(Database):
     ) -> Coroutine[Any, Any, T]:
         return self._watch_write(self._database.write_in_turns(body, subject=subject))
 
-    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
-        return self._watch_write(self._database.batch(body, deadline, waits=waits))
+    def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> Coroutine[Any, Any, T]:
+        batch = self._database.batch(body, deadline, waits=waits, is_brief=is_brief)
+        return self._watch_write(batch)
 
     def deadline(self) -> Deadline:
         return self._database.deadline()

@@ -16,6 +16,7 @@ import asyncpg
 import msgspec
 from asyncpg import exceptions as pg
 
+from teamvars.domain.audit import Stream
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import (
@@ -32,6 +33,7 @@ from teamvars.storage.database import (
     Lookup,
     MissingReference,
     MissingTable,
+    Moved,
     Part,
     Row,
     T,
@@ -41,7 +43,14 @@ from teamvars.storage.database import (
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages, servers
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
+from teamvars.storage.engines.combined import (
+    array_type,
+    for_all,
+    if_unmoved,
+    in_one,
+    is_insert,
+    type_of,
+)
 from teamvars.storage.engines.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -83,7 +92,8 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
 # Every statement looks up keys. For a batch of them the planner would else scan whole tables.
 _PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
-_SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
+_ISOLATION = {"default_transaction_isolation": "read committed"}
+_SERVER_SETTINGS = {"application_name": "teamvars", **_ISOLATION, **_PLANNING, **_TIMEOUTS}
 # A table that was small when a statement was planned may be large when it runs, be it of rows that
 # are deleted. Commands of the operator do go through whole tables. A bitmap gives up the order of
 # its index: for a page of what was taken for a short list, all of a long one would be sorted.
@@ -182,6 +192,40 @@ class _Call(NamedTuple):
 
     args: tuple[object, ...]
     deadline: Deadline
+
+
+class _Brief(PostgresTransaction):
+    """Statements that commit by themselves, of which the last one writes: see `Store.batch`."""
+
+    __slots__ = ("_written",)
+
+    writes_once = True
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._written: tuple[Stream | None, tuple[Part, ...]] | None = None
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        found = await self.look_up_each(lookup, calls)
+        return [(rows[0], True) if rows else (None, None) for rows in found]
+
+    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+        self._written = stream, parts
+
+    async def commit(self, refusing: str | None) -> None:
+        """Writes what there is to write. Raises Moved."""
+        if self._written is None:
+            return
+        stream, parts = self._written
+        rows = [(sql, row) for sql, (row,) in parts]
+        typed = tuple((sql, tuple(type_of([value]) for value in row)) for sql, row in rows)
+        sql = if_unmoved(typed, has_stream=stream is not None, refusing=refusing)
+        found = () if stream is None else (stream.id, stream.head)
+        args = chain(found, *(row for _, row in rows))
+        if not await _confirmed(self.connection, self.count(sql, *args)):
+            raise Moved
 
 
 class Queries(Transaction):
@@ -338,7 +382,11 @@ class PostgresDatabase(Database):
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
 
-    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
+    def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> Coroutine[Any, Any, T]:
+        if is_brief and not self._timeouts:  # a pooler's sessions have no settings of ours
+            return self._brief(body, deadline)
         lane, begin = (Lane.WRITES, _WRITE) if waits else (Lane.BATCH, _BATCH)
 
         def run(connection: Connection) -> Coroutine[Any, Any, T]:
@@ -346,6 +394,17 @@ class PostgresDatabase(Database):
             return _write(tx, body, self._beginning(begin), deadline)
 
         return self._connections.attempt(lane, run, deadline)
+
+    def _brief(self, body: Body[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
+        async def run(connection: Connection) -> T:
+            tx = _Brief(connection)
+            with deadline.enforced_on(connection):
+                result = await body(tx)
+            with deadline.of_commit.enforced_on(connection):
+                await tx.commit(None if self._refusing is None else self._refusing.asked)
+            return result
+
+        return self._connections.attempt(Lane.BATCH, run, deadline)
 
     def refuse_also(self, sql: str) -> None:
         if self._refusing is not None:
@@ -534,8 +593,15 @@ async def _roll_back(connection: Connection) -> None:
 
 
 async def _commit(connection: Connection) -> None:
-    """Commits. Refuses with outcome_unknown when the connection is lost, or the deadline passes,
-    before the server has confirmed.
+    """Commits. Refuses as `_confirmed`."""
+    tag = await _confirmed(connection, _execute(connection, "COMMIT"))
+    if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction
+        raise RuntimeError("A transaction whose statement had failed was committed.")
+
+
+async def _confirmed(connection: Connection, committing: Awaitable[T]) -> T:
+    """What comes of a statement that commits. Refuses with outcome_unknown when the connection is
+    lost, or the deadline passes, before the server has confirmed.
 
     So does a server that stops waiting for its synchronous standby: it sends a warning (SQLSTATE
     01000), and then reports success.
@@ -548,7 +614,7 @@ async def _commit(connection: Connection) -> None:
 
     connection.add_log_listener(listen)
     try:
-        tag = await _execute(connection, "COMMIT")
+        result = await committing
     except RUN_AGAIN:
         raise
     except (*UNUSABLE, asyncio.CancelledError) as error:
@@ -557,5 +623,4 @@ async def _commit(connection: Connection) -> None:
         connection.remove_log_listener(listen)
     if warnings:
         raise Refusal(OUTCOME_UNKNOWN)
-    if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction
-        raise RuntimeError("A transaction whose statement had failed was committed.")
+    return result

@@ -239,7 +239,9 @@ class SqliteDatabase(Database):
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         return await self._write_alone(body)
 
-    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
+    def batch(
+        self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
+    ) -> Coroutine[Any, Any, T]:
         return self._run_alone(body)  # those that wait are in it already
 
     def deadline(self) -> Deadline:

@@ -1,0 +1,77 @@
+"""Of a brief batch PostgreSQL is asked each look-up by itself, and all that is written at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from teamvars.domain.errors import Refusal
+from teamvars.storage.database import Body, Database, Part, Taken, Transaction
+from teamvars.storage.engines import postgres
+from tests.storage.stores import adding, ids, make_things, opened, words
+from tests.storage.test_postgres import SLOW_COMMIT, until
+
+INSERT = "INSERT INTO things (id, note) VALUES ($1, $2)"
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[Database]:
+    async with opened(postgres_url) as database:
+        await make_things(database)
+        yield database
+
+
+def writing(*parts: Part) -> Body[str]:
+    """What writes these in the end."""
+
+    async def body(tx: Transaction) -> str:
+        assert tx.writes_once
+        tx.write_if_unmoved(None, *parts)
+        return "done"
+
+    return body
+
+
+async def brief(store: Database, body: Body[str]) -> str:
+    return await store.batch(body, store.deadline(), waits=False, is_brief=True)
+
+
+def thing(id_: str) -> Part:
+    return INSERT, [(id_, "a note")]
+
+
+async def test_all_that_is_written_is_a_statement_without_a_transaction_around_it(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as watched:
+        watched.setattr(postgres, "_execute", None)  # with which transactions begin and end
+        assert await brief(store, writing(thing("a"), thing("b"))) == "done"
+    assert await store.read(ids) == ["a", "b"]
+
+
+async def test_of_what_is_written_nothing_stays_where_a_part_fails(store: Database) -> None:
+    await store.write(adding("b"))
+    with pytest.raises(Taken):
+        await brief(store, writing(thing("a"), thing("b")))
+    assert await store.read(ids) == ["b"]
+
+
+async def test_what_writes_nothing_asks_nothing_more(store: Database) -> None:
+    async def body(tx: Transaction) -> str:
+        return str(await ids(tx))
+
+    assert await brief(store, body) == "[]"
+
+
+async def test_a_connection_ended_while_the_statement_commits_leaves_the_outcome_unknown(
+    store: Database, admin: Any
+) -> None:
+    await admin.execute(SLOW_COMMIT)
+    going_on = asyncio.create_task(brief(store, writing(thing("slow"))))
+    pid = await until(admin, "wait_event = 'PgSleep'")
+    await admin.execute("SELECT pg_terminate_backend($1)", pid)
+    with pytest.raises(Refusal) as refusal:
+        await going_on
+    assert words(refusal.value) == ["outcome_unknown"]
+    assert await brief(store, writing(thing("after"))) == "done"
