@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import SCRIPT
+from tests.support.engines import HOST_ON_SQLITE
 from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
 
@@ -159,6 +160,7 @@ def test_times_are_asked_for_as_they_are_shown_or_as_so_long_ago(
     )
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize("said", ["", "2", "d", "-2d", "2y", "yesterday", "2026-13-01", "²d"])
 def test_what_is_no_time_is_a_usage_error(served_host: ServedHost, said: str) -> None:
     for option in ("--since", "--until"):

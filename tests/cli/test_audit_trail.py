@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Done
+from tests.support.engines import HOST_ON_SQLITE
 from tests.support.patience import HANGS, wait_until
 
 
@@ -78,6 +79,7 @@ def test_filters_let_through_what_was_asked_for_and_nothing_else(served_host: Se
     assert one["details"]["key"] == "filtered"
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize("cursor", ["", "x", "1/s", "x/s/1", "1//1", "1/s/x", "1/\u202e/1"])
 def test_what_is_no_cursor_is_a_usage_error(served_host: ServedHost, cursor: str) -> None:
     done = served_host.host.run("audit", "list", "--before", cursor)
@@ -112,6 +114,7 @@ def test_heads_kept_elsewhere_hold_as_the_trail_grows_and_show_a_rollback(
     assert served_host.host.run("audit", "verify", "--heads", kept).code == 3
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import ServedHost
 from tests.support.commands import SCRIPT
+from tests.support.engines import HOST_ON_SQLITE
 
 
 @pytest.mark.parametrize("words", ["audit list", "audit export", "audit list 2>&1"])
@@ -40,6 +41,7 @@ def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None
 NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize(
     "words",
     [

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import ServedHost
 from tests.cli.test_serving import STRANGER, log_line
 from tests.support.commands import Host
+from tests.support.engines import HOST_ON_SQLITE
 from tests.support.server import Server
 from tests.support.tenant import JSON_API, variable_document
 
@@ -88,6 +89,7 @@ def test_successful_reads_can_be_left_out_and_nothing_else(host: Host, log_forma
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize(
     ("sent", "logged"),
     [

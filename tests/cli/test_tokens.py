@@ -13,6 +13,7 @@ from teamvars.security.tokens import is_token, new_token
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
+from tests.support.engines import HOST_ON_SQLITE
 
 
 def status(served_host: ServedHost, token: str) -> int:
@@ -103,6 +104,7 @@ def test_a_token_for_nobody_is_not_found_by_name(
     assert done.said == f"teamvars: There is no {thing}.\n"
 
 
+@HOST_ON_SQLITE
 @pytest.mark.parametrize(
     "options",
     [

@@ -11,6 +11,7 @@ from joserfc.jwk import ECKey, OKPKey
 from teamvars.protocol import MACHINE, decoded, encoded
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
+from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, ISSUERS, SERVICE, job_token
 from tests.support.tenant import Tenant
 
@@ -80,6 +81,7 @@ def hostile(thumbprint: str) -> dict[str, str]:
     }
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("kind", hostile("x"))
 async def test_a_token_that_proves_nothing_is_bad_and_no_more(tenant: Tenant, kind: str) -> None:
     await approve(tenant, await propose(tenant))
@@ -113,6 +115,7 @@ async def test_a_token_that_names_no_key_is_for_the_forms_where_the_runner_allow
     await job.deliver(issued)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("more", "code"),
     [

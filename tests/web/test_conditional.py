@@ -10,6 +10,7 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.team_access import AccessType
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import Deployment, operator
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, build_tenant, faults, variable_document
 
 
@@ -51,6 +52,7 @@ async def test_a_variables_tag_is_its_version_a_dot_and_a_hash(shared: Tenant) -
     )
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize(
     "if_match",
@@ -75,6 +77,7 @@ async def test_if_match_admits_the_version_in_every_form(
     assert answer.status_code == (200 if method == "PATCH" else 204)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize(
     "if_match",

@@ -54,6 +54,7 @@ async def test_a_job_is_handed_what_it_asks_for_alone(job: Job) -> None:
     assert values == {"region": "eu"}
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("more", "error"),
     [
@@ -204,6 +205,7 @@ async def test_whatever_is_wrong_with_a_token_is_one_401(job: Job) -> None:
     assert {one.headers["www-authenticate"] for one in answers} == {"Bearer"}
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("attributes", "at"),
     [

@@ -104,6 +104,7 @@ ROWS: list[
 ]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("ask", "status", "code", "source"), ROWS)
 async def test_each_row_of_the_table_has_its_status_code_and_source(
     tenant: Tenant,

@@ -8,6 +8,7 @@ import pytest
 
 from teamvars import __version__
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_SQLITE
 
 ORIGIN = "http://teamvars.test"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -39,6 +40,7 @@ async def test_the_page_may_load_nothing_and_stand_in_no_frame(deployment: Deplo
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("accept", "media_type"),
     [

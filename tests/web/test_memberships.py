@@ -176,6 +176,7 @@ async def test_of_racing_invitations_of_one_address_exactly_one_wins(tenant: Ten
     assert await tenant.deployment.audit_holds()
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

@@ -7,6 +7,7 @@ import pytest
 
 from teamvars.storage.access_by_name import MAX_LISTED
 from teamvars.storage.database import Transaction, each
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.dialects import terraform
 from tests.web.test_authorization import apply
@@ -260,6 +261,7 @@ async def test_team_and_project_are_of_one_organization(tenant: Tenant) -> None:
         assert (answer.status_code, faults(answer)) == (404, [("404", "not_found", where)])
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.storage.database import Transaction
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_organization_access import give
 from tests.web.test_tags import bind, bound
@@ -201,6 +202,7 @@ async def test_a_workspace_without_a_mode_has_that_of_its_project_wherever_it_is
     assert later.json()["data"]["attributes"]["execution-mode"] == "local"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

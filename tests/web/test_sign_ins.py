@@ -80,6 +80,7 @@ async def test_a_cookie_is_good_for_nothing_but_the_token(scene: Scene) -> None:
     assert await scene.call(token, f"/workspaces/{network}/vars") == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "other",
     [
@@ -454,6 +455,7 @@ async def test_a_code_of_another_attempt_is_not_injected(scene: Scene) -> None:
     assert (await attacker.arrive(own)).status_code == 303
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("claims", "is_in"),
     [
@@ -529,6 +531,7 @@ async def test_a_provider_may_have_a_query_where_people_sign_in(scene: Scene) ->
     assert (await browser.arrive(scene.one.answer(location))).status_code == 303
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("parameter", ["return_to", "redirect_uri", "next", "url", "iss_"])
 async def test_no_parameter_says_where_anybody_goes(scene: Scene, parameter: str) -> None:
     await scene.link("writer", scene.one)
@@ -595,6 +598,7 @@ LIES = {
 }
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys"])
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_provider_that_lies_signs_nobody_in_and_ends_nothing(

@@ -9,6 +9,7 @@ import pytest
 
 from teamvars.storage.database import Transaction
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.sign_in_provider import SignInProvider
 from tests.support.signing_in import Browser, Scene
 
@@ -122,6 +123,7 @@ async def test_a_provider_ends_nothing_that_was_begun_with_another(scene: Scene)
     assert await is_good(scene, token) == [False]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("claims", BAD, ids=str)
 async def test_a_token_that_is_no_good_logout_token_ends_nothing(
     scene: Scene, claims: dict[str, Any]

@@ -188,6 +188,7 @@ async def test_a_tag_with_an_impossible_id_is_at_fault_once_and_asked_of_no_stor
         assert faults(answer) == [("422", "invalid_value", at)]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", ["", "-", "a-", ":a", "a b", "ä", "a,b", "x" * 256])
 async def test_a_tag_has_letters_or_digits_at_its_ends(tenant: Tenant, name: str) -> None:
     answer = await tenant.call("owner", "POST", names_path(tenant), named("fine", name))

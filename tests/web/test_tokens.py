@@ -12,6 +12,7 @@ import pytest
 from teamvars.domain.times import in_24_months, microseconds
 from teamvars.domain.tokens import MAX_LIVE_TOKENS
 from teamvars.storage.database import Transaction
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 
 
@@ -213,6 +214,7 @@ async def test_an_empty_type_counts_as_absent_as_clients_send_it(tenant: Tenant)
         assert (await made(tenant, who, path, document))["attributes"]["description"] == "robot"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

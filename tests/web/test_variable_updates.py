@@ -8,6 +8,7 @@ import pytest
 
 from teamvars.storage import variables as stored_variables
 from tests.support.deployment import Deployment
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, build_tenant, faults
 
 
@@ -116,6 +117,7 @@ async def test_an_update_may_empty_value_and_description(shared: Tenant) -> None
     assert (shown["value"], shown["description"]) == ("", "")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

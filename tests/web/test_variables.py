@@ -141,6 +141,7 @@ async def test_an_attribute_of_another_json_type_is_refused(
     assert await refused(shared, document) == [("422", "wrong_type", f"/data/attributes/{name}")]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("category", ["", "Tool", "terraform", "policy-set", "env ", "ENV"])
 async def test_a_category_is_one_of_the_two(shared: Tenant, category: str) -> None:
     document = variable_document(key=uuid4().hex, category=category)
@@ -175,6 +176,7 @@ async def test_all_faults_come_at_once_in_the_documents_order(shared: Tenant) ->
     ]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("name", "pointer"),
     [("sensitve", "sensitve"), ("Key", "Key"), ("", ""), ("a/b~c", "a~1b~0c"), ("id", "id")],
@@ -244,6 +246,7 @@ async def test_a_relationship_may_name_the_workspace_of_the_path(shared: Tenant,
     assert "Deprecation" not in answer.headers
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", ["configurable", "workspace"])
 @pytest.mark.parametrize(
     ("linkage", "expected"),
@@ -307,6 +310,7 @@ async def test_the_deprecated_filter_is_taken_and_announced(
     assert "filter.workspace.name" in page.text
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("given_filter", "expected"),
     [
@@ -527,6 +531,7 @@ async def test_a_deleted_variable_is_gone(tenant: Tenant) -> None:
     assert (await tenant.call("writer", "DELETE", path)).status_code == 404
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "body", [b"null", b"{", b"\xff\x00", b'{"data": {"id": "var-other"}}', b"[" * 10_000]
 )

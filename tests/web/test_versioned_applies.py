@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_applies import apply, audit, item, listed, results
 from tests.web.test_copies import copy, fill, key
@@ -86,6 +87,7 @@ async def test_every_item_that_is_stale_is_told_before_any_other_fault(tenant: T
     assert (await listed(tenant), await audit(tenant)) == (before, trail)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("wrong", "pointer"),
     [

@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.dialects import terraform
 
@@ -73,6 +74,7 @@ async def test_its_mode_and_version_are_kept(tenant: Tenant) -> None:
     assert attributes["terraform-version"] == "~> 1.5"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", ["", "a/b", "größe", "世界", "a b", "x" * 91])
 async def test_a_name_is_made_of_letters_digits_hyphens_and_underscores(
     tenant: Tenant, name: str
