@@ -5,11 +5,19 @@ import io
 import json
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyrage
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from teamvars.services import archives
 from teamvars.services.archives import BadBackup, BadKey, Content
@@ -26,6 +34,11 @@ def archive(*to: object, store: bytes = STORE) -> bytes:
 def content(store: bytes = STORE) -> Content:
     half = len(store) // 2
     return Content(len(store), [store[:half], store[half:]])
+
+
+def archive_of(texts: tuple[bytes, bytes]) -> bytes:
+    archives.write(out := io.BytesIO(), content(), texts, ())
+    return out.getvalue()
 
 
 def unpacked(whole: bytes, folder: Path, *by: object) -> list[bytes]:
@@ -71,12 +84,41 @@ def test_an_encrypted_one_is_read_by_its_recipients_alone(tmp_path: Path) -> Non
     whole = archive(*to)
     assert TEXTS[1] not in whole
     for one in (first, second):
-        file = f"# created: today\n# public key: {one.to_public()}\n{one}\n"
+        file = f"# created: today\n# public key: {one.to_public()}\n\n {one}\n\n"
         assert unpacked(whole, tmp_path / "out", *archives.identities(file)) == [STORE, *TEXTS]
     with pytest.raises(BadKey, match="not to this identity"):
         unpacked(whole, tmp_path / "out", stranger)
     with pytest.raises(BadKey, match="--identity"):
         unpacked(whole, tmp_path / "out")
+
+
+def test_an_encrypted_one_is_read_by_a_key_of_ssh(tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    whole = archive(archives.recipient(public))
+    assert unpacked(whole, tmp_path / "out", *archives.identities(private)) == [STORE, *TEXTS]
+
+
+def test_a_text_may_be_empty_and_not_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert unpacked(archive_of((b"", b"{}")), tmp_path / "out") == [STORE, b"", b"{}"]
+    monkeypatch.setattr(archives, "_MOST_TEXT", 10)
+    assert unpacked(archive_of((b"x" * 10, b"{}")), tmp_path / "out")[1] == b"x" * 10
+    with pytest.raises(BadBackup, match="backup is too long"):
+        unpacked(archive_of((b"x" * 11, b"{}")), tmp_path / "out")
+
+
+@pytest.mark.parametrize("what", [{"size": -1}, {"mode": 0o644}, {"mtime": 1}, {"name": "other"}])
+def test_a_member_that_is_not_as_we_write_it_is_none(tmp_path: Path, what: dict[str, int]) -> None:
+    info = tarfile.TarInfo("store.db")
+    info.size, info.mode = len(STORE), 0o600
+    for name, value in what.items():
+        setattr(info, name, value)
+    whole = archive()
+    with pytest.raises(BadBackup, match="This is no backup"):
+        unpacked(info.tobuf(tarfile.GNU_FORMAT) + whole[512:], tmp_path / "out")
 
 
 def test_a_bit_that_changed_in_an_encrypted_one_is_found(tmp_path: Path) -> None:
@@ -108,9 +150,10 @@ def test_a_disk_that_is_full_says_so() -> None:
     for to in ([], [identity.to_public()]):
         with (
             Path("/dev/full").open("wb", buffering=0) as full,
-            pytest.raises(OSError, match="space"),
+            pytest.raises(OSError, match="space") as refused,
         ):
             archives.write(full, content(), TEXTS, to)
+        assert refused.value.errno == errno.ENOSPC
 
 
 def test_what_reading_the_store_has_raised_is_said() -> None:
@@ -120,8 +163,18 @@ def test_what_reading_the_store_has_raised_is_said() -> None:
 
     identity = pyrage.x25519.Identity.generate()
     for to in ([], [identity.to_public()]):
-        with pytest.raises(OSError, match="it cannot be read"):
+        with pytest.raises(OSError, match="it cannot be read") as refused:
             archives.write(io.BytesIO(), Content(2 * len(STORE), pieces()), TEXTS, to)
+        assert refused.value.errno == errno.EIO
+
+
+def test_whatever_keeps_one_from_being_encrypted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise pyrage.EncryptError("it is the full moon")
+
+    monkeypatch.setattr(pyrage, "encrypt_io", refuse)
+    with pytest.raises(OSError, match="full moon"):
+        archive(pyrage.x25519.Identity.generate().to_public())
 
 
 def test_tar_and_sha256sum_read_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What authentic entries say of a stream, and whether what is there of it is that."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from teamvars.domain.audit import (
     SYSTEM_STREAM,
     Acceptance,
     AuditEntry,
+    Head,
     HeldStream,
     Stream,
 )
@@ -19,6 +21,7 @@ from teamvars.security import keyring
 from teamvars.security.chain import Chain, row_digest
 from teamvars.services import audit_verification
 from teamvars.services.audit_verification import Remains
+from teamvars.storage import streams
 from tests.security.samples import event
 
 CHAIN = Chain(keyring.generate())
@@ -131,3 +134,105 @@ def test_an_acceptance_counts_where_the_systems_stream_records_it() -> None:
     assert testimony.accepted == {}
     testimony.hear([OF_CUT])
     assert testimony.accepted == {"ws-1": ACCEPTED}
+
+
+@pytest.mark.parametrize(
+    ("details", "told"),
+    [
+        ({"opens": ["ws-1"]}, {"ws-1": None}),
+        ({"closes": [{"stream": "ws-1", "sequence": 3, "link": "00"}]}, {"ws-1": (3, b"\0")}),
+        ({"closes": [{"stream": "ws-1", "sequence": 3}]}, {}),
+        ({"closes": [{"stream": "ws-1", "sequence": 3, "link": "no"}]}, {}),
+        ({"opens": [["ws-1"]]}, {}),
+        ({"opens": 7}, {}),
+        ({"opens": [7]}, {}),
+        ({"opens": ["ws-1", "ws\u0000"]}, {}),
+        ({}, {}),
+    ],
+)
+def test_an_altered_entry_may_say_anything_and_tells_of_no_stream(
+    details: dict[str, Any], told: object
+) -> None:
+    assert audit_verification.vouched(said(SYSTEM, **details)[0]) == told
+
+
+class Trails:
+    """Streams and their entries, in no store; `asked` says of which the entries were."""
+
+    def __init__(self, *held: tuple[HeldStream | None, list[AuditEntry]]) -> None:
+        self.asked: list[list[str]] = []
+        self._rows = [row for row, _ in held if row is not None]
+        self._entries = [entry for _, entries in held for entry in entries]
+
+    async def every(self, _: object) -> list[Stream]:
+        return [*self._rows]
+
+    async def sizes(self, _: object) -> dict[str, int]:
+        return Counter(entry.stream_id for entry in self._entries)
+
+    async def entries(self, _: object, ids: list[str]) -> list[AuditEntry]:
+        self.asked.append(ids)
+        return [entry for entry in self._entries if entry.stream_id in ids]
+
+    async def entries_between(self, _: object, place: tuple[str, int, int]) -> list[AuditEntry]:
+        id_, above, up_to = place
+        its = (entry for entry in self._entries if entry.stream_id == id_)
+        return [entry for entry in its if above < entry.sequence <= up_to]
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> Any:
+    async def verified(trails: Trails, *kept: Head) -> list[tuple[str, int, str]]:
+        for name in ("every", "sizes", "entries", "entries_between"):
+            monkeypatch.setattr(streams, name, getattr(trails, name))
+        nothing: Any = None
+        _, breaks = await audit_verification.verify(nothing, CHAIN, kept, ())
+        return [(one.stream_id, one.sequence, one.reason) for one in breaks]
+
+    return verified
+
+
+OF_ACME, ACME = said(CHAIN.open("org-1", "org-1"), opens=["ws-1"])
+OPENS_ACME, ABOVE = said(CHAIN.open(SYSTEM_STREAM, NO_ORGANIZATION), opens=["org-1"])
+WHOLE = (ABOVE, [OPENS_ACME]), (ACME, [OF_ACME]), (STREAM, ENTRIES)
+
+
+async def test_entries_are_of_the_organization_that_their_stream_is_of(verified: Any) -> None:
+    assert await verified(Trails(*WHOLE)) == []
+    for organization, breaks in ((None, 0), ("org-1", 0), ("org-2", 1)):
+        moved = [ENTRIES[0], ENTRIES[1]._replace(organization_id=organization), ENTRIES[2]]
+        found = await verified(Trails(*WHOLE[:2], (STREAM, moved)))
+        assert [(id_, number) for id_, number, _ in found] == [("ws-1", 2)][:breaks]
+    other = OF_ACME._replace(organization_id="org-2")
+    assert len(await verified(Trails(WHOLE[0], (ACME, [other]), WHOLE[2]))) == 1
+    stray = await verified(Trails(*WHOLE[:2], WHOLE[2], (CHAIN.open("ws-2", "org-1"), [])))
+    assert [id_ for id_, *_ in stray] == ["ws-2"]
+
+
+@pytest.mark.parametrize(
+    ("head", "is_there"),
+    [
+        (Head("ws-1", 0, b""), True),
+        (Head("ws-1", 2, ENTRIES[1].link), True),
+        (Head("ws-1", 2, ENTRIES[0].link), False),
+        (Head("ws-1", 4, ENTRIES[2].link), False),
+        (Head("ws-2", 1, ENTRIES[0].link), False),
+    ],
+)
+async def test_a_head_that_was_kept_is_on_the_way(
+    verified: Any, head: Head, is_there: bool
+) -> None:
+    found = await verified(Trails(*WHOLE), head)
+    assert [place[:2] for place in found] == ([] if is_there else [(head.stream_id, head.sequence)])
+
+
+async def test_the_entries_of_short_streams_are_read_together(
+    verified: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_verification, "_WALKED_AT_ONCE", 6)
+    sizes = {"ws-1": 2, "ws-2": 3, "ws-3": 0, "ws-4": 9, "ws-5": 1}
+    opens, above = said(CHAIN.open(SYSTEM_STREAM, NO_ORGANIZATION), opens=[*sizes])
+    held = [history(CHAIN.open(id_, "org-1"), many) for id_, many in sizes.items()]
+    trails = Trails((above, [opens]), *((row, entries) for entries, row in held))
+    await verified(trails)
+    assert trails.asked == [[SYSTEM_STREAM], ["ws-1", "ws-2"], ["ws-3"], ["ws-4"], ["ws-5"]]

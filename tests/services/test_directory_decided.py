@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.domain.access import Level
+from teamvars.decisions import Decision, Found, variable_sets
+from teamvars.decisions.rows import Update
+from teamvars.domain.access import Caller, Level
+from teamvars.domain.audit import Actor
 from teamvars.domain.directory import (
     OrganizationEntry,
     ProjectAccess,
@@ -17,21 +20,22 @@ from teamvars.domain.directory import (
     TagsEntry,
     TeamEntry,
 )
+from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerName, FormerNames, Origin
 from teamvars.domain.organizations import Organization
 from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import DEFAULT_NAME, Project, default_project
 from teamvars.domain.runners import MAX_RUNNERS, UNREADABLE, Runner, RunnerSpec
-from teamvars.domain.tags import MAX_TAGS, Tags
+from teamvars.domain.tags import MAX_TAGS, TagRow, Tags
 from teamvars.domain.team_access import AccessType, Grant
 from teamvars.domain.teams import Right, Team, Visibility, owners_of
 from teamvars.domain.users import User
-from teamvars.domain.variable_sets import SetLimits, VariableSet
+from teamvars.domain.variable_sets import Attached, SetLimits, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files import exporting
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset
+from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.contents import Contents
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.runners import Proposals
@@ -198,6 +202,14 @@ MADE_BUILDER = RunnerEntry("new", issuer=ISSUER, conditions={"sub": "x"}, expire
             ],
         ),
         (fresh(placed={"fresh": "core"}), ["create workspace acme/fresh"]),
+        (
+            {**fresh(placed={"fresh": "shop"}), **sets(SetEntry("own", workspaces=("fresh",)))},
+            [
+                "create workspace acme/fresh",
+                "attach variable set acme/own to workspace fresh",
+                "detach variable set acme/own from workspace network",
+            ],
+        ),
         ({"projects": (ProjectEntry("SHOP"), ProjectEntry("core", {}))}, []),
         ({"projects": (ProjectEntry("shop", {**MADE}),)}, []),
         ({"projects": (ProjectEntry("shop", {}),)}, ["change the tags of project acme/shop"]),
@@ -361,6 +373,10 @@ def test_what_a_file_says_is_made_and_what_it_leaves_out_stays(
             ["s: Variable set acme/loose: there is no project no."],
         ),
         (
+            sets(SetEntry("loose", projects=("no",), at="s", project_at={"no": "p"})),
+            ["p: Variable set acme/loose: there is no project no."],
+        ),
+        (
             sets(SetEntry("new", project="no", at="s"), SetEntry("newer")),
             [
                 "s: Variable set acme/new: there is no project no.",
@@ -424,7 +440,7 @@ def test_what_is_wrong_is_told_at_its_line(said: Mapping[str, Any], faults: Sequ
         (
             {
                 "members": dict.fromkeys(("Ann", "Ben", "ivy"), Status.ACTIVE),
-                "workspaces": ("NETWORK", "lab"),
+                "workspaces": ("NETWORK",),
                 "projects": (ProjectEntry("Shop"), ProjectEntry("core")),
                 **team("Crew"),
                 **sets(SetEntry("LOOSE"), SetEntry("own")),
@@ -434,6 +450,7 @@ def test_what_is_wrong_is_told_at_its_line(said: Mapping[str, Any], faults: Sequ
             [
                 "change member ivy of acme: active",
                 "delete workspace acme/payments",
+                "delete workspace acme/lab",
                 "delete variable set acme/cloud",
             ],
             [
@@ -479,6 +496,17 @@ def test_what_a_file_does_not_name_is_pruned_where_that_is_said(
     entry = OrganizationEntry("acme", at="o", **said)
     found = decided(entry, organization(), prune=True, delete_variables=delete_variables)
     assert found == (told, faults)
+
+
+def test_a_workspace_leaves_the_sets_of_its_project_that_it_is_attached_to() -> None:
+    state = organization(placed={"ws-network": "prj-shop", "ws-lab": "prj-shop"})
+    entry = OrganizationEntry("acme", **placed(lab="core"))
+    assert decided(entry, state) == (["move workspace acme/lab to project core"], [])
+
+
+def test_a_fault_of_what_stands_nowhere_is_told_without_a_place() -> None:
+    nobody = OrganizationEntry("acme", {"nobody": Status.ACTIVE})
+    assert decided(nobody, organization())[1] == ["There is no user nobody; name them under users."]
 
 
 def test_nobody_has_to_be_an_owner_where_nobody_was() -> None:
@@ -595,6 +623,12 @@ def many(number: int, *, is_global: bool = False) -> list[SetEntry]:
         (sets(*many(2)), "o: An organization has at most 4 variable sets."),
         (sets(*many(1, is_global=True)), None),
         (
+            sets(
+                SetEntry("cloud", "d"), *many(1, is_global=True), SetEntry("loose", is_global=True)
+            ),
+            "o: At most 2 variable sets of an organization are global",
+        ),
+        (
             sets(SetEntry("loose", is_global=True), *many(1, is_global=True)),
             "o: At most 2 variable sets of an organization are global",
         ),
@@ -619,14 +653,25 @@ def test_there_are_no_more_sets_than_there_may_be(
     assert [one[: len(fault or "")] for one in found] == ([] if fault is None else [fault])
 
 
-def test_who_makes_no_set_may_have_more_than_there_may_be() -> None:
+@pytest.mark.parametrize(
+    ("entry", "faults"),
+    [
+        (SetEntry("s0", "d"), 0),
+        (SetEntry("loose", "d"), 0),
+        (SetEntry("loose", is_global=False), 0),
+        (SetEntry("loose", is_global=True), 1),
+    ],
+)
+def test_whoever_has_more_sets_than_there_may_be_makes_no_more(
+    entry: SetEntry, faults: int
+) -> None:
     state = organization()
     for number in range(3):
         one = VariableSet(f"varset-{number}", f"s{number}", "org-1", "acme", is_global=True)
         state.sets[one.name] = one
         state.set_variables[one.id] = 0
         state.attached[one.id] = frozenset({"ws-lab"})
-    assert decided(OrganizationEntry("acme", **sets(SetEntry("s0", "d"))), state)[1] == []
+    assert len(decided(OrganizationEntry("acme", **sets(entry)), state)[1]) == faults
 
 
 def test_an_organization_has_so_many_runners() -> None:
@@ -743,8 +788,31 @@ def test_what_a_file_has_no_word_for_is_told() -> None:
     place = "tws-2", "org-1", "team-crew", "ws-lab"
     state.grants["team-crew"]["ws-lab"] = Grant(*place, AccessType.PLAN, Level.READ)
     state.runners["lost"] = Runner("run-2", "org-1", 1, UNREADABLE, 0)
-    crew = exporting._organization(state, unsaid).teams[1]
-    assert crew.workspaces is None
+    exported = exporting._organization(state, unsaid)
+    assert exported.teams[1].workspaces is None
+    assert [one.name for one in exported.runners] == ["builder"]
     (told,) = unsaid
     assert "Team acme/crew" in told
     assert "(lab: plan)" in told
+
+
+def test_what_waits_in_an_invitation_ends_with_it_and_rows_that_are_alike_come_last() -> None:
+    invited = replace(organization().members["ivy"], invitation=Invitation(1, Delivery.NONE))
+    changeset = Changeset(0)
+    tag = TagRow("tb-1", "ws-lab", None, "k", "v")
+    more, gone = Attached(projects=frozenset({"prj-core"})), Attached()
+    one = organization().sets["loose"]
+    for before, after in ((gone, more), (more, gone), (gone, more)):
+        changeset.add(Step.ATTACH_SET, (), variable_sets.attached, one, before, after)
+    retagged = Decision(None, (Update(tag, replace(tag, value="w")),))
+    changeset.add(Step.TAG_WORKSPACE, (), lambda _: retagged)
+    for member in (invited, organization().members["ben"]):
+        changeset.end_invitation(member)
+    whole = changeset.decided(Found(Caller(b"", "req-1", Actor.operator("root")), 0))
+    assert [type(write).__name__ for write in whole.writes] == [
+        "KeepDefault",
+        *["Delete", "Insert", "Insert", "Update"],
+    ]
+    told = [(note.event.action, note.event.subject_id) for note in whole.notes]
+    assert ("invitation.revoke", "ou-ivy") in told
+    assert ("invitation.revoke", "ou-ben") not in told

@@ -89,6 +89,13 @@ def test_the_address_of_somebody_known_is_nobody_elses() -> None:
     assert (read.told, read.user(BEN)) == ([], BEN)
 
 
+def test_an_address_that_somebody_gives_up_in_the_same_file_is_anothers_then() -> None:
+    read = Read(ANN, BEN)
+    read.people.apply(UserEntry("ann", "ann@other.example"))
+    read.people.apply(UserEntry("ben", "ann@example.com"))
+    assert (read.faults, read.user(BEN).email) == ([], "ann@example.com")
+
+
 @pytest.mark.parametrize(
     ("entry", "told", "after"),
     [

@@ -256,6 +256,12 @@ async def test_code_is_parsed_that_is_new_and_not_too_much(
     assert await told() == outcome
 
 
+async def test_code_that_is_there_is_not_parsed_again(shelf_of: Any) -> None:
+    shelf = shelf_of(there(value="(", hcl=True))
+    (step,) = (await shelf.plan(item(value=None, sensitive=True, hcl=True), known={})).steps
+    assert step.changed == ["sensitive"]
+
+
 @pytest.mark.parametrize(
     ("items", "faults"),
     [

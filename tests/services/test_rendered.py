@@ -157,3 +157,29 @@ async def test_empty_lists_are_bounded_as_well() -> None:
         await keep(lists, f"ws-{number}", 0)
     kept = [number for number in range(1000) if lists.find(f"ws-{number}", KEY)]
     assert kept == list(range(900, 1000))
+
+
+async def test_a_list_that_takes_just_all_the_room_is_kept() -> None:
+    lists, render = RenderedLists(100 + ENTRY_BYTES), Renderer(of(100))
+    render.done.set()
+    await lists.make("ws-1", KEY, render)
+    render.forget()
+    await asyncio.sleep(0)
+    assert lists.find("ws-1", KEY) == of(100)
+
+
+@pytest.mark.parametrize(("value_bytes", "at_a_time"), [(ROOM // 8, 2), (ROOM // 8 + 1, 1)])
+async def test_lists_with_much_in_them_are_rendered_one_at_a_time(
+    value_bytes: int, at_a_time: int
+) -> None:
+    lists, renders = RenderedLists(ROOM), [Renderer(of(10)) for _ in "12"]
+    making = [
+        asyncio.create_task(lists.make(f"ws-{n}", KEY, render, value_bytes=value_bytes))
+        for n, render in enumerate(renders)
+    ]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert sum(render.times for render in renders) == at_a_time
+    for render in renders:
+        render.done.set()
+    assert await asyncio.gather(*making) == [of(10)] * 2

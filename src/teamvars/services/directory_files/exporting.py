@@ -21,7 +21,7 @@ from teamvars.domain.directory import (
 from teamvars.domain.names import Origin, fold, is_email
 from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.runners import UNREADABLE, Runner
-from teamvars.domain.teams import Right, Team
+from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.changeset import Changeset
@@ -162,7 +162,7 @@ def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> Tea
     entry = TeamEntry(
         team.name,
         team.visibility,
-        Right.MANAGE_MEMBERSHIP in team.rights,
+        False,  # which a file says of every team that has not the right
         team.members_manage_token,
         members,
     )

@@ -28,10 +28,10 @@ class Projects:
         self._entry = entry
         self._state = state
         self._changeset = changeset
-        self._own: defaultdict[str, list[VariableSet]] = defaultdict(list)
+        self._of: defaultdict[str | None, list[VariableSet]] = defaultdict(list)
+        """The sets of each project, and those of none."""
         for one in state.sets.values():
-            if one.project_id is not None:
-                self._own[one.project_id].append(one)
+            self._of[one.project_id].append(one)
 
     def apply(self) -> None:
         """Renames, adds and tags what the file names."""
@@ -82,7 +82,7 @@ class Projects:
     def _left_by(self, workspace: Workspace) -> Sequence[VariableSet]:
         """The sets of the project that a workspace leaves, to which it is attached no longer."""
         attached, ended = self._state.attached, []
-        for one in self._own[self._place_of(workspace)]:
+        for one in self._of[self._place_of(workspace)]:
             if workspace.id in attached[one.id]:
                 attached[one.id] -= {workspace.id}
                 ended.append(one)

@@ -95,7 +95,7 @@ class Proposals:
             return None
         found = tuple(self._found(entry, entry.workspaces))
         present = {id_ for id_ in former if id_ in self._names}
-        return None if former and set(found) == present else found
+        return None if set(found) == present else found
 
     def _found(self, entry: RunnerEntry, names: Sequence[str]) -> Iterator[str]:
         state = self._state

@@ -147,8 +147,7 @@ class Sets:
             )
             for name in sorted(names[id_] for id_ in some if id_ in names)
         ]
-        if more != Attached() or fewer != Attached():
-            self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, before, after)
+        self._changeset.add(Step.ATTACH_SET, told, variable_sets.attached, one, before, after)
         self._attached.update(more.workspaces | more.projects)
         self._state.attached[one.id] = after.workspaces | after.projects
 
