@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, variable_sets
-from teamvars.decisions.rows import Update
+from teamvars.decisions.rows import Delete, Update
 from teamvars.domain.access import Caller, Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.directory import (
@@ -806,13 +806,12 @@ def test_what_waits_in_an_invitation_ends_with_it_and_rows_that_are_alike_come_l
         changeset.add(Step.ATTACH_SET, (), variable_sets.attached, one, before, after)
     retagged = Decision(None, (Update(tag, replace(tag, value="w")),))
     changeset.add(Step.TAG_WORKSPACE, (), lambda _: retagged)
+    changeset.add(Step.DELETE_PROJECT, (), lambda _: Decision(None, (Delete(Project, ("prj-1",)),)))
     for member in (invited, organization().members["ben"]):
         changeset.end_invitation(member)
     whole = changeset.decided(Found(Caller(b"", "req-1", Actor.operator("root")), 0))
-    assert [type(write).__name__ for write in whole.writes] == [
-        "KeepDefault",
-        *["Delete", "Insert", "Insert", "Update"],
-    ]
+    kinds = [getattr(write, "kind", type(write)).__name__ for write in whole.writes]
+    assert kinds == ["KeepDefault", "Project", "Target", "Insert", "Insert", "Update"]
     told = [(note.event.action, note.event.subject_id) for note in whole.notes]
     assert ("invitation.revoke", "ou-ivy") in told
     assert ("invitation.revoke", "ou-ben") not in told

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from teamvars import wiring
+from teamvars.domain import keys
 from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.keys_in_use import KeysInUse
@@ -158,3 +160,35 @@ async def test_a_store_that_does_not_admit_this_node_is_neither_served_nor_initi
     ):
         with pytest.raises(NotReady, match="admits no release"):
             await ask(node.keys)
+
+
+KEYS = keyring.generate()
+CHECKS = KEYS.checks()
+MASTER, AUDIT = KEYS.master.active, KEYS.audit.active
+NOTED = {id_: noted_key(id_, *check, 1, 1) for id_, check in CHECKS.items()}
+UNUSED = noted_key("mk-unused", keys.MASTER, b"check", 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, None),
+        ({"mk-unused": UNUSED}, None),
+        ({"mk-unused": replace(UNUSED, activated_at=2)}, "lacks the master key mk-unused"),
+        ({AUDIT: noted_key(AUDIT, keys.AUDIT, b"another", 1, 1)}, f"lacks the audit key {AUDIT}"),
+        ({AUDIT: noted_key(AUDIT, keys.AUDIT, b"another", 1)}, f"lacks the audit key {AUDIT}"),
+        ({AUDIT: replace(NOTED[AUDIT], activated_at=None)}, None),
+        ({MASTER: None, "mk-unused": UNUSED}, f"would use {MASTER}"),
+        ({MASTER: replace(NOTED[MASTER], retired_at=2)}, f"would use {MASTER}"),
+        ({id_: None for id_, (purpose, _) in CHECKS.items() if purpose == keys.SERVER}, None),
+    ],
+)
+def test_a_keyring_fits_that_has_what_the_data_may_need_and_uses_nothing_else(
+    change: dict[str, NotedKey | None], why: str | None
+) -> None:
+    noted = {id_: key for id_, key in {**NOTED, **change}.items() if key is not None}
+    if why is None:
+        installation._require_fit(noted, KEYS)
+    else:
+        with pytest.raises(NotReady, match=why):
+            installation._require_fit(noted, KEYS)
