@@ -68,6 +68,7 @@ from tests.web.test_authorization import (
     OPERATORS_ALONE,
     OWNERS,
     PLAIN,
+    USERS_ALONE,
     WRITERS,
 )
 from tests.web.test_openapi import document_in
@@ -216,8 +217,12 @@ def who_may(method: str, template: str) -> str:
     assert (method, template) in MATRIX, lacking
     if MATRIX[method, template] is NO_LINK:
         return "whoever has a link"
-    if MATRIX[method, template] in (NO_FORM, JOBS_ALONE):
+    if MATRIX[method, template] is NO_FORM:
+        return "a job, or a program"
+    if MATRIX[method, template] is JOBS_ALONE:
         return "a job"
+    if MATRIX[method, template] is USERS_ALONE:
+        return "users"
     if MATRIX[method, template] is OPERATORS_ALONE:
         return "owners, where the operator lets them"
     allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)

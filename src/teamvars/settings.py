@@ -343,6 +343,11 @@ class Settings(BaseSettings):
         return url.removesuffix(":443" if url.startswith("https:") else ":80")
 
     @property
+    def has_console(self) -> bool:
+        """Whether there is one; without the API of the directory it would have nothing to show."""
+        return self.console and self.directory_api
+
+    @property
     def mail_host(self) -> str | None:
         """The host that mail goes to, without the rest of its URL; None where none is set up."""
         return (

@@ -59,6 +59,7 @@ from teamvars.services.invitations import (
 )
 from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.keys import Keys
+from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships
 from teamvars.services.nodes import Admission, ServingNode
 from teamvars.services.organizations import Organizations
@@ -90,6 +91,7 @@ from teamvars.web import (
     copies,
     deliveries,
     invitations,
+    logins,
     members,
     memberships,
     metrics,
@@ -150,6 +152,7 @@ class Services(msgspec.Struct, frozen=True):
     sessions: Sessions
     sign_ins: SignIns
     lists: RenderedLists
+    logins: Logins
     variables: Variables
     effective: EffectiveVariables
     variable_sets: VariableSets
@@ -199,7 +202,8 @@ class Setup(msgspec.Struct, frozen=True):
     there is one, how many links an organization has a day, where links lead, and who may say what
     a job is; `service` is what the audiences of jobs' tokens begin with, and `approval` says who
     approves runners, and `limits` how many variable sets there may be; `clients` are what providers
-    know us as with which people sign in.
+    know us as with which people sign in, and `approving` is the address at which they approve
+    programs, if there is one.
     """
 
     cache_mib: int = CACHE_MIB
@@ -211,6 +215,7 @@ class Setup(msgspec.Struct, frozen=True):
     approval: ApprovalMode = ApprovalMode.OPERATOR
     limits: SetLimits = SetLimits.of()
     clients: tuple[Client, ...] = ()
+    approving: str | None = None
 
 
 def services(
@@ -247,6 +252,7 @@ def services(
         sessions=Sessions(house),
         sign_ins=SignIns(own_house, setup.clients),
         lists=lists,
+        logins=Logins(own_house, setup.approving),
         variables=Variables(house, lists),
         effective=EffectiveVariables(house, lists),
         variable_sets=VariableSets(house, trust),
@@ -312,7 +318,8 @@ def routes(
         *updates.routes(applies, dialect),
         *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
         *audit.routes(all_services.audit),
-        *oauth.routes(all_services.deliveries),
+        *oauth.routes(all_services.deliveries, all_services.logins),
+        *logins.routes(all_services.logins),
         *deliveries.routes(all_services.deliveries),
         *metrics.routes(all_services.users, Exposition(memories)),
         *(directory_routes(all_services, dialect) if directory_api else ()),
@@ -351,10 +358,13 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
 
 
 def console_routes(config: Settings, all_services: Services) -> list[Route]:
-    """Those of the console, where people sign in with providers if there are any."""
+    """Those of the console, where people sign in with providers if there are any, and approve
+    programs.
+    """
+    pages = logins.page_routes(all_services.logins)
     if config.service is None or not config.providers:
-        return console.routes()
-    return console.routes(sign_ins.SignInPages(all_services.sign_ins, config.service))
+        return [*pages, *console.routes()]
+    return [*pages, *console.routes(sign_ins.SignInPages(all_services.sign_ins, config.service))]
 
 
 def asgi(
@@ -379,16 +389,15 @@ def asgi(
         config.keyring_path,
         partial(keyring.load, config.keyring_path, by),
     )
-    has_console = config.console and config.directory_api  # it has nothing to show without
     listed = routes(
         all_services,
         dialect,
         directory_api=config.directory_api,
-        has_console=has_console,
         memories=memories,
+        has_console=config.has_console,
     )
     application = Application(
-        [*listed, *(console_routes(config, all_services) if has_console else ())],
+        [*listed, *(console_routes(config, all_services) if config.has_console else ())],
         all_services.sessions,
         ClientAddresses(config.trusted_proxies, are_audited=config.audit_addresses),
         dialect.ignored_includes,
@@ -450,6 +459,7 @@ def setup_of(config: Settings) -> Setup:
         config.runner_approval,
         config.set_limits,
         tuple(starmap(partial(_client, config.public_url or ""), config.providers.items())),
+        config.service if config.has_console else None,
     )
 
 
@@ -546,5 +556,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.deliveries.forget_expired()
             await all_services.sign_ins.forget_ended()
             await all_services.outbox.forget_stale()
+            await all_services.logins.forget_expired()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

@@ -40,9 +40,9 @@ async def _window(browser: Browser) -> BrowserContext:
 
 @pytest.fixture(scope="session")
 async def sqlite_site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    """The console on SQLite, in the standard dialect."""
+    """The console on SQLite, in the standard dialect, where it knows its public address."""
     host = Host(tmp_path_factory.mktemp("sqlite")).having(log_format="json")
-    async with serve_deployment(host) as served:
+    async with serve_deployment(host, is_public=True) as served:
         yield Site(served, "tool")
 
 

@@ -61,7 +61,9 @@ class InProcess(httpx.AsyncClient):
         return response
 
 
-MANY_INVITATIONS = wiring.Setup(invitations_a_day=100_000, issuers=ISSUERS, service=SERVICE)
+MANY_INVITATIONS = wiring.Setup(
+    invitations_a_day=100_000, issuers=ISSUERS, service=SERVICE, approving=SERVICE
+)
 
 
 @asynccontextmanager

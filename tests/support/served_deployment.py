@@ -31,8 +31,12 @@ class ServedDeployment(Deployment):
 
 
 @asynccontextmanager
-async def serve_deployment(host: Host, *options: object) -> AsyncIterator[ServedDeployment]:
-    """Makes an installation on the host and serves it, with the options of `serve`."""
+async def serve_deployment(
+    host: Host, *options: object, is_public: bool = False
+) -> AsyncIterator[ServedDeployment]:
+    """Makes an installation on the host and serves it, with the options of `serve`; `is_public`:
+    where it knows its public address.
+    """
     host.succeed("init")
     keys = keyring.load(host.data / "keyring.json")
     config = settings.load(
@@ -40,7 +44,10 @@ async def serve_deployment(host: Host, *options: object) -> AsyncIterator[Served
         database_url=host.settings.get("DATABASE_URL"),
     )
     async with database_for(config.url) as database:
-        with Server(host, *options) as server:
+        server = Server(host, *options)
+        if is_public:
+            server.host = host.having(public_url=server.url)
+        with server:
             async with httpx.AsyncClient(
                 base_url=f"{server.url}/api/v2", timeout=HANGS, verify=server.trust
             ) as client:

@@ -91,6 +91,14 @@ OPERATORS_ALONE = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 403)])
 # Here nobody has a token of a job, or a form to send.
 JOBS_ALONE = table([(EVERYONE, 401)])
 NO_FORM = table([(EVERYONE, 415)])
+# Nothing waits with a code here; who is no user is told so before.
+USERS_ALONE = table(
+    [
+        (EVERYONE, 422),
+        (NOBODY, 401),
+        (("owners-token", "writers-token", "organization-token", "other-organization-token"), 403),
+    ]
+)
 TOKENS_OF_TEAMS = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
@@ -118,6 +126,7 @@ TOKEN_OF = "/authentication-token"
 TEAM_TOKENS = ORGANIZATION + "/team-tokens"
 TOKEN_LIMITS = ORGANIZATION + "/token-ttl-policies"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
+LOGINS = "/api/v2/logins/actions"
 TAGS = ORGANIZATION + "/tags"
 TAG = "/api/v2/tags/{tag_id}"
 WORKSPACE_TAGS = WORKSPACE + "/relationships/tags"
@@ -299,6 +308,11 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
     ("POST", "/oauth/token"): NO_FORM,
+    ("POST", "/oauth/device_authorization"): NO_FORM,
+    ("POST", "/oauth/revoke"): NO_FORM,
+    ("POST", LOGINS + "/show"): USERS_ALONE,
+    ("POST", LOGINS + "/approve"): USERS_ALONE,
+    ("POST", LOGINS + "/deny"): USERS_ALONE,
     ("POST", WORKSPACE + "/actions/deliver"): JOBS_ALONE,
     ("GET", WORKSPACE + "/actions/deliver"): JOBS_ALONE,
     ("GET", ORGANIZATION + "/deliveries"): OWN_ORGANIZATION,
@@ -563,7 +577,9 @@ def document_of_tags(method: str, template: str, target: Ids) -> object:
 
 
 def document_of_runner(method: str, template: str, target: Ids) -> object:
-    """As `document`, for runners."""
+    """As `document`, for runners and programs."""
+    if template.startswith(LOGINS):
+        return {"data": {"type": "logins", "attributes": {"user-code": "BCDFG-HJKLM"}}}
     if method == "POST" and template == RUNNERS:
         return runner_document(target["workspace_id"])
     if method == "PATCH" and template == RUNNER:
@@ -609,7 +625,7 @@ def document(method: str, template: str, target: Ids, member: str) -> object:
         return {"data": {"type": "organizations", "attributes": {"name": uuid4().hex}}}
     if template == ORGANIZATION and method == "PATCH":
         return {"data": {"type": "organizations"}}
-    if "/actions/" in template and not template.startswith(RUNNER):
+    if "/actions/" in template and not template.startswith((RUNNER, LOGINS)):
         return document_of_action(template.rpartition("/")[2], target)
     return directory_document(method, template, target)
 

@@ -48,9 +48,17 @@ FOR_ONESELF = (
     "/users/{user_id}/authentication-tokens",
 )
 
-FOR_OTHERS = ("/oauth/token", "/actions/deliver", "/actions/approve")
-"""Nobody here is a job, or somebody who approves: test_deliveries.py and test_owner_approvals.py
-have them."""
+FOR_OTHERS = (
+    "/oauth/token",
+    "/oauth/device_authorization",
+    "/oauth/revoke",
+    "/logins/actions/show",
+    "/logins/actions/deny",
+    "/actions/deliver",
+    "/actions/approve",
+)
+"""Nobody here is a job or a program, or somebody who approves: test_deliveries.py, test_logins.py,
+test_login_codes.py and test_owner_approvals.py have them."""
 VALIDATORS: dict[str, Any] = {}
 """By the text of the schema, of the one document that answers here are compared with."""
 

@@ -15,6 +15,7 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor
 from teamvars.domain.invitations import Invited
+from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.organizations import Organization
@@ -315,6 +316,24 @@ class SessionOf(Need[Session | None], frozen=True):
     """The session that a token is of, if it is one's."""
 
     token_id: str
+
+
+class LoginShowing(Need[Login | None], frozen=True):
+    """The program that shows what has that hash."""
+
+    code_hash: bytes
+
+
+class LoginCalled(Need[Login | None], frozen=True):
+    """The program that waits with the code that somebody has typed."""
+
+    user_code: str
+
+
+class LoginWithId(Need[Login | None], frozen=True):
+    """A program, however far it is."""
+
+    login_id: str
 
 
 class TokenWithId(Need[Token], frozen=True):

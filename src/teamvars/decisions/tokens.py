@@ -326,13 +326,13 @@ def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | No
     """When a token ends at the latest, and why; None: nothing says so."""
     limited = _limited_end(found, owner, _organization_of(found, whose))
     is_of_person = found.caller.user_id is not None and owner.kind != "user"
-    own, why = (None, "") if is_of_person else _own_end(found)
+    own, why = (None, "") if is_of_person else own_end(found)
     if own is None or (limited is not None and limited <= own):
         return limited, ORGANIZATION_END
     return own, why
 
 
-def _own_end(found: Found) -> tuple[int | None, str]:
+def own_end(found: Found) -> tuple[int | None, str]:
     """When the token ends that the caller uses, or what is made in a session, and why."""
     actor = found.caller.actor
     assert actor is not None and actor.token_id is not None  # authenticated by it

@@ -116,6 +116,21 @@ class Code(Enum):
         Kind.MALFORMED,
         "Not the grant type of a token exchange",
     )
+    INVALID_CLIENT = ("invalid_client", Kind.MALFORMED, "Not a program that is known here")
+    INVALID_GRANT = ("invalid_grant", Kind.MALFORMED, "Not a code that is good here")
+    AUTHORIZATION_PENDING = (
+        "authorization_pending",
+        Kind.MALFORMED,
+        "Nobody has approved it yet",
+    )
+    SLOW_DOWN = ("slow_down", Kind.MALFORMED, "Asked again too soon")
+    ACCESS_DENIED = ("access_denied", Kind.MALFORMED, "Refused by whoever was asked")
+    EXPIRED_TOKEN = ("expired_token", Kind.MALFORMED, "Not approved in time")
+    UNSUPPORTED_TOKEN_TYPE = (
+        "unsupported_token_type",
+        Kind.MALFORMED,
+        "Not a token that is revoked so",
+    )
     INVALID_TARGET = ("invalid_target", Kind.MALFORMED, "No runner for this job and workspace")
     OTHER_DIGEST = ("other_digest", Kind.CONFLICT, "Not what was looked at")
     TOO_MANY_REQUESTS = ("too_many_requests", Kind.TOO_MANY, "Too many requests under way")

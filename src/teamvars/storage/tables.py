@@ -12,6 +12,7 @@ from teamvars.domain.access import WrappedKey
 from teamvars.domain.generations import Generation
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.keys import NotedKey, NotedServerKey
+from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.notices import Memo
@@ -236,6 +237,13 @@ TABLES: Mapping[type[Record], Table] = {
     ),
     Identity: Table("identities", _columns("id issuer subject user_id created_at")),
     Memo: Table("memos", _columns("id address subject text due_at")),
+    Login: Table(
+        "logins",
+        _columns(
+            "id code_hash host lifetime created_at expires_at challenge redirect user_code address "
+            "network polled_at denied token_id ends_at issued_id"
+        ),
+    ),
     Session: Table(
         "sessions", _columns("token_id cookie_hash provider ends_at longest"), key="token_id"
     ),

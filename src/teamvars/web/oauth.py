@@ -1,17 +1,22 @@
-"""Tokens for jobs: the exchange of RFC 8693, with OAuth's own documents.
+"""Tokens for jobs, by the exchange of RFC 8693, and for programs that somebody approved (RFC 6749,
+8628); these are revoked by themselves (RFC 7009).
 
 Nothing here is JSON:API: the body is a form, and refusals are those of RFC 6749, 5.2.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.decisions.deliveries import Asked
+from teamvars.decisions import deliveries as jobs
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.logins import CLIENT, Presented
+from teamvars.security.logins import challenge_of
+from teamvars.security.tokens import hash_token
 from teamvars.services.deliveries import (
     ACCESS_TOKEN_TYPE,
     GRANT_TYPE,
@@ -19,6 +24,7 @@ from teamvars.services.deliveries import (
     Deliveries,
     ExchangeForm,
 )
+from teamvars.services.logins import Logins
 from teamvars.web.examples import IDS
 from teamvars.web.http.forms import MAX_FORM_BYTES
 from teamvars.web.http.negotiation import JSON
@@ -33,6 +39,13 @@ _OWN_WORDS = {
     Code.INVALID_TARGET,
     Code.INVALID_SCOPE,
     Code.UNSUPPORTED_GRANT_TYPE,
+    Code.INVALID_CLIENT,
+    Code.INVALID_GRANT,
+    Code.AUTHORIZATION_PENDING,
+    Code.SLOW_DOWN,
+    Code.ACCESS_DENIED,
+    Code.EXPIRED_TOKEN,
+    Code.UNSUPPORTED_TOKEN_TYPE,
 }
 # What RFC 6749, 5.2 admits in a description.
 _PLAIN = {ord('"'): "'", ord("\\"): "/", ord("…"): "..."}
@@ -41,27 +54,43 @@ _CHOOSE = Meta(description="The id of the runner, where several mean the job.")
 _RESOURCE = Meta(description="The absolute URI of a workspace: `…/api/v2/workspaces/:id`.")
 
 
-class TokenForm(msgspec.Struct):
-    """A job asks for a token; each parameter comes once."""
+class Grant(StrEnum):
+    """How a program comes by its token."""
 
-    grant_type: Annotated[str, Meta(description=GRANT_TYPE)]
-    subject_token: Annotated[str, Meta(description="What the issuer says of the job.")]
-    subject_token_type: Annotated[str, Meta(description=" or ".join(SUBJECT_TYPES))]
-    resource: Annotated[str, _RESOURCE]
+    CODE = "authorization_code"
+    DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+class TokenForm(msgspec.Struct):
+    """A job asks for a token, or a program that somebody approved; each parameter comes once."""
+
+    grant_type: Annotated[str, Meta(description=f"{GRANT_TYPE}, {Grant.CODE} or {Grant.DEVICE}")]
+    subject_token: (
+        Annotated[str, Meta(description="What the issuer says of the job.")] | UnsetType
+    ) = UNSET
+    subject_token_type: Annotated[str, Meta(description=" or ".join(SUBJECT_TYPES))] | UnsetType = (
+        UNSET
+    )
+    resource: Annotated[str, _RESOURCE] | UnsetType = UNSET
     thumbprint: Annotated[str, _BIND] | UnsetType = UNSET
     runner: Annotated[str, _CHOOSE] | UnsetType = UNSET
+    client_id: Annotated[str, Meta(description=f"Of a program: {CLIENT}.")] | UnsetType = UNSET
+    code: Annotated[str, Meta(description="What the browser has brought.")] | UnsetType = UNSET
+    redirect_uri: Annotated[str, Meta(description="Where it has.")] | UnsetType = UNSET
+    code_verifier: Annotated[str, Meta(description="RFC 7636.")] | UnsetType = UNSET
+    device_code: Annotated[str, Meta(description="RFC 8628.")] | UnsetType = UNSET
 
 
 class TokenAnswer(msgspec.Struct):
-    """A token of a job, shown only once; `expires_in` in seconds. `runner` is the id of the runner
-    that means the job, in its approved `version`.
+    """A token, shown only once; `expires_in` in seconds. Of a job, `runner` is the id of the runner
+    that means it, in its approved `version`.
     """
 
     access_token: str
     expires_in: int
-    runner: str
-    version: int
-    issued_token_type: str = ACCESS_TOKEN_TYPE
+    runner: str | UnsetType = UNSET
+    version: int | UnsetType = UNSET
+    issued_token_type: str | UnsetType = UNSET
     token_type: str = "Bearer"
 
 
@@ -80,27 +109,28 @@ _EXAMPLE = {
 }
 
 
-def routes(deliveries: Deliveries) -> list[Route]:
+def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
     """The one operation."""
-
-    def sender(request: Request) -> Caller:
-        return Caller(b"", request.request_id, address=request.audited_address)
 
     async def prove(request: Request, check: Check) -> None:
         said = request.document
         assert isinstance(said, Mapping)  # a form is one
-        known = {name: said[name] for name in ExchangeForm.__struct_fields__ if name in said}
-        request.document = await deliveries.proven(ExchangeForm(**known), check)
+        request.document = _presented(said)
+        if request.document is None:
+            known = {name: said[name] for name in ExchangeForm.__struct_fields__ if name in said}
+            request.document = await deliveries.proven(ExchangeForm(**known), check)
 
     async def exchange(request: Request) -> Response:
-        """Exchange what an issuer says of a job for a token to deliver one workspace (RFC 8693)."""
-        asked = request.document
-        assert isinstance(asked, Asked)  # that is what was proven
-        caller = sender(request)
+        """Exchange what a job or a program shows for a token (RFC 8693, RFC 6749, RFC 8628)."""
+        asked, caller = request.document, sender(request)
+        if isinstance(asked, Presented):
+            made, seconds = await logins.redeem(caller, asked)
+            return document(TokenAnswer(made.secret, seconds))
+        assert isinstance(asked, jobs.Asked)  # that is what was proven
         issued = await deliveries.exchange(caller, asked)
         request.introduced = caller
-        answer = TokenAnswer(issued.token, issued.expires_in, issued.runner_id, issued.version)
-        return Response.document(200, answer, _FRESH, media_type=JSON)
+        about = issued.runner_id, issued.version, ACCESS_TOKEN_TYPE
+        return document(TokenAnswer(issued.token, issued.expires_in, *about))
 
     return [
         Route(
@@ -117,6 +147,39 @@ def routes(deliveries: Deliveries) -> list[Route]:
             name="exchangeToken",
         )
     ]
+
+
+def sender(request: Request) -> Caller:
+    """Whoever asks, of whom nothing is known."""
+    return Caller(b"", request.request_id, address=request.audited_address)
+
+
+def document(answer: msgspec.Struct) -> Response:
+    """An answer that nothing in between keeps."""
+    return Response.document(200, answer, _FRESH, media_type=JSON)
+
+
+def require_client(said: Mapping[str, str], *names: str) -> None:
+    """Refuses a form of another program than ours, and one without any of these parameters."""
+    missing = [name for name in ("client_id", *names) if name not in said]
+    if missing:
+        raise Refusal(Fault(Code.INVALID_REQUEST, f"Send {', '.join(missing)}."))
+    if said["client_id"] != CLIENT:
+        raise Refusal(Fault(Code.INVALID_CLIENT, f"The client_id is {CLIENT}."))
+
+
+def _presented(said: Mapping[str, str]) -> Presented | None:
+    """What a program shows for its token; None: it is a job. Refuses: invalid_request, _client."""
+    match said.get("grant_type"):
+        case Grant.CODE:
+            require_client(said, "code", "redirect_uri", "code_verifier")
+            challenge = challenge_of(said["code_verifier"])
+            return Presented(hash_token(said["code"]), challenge, said["redirect_uri"])
+        case Grant.DEVICE:
+            require_client(said, "device_code")
+            return Presented(hash_token(said["device_code"]))
+        case _:
+            return None
 
 
 def refused(refusal: Refusal, status: int, headers: Mapping[str, str]) -> Response:

@@ -43,7 +43,7 @@ def test_somebody_logs_in_on_a_terminal_links_a_folder_and_sees_what_says_so(
     with stranger.terminal("login") as terminal:
         terminal.expect("Address of the service: ")
         terminal.type(service.url)
-        terminal.expect(f"Token for {service.url}: ")
+        terminal.expect(f"Token for {service.url}, or Enter to log in with your browser: ")
         terminal.type(token)
         terminal.expect(f"Logged in to {service.url} as dave")
         assert terminal.wait() == 0

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -25,15 +25,30 @@ from teamvars.cli.client.api.targets import (
     sendable,
     travel_of,
 )
-from teamvars.cli.client.api.transport import Connection, NoAnswerError, NoConnectionError, Request
+from teamvars.cli.client.api.transport import (
+    Connection,
+    NoAnswerError,
+    NoConnectionError,
+    Request,
+    Travel,
+)
 from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
 from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, Failure, Misuse
-from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
+from teamvars.cli.options import (
+    argument,
+    command,
+    flag,
+    json_option,
+    lifetime,
+    option,
+    together,
+)
 from teamvars.cli.output import note, show, show_token
 from teamvars.domain.names import NAME_RULE, fold, is_name
 from teamvars.domain.tokens import DAY
 
 _MOST_BYTES = 4096
+_SECOND = 1_000_000
 _MEMBERSHIPS = "organization-memberships"
 _SOME = "To accept one: teamvars login accept ORGANIZATION"
 _NONE = "You have no open invitation."
@@ -50,15 +65,38 @@ _SHOWN = {
 }
 
 
+class How(NamedTuple):
+    """How somebody logs in who pastes no token, and for how long."""
+
+    browser: bool = False
+    device: bool = False
+    expires: str | None = None
+
+
 @command
 @option("--name", "Store it beside others, for --account NAME.")
 @option("--server-key", "What 'teamvars server-key show' prints on its host.")
+@together(
+    "how",
+    How,
+    browser=flag("--browser", "Approve it in a browser of this machine."),
+    device=flag("--device", "Approve it in a browser anywhere, by a code."),
+    expires=option(
+        "--expires", "How long to stay logged in: 30d or 12h. At most 90d unless given."
+    ),
+)
 @placed("organization", account=False)
-def login(where: Where, name: str | None, server_key: str | None) -> None:
+def login(where: Where, how: How, name: str | None, server_key: str | None) -> None:
     """Log in to a service, and store the token.
 
-    Type the token, which is not shown, or give it on standard input. It is tried, and then stored
-    in the system's keyring if there is one, else in a file that only you can read.
+    Press Enter to approve it in your browser, where you sign in as you do in the console, or type a
+    token, which is not shown. Where there is no terminal, give a token on standard input. It is
+    tried, and then stored in the system's keyring if there is one, else in a file that only you can
+    read.
+
+    With --device you approve it in a browser on any machine, by a code that is shown here: so does
+    --browser, and Enter, where this machine has none. Type nobody else's code: whoever sent it
+    would be you.
 
     With --name it is stored beside the others, for use with --account. With --server-key, what the
     service delivers to jobs of this machine is checked against that key.
@@ -73,9 +111,12 @@ def login(where: Where, name: str | None, server_key: str | None) -> None:
     if server_key is not None:
         # Only here: what knows keys takes a while to load.
         named("teamvars.cli.client.deliveries:pinned_keys")(server_key)
-    given = asking.secret(f"Token for {service}: ", _MOST_BYTES).strip()
+    travel = travel_of(where)
+    given = None if any(how) else _typed(service)
+    if given is None:
+        given = _approved(service, travel, how)
     token = Token(sendable(given, "you"), "you")
-    api = Api(Target(service, "you", token, travel=travel_of(where)))
+    api = Api(Target(service, "you", token, travel=travel))
     who = api.account()["attributes"]["username"]
     organization = _organization(where.organization, api.organizations())
     kept = accounts.keep(service, name, token.value, organization)
@@ -113,6 +154,29 @@ def logout(at: str | None, name: str | None, all_: bool) -> None:
         raise Failure(f"You are not logged in{' there' if at or name else ''}.")
     for account in forgotten:
         note(f"Logged out of {account}.")
+
+
+def _typed(service: Address) -> str | None:
+    """The token that somebody gives; None: they would rather approve it in a browser."""
+    question = f"Token for {service}, or Enter to log in with your browser: "
+    given = asking.secret(question, _MOST_BYTES).strip()
+    return None if not given and asking.is_terminal() else given
+
+
+def _approved(service: Address, travel: Travel, how: How) -> str:
+    """The token that somebody approves in a browser, here unless there is none."""
+    if how.browser and how.device:
+        raise Misuse("Give one of --browser and --device.")
+    lives = lifetime(how.expires, 0)
+    if lives is None:
+        raise Misuse("What you are logged in with must expire.")
+    # Only here: what listens for a browser takes a while to load.
+    logins = "teamvars.cli.client.logins"
+    is_here = not how.device and (how.browser or named(f"{logins}:has_browser")())
+    asked = named(f"{logins}:Service")(service, travel, lives // _SECOND or None)
+    approved = named(f"{logins}:by_browser" if is_here else f"{logins}:by_code")
+    token: str = approved(asked)
+    return token
 
 
 def _asked(settings: Settings) -> Said:

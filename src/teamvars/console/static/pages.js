@@ -17,6 +17,7 @@ export const ROOT = "/app";
 
 const access = () => import("./access.js");
 const activity = () => import("./activity.js");
+const logins = () => import("./logins.js");
 const project = () => import("./project.js");
 const variableSet = () => import("./variable_set.js");
 
@@ -27,6 +28,8 @@ const variableSet = () => import("./variable_set.js");
 export const PAGES = [
   [/^\/app$/, organizationsPage],
   [/^\/app\/settings\/tokens$/, async (context) => (await import("./tokens.js")).tokensPage(context)],
+  [/^\/app\/settings\/login$/, async (context) => (await logins()).loginPage(context)],
+  [/^\/app\/settings\/device$/, async (context) => (await logins()).devicePage(context)],
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/,
     async (context) => (await activity()).organizationActivityPage(context)],

@@ -98,6 +98,8 @@ class Endpoint:
                 request.document, body = parse_form(body), b""
                 request.give_room_back()
                 await route.proves(request, check)
+        elif route.takes.is_form:
+            request.document, body = parse_form(body), b""
         return await self._respond(request, route, body)
 
     async def _respond_to_job(self, request: Request, route: Route) -> Response:

@@ -1,0 +1,129 @@
+/** Where somebody approves that a program of theirs acts as them: `teamvars login`. */
+
+import { readAll, send } from "./api.js";
+import { announce, button, h, name, time } from "./dom.js";
+import { field, form } from "./fields.js";
+import { lead } from "./hands.js";
+
+const ACTIONS = "/logins/actions";
+/** What a program beside this browser says in the address, by the names that the API has. */
+const SAID = ["host", "redirect_uri", "code_challenge", "state"];
+
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @typedef {Record<string, string | number | null>} Asked */
+
+/**
+ * Of a program beside this browser, which opened the page: the browser brings the answer to it.
+ * @param {import("./pages.js").Context} context
+ */
+export async function loginPage({ account, query, signal }) {
+  /** @type {Asked} */
+  const asked = Object.fromEntries(SAID.map((one) => [one.replaceAll("_", "-"), query.get(one)]));
+  if (query.has("expires_in")) asked["expires-in"] = Number(query.get("expires_in"));
+  const shown = await told("show", asked, signal);
+  const back = (/** @type {string | null} */ place) => location.replace(place ?? "");
+  return h("section", { class: "narrow" },
+    await question(shown, account, signal),
+    h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
+      " on this machine yourself. If a link led you here, or somebody told you to come, refuse."),
+    h("div", { class: "actions" },
+      button("Approve", async () => back((await told("approve", asked, signal)).attributes["redirect-uri"]), { kind: "primary" }),
+      button("Refuse", () => back(shown.attributes["redirect-uri"]))));
+}
+
+/**
+ * Of a program anywhere, which shows a code. No link has it: whoever is led here types it.
+ * @param {import("./pages.js").Context} context
+ */
+export async function devicePage({ account, signal }) {
+  const place = h("div", { "aria-live": "polite" });
+  const input = h("input", { class: "code", autocapitalize: "characters", spellcheck: "false", placeholder: "BCDFG-HJKLM" });
+  const element = form({
+    class: "card",
+    isMissed: false,
+    busy: "Looking …",
+    onsubmit: async (waiting) => {
+      const asked = { "user-code": input.value };
+      const shown = await told("show", asked, waiting);
+      const asks = await question(shown, account, waiting);
+      const ended = (/** @type {string} */ text) => {
+        place.replaceChildren(h("p", { class: "notice" }, text));
+        announce(text);
+        element.hidden = false;
+        input.value = "";
+      };
+      element.hidden = true;
+      place.replaceChildren(h("section", { class: "card" }, asks,
+        h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
+          " yourself and your own terminal shows this code. Whoever sent it to you would act as you."),
+        h("div", { class: "actions" },
+          button("Approve", async () => {
+            await told("approve", asked, signal);
+            ended("Approved. Go back to your terminal.");
+          }, { kind: "primary" }),
+          button("Refuse", async () => {
+            await send("POST", `${ACTIONS}/deny`, document(asked), { signal });
+            ended("Refused. The program is told so.");
+          }))));
+      lead(place.querySelector("h2"));
+    },
+  },
+    field({ label: "Code", control: input, pointer: "/data/attributes/user-code",
+      hint: "Your terminal shows it once you run teamvars login. Type no code that somebody sent you." }),
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Go on")));
+  return h("section", { class: "narrow" }, h("h1", { tabindex: -1 }, "Log in a terminal"), element, place);
+}
+
+/**
+ * What somebody is asked: who would act as whom, where from, and until when.
+ * @param {Api.LoginResource} shown
+ * @param {Promise<import("./signin.js").Account>} account
+ * @param {AbortSignal} signal
+ */
+async function question({ attributes }, account, signal) {
+  const who = await account;
+  /** @type {Api.OrganizationResource[]} */
+  const organizations = await readAll("/organizations", { signal });
+  const named = organizations.map((one) => name(one.attributes.name));
+  const code = attributes["user-code"];
+  /** @type {[string, Child][]} */
+  const rows = [
+    ["Program", "teamvars, on the command line"],
+    ["Host, as it says", name(attributes.host)],
+    ...(attributes.address ? [/** @type {[string, Child]} */ (["Asked from", attributes.address])] : []),
+    ...(code ? [/** @type {[string, Child]} */ (["Code", h("code", {}, code)])] : []),
+    ["As", [name(who.name), " on ", location.host]],
+    ["May do", ["all that you may do in ", named.length ? listed(named) : "no organization yet"]],
+    ["Until", time(attributes["expires-at"])],
+  ];
+  return h("div", {}, h(code ? "h2" : "h1", { tabindex: -1 }, "Log in ", name(attributes.host), "?"),
+    h("dl", { class: "facts" }, rows.map(([term, said]) => [h("dt", {}, term), h("dd", {}, said)])));
+}
+
+/**
+ * With commas between them.
+ * @param {HTMLElement[]} some
+ * @returns {Child[]}
+ */
+function listed(some) {
+  return some.flatMap((one, index) => (index ? [", ", one] : [one]));
+}
+
+/** @param {Asked} attributes */
+function document(attributes) {
+  const said = Object.fromEntries(Object.entries(attributes).filter(([, one]) => one !== null));
+  return { data: { type: "logins", attributes: said } };
+}
+
+/**
+ * What the API says of a program, as it does something with it.
+ * @param {"show" | "approve"} action
+ * @param {Asked} asked
+ * @param {AbortSignal} signal
+ */
+async function told(action, asked, signal) {
+  /** @type {Answer<Api.LoginDocument>} */
+  const answer = await send("POST", `${ACTIONS}/${action}`, document(asked), { signal });
+  return answer.document.data;
+}

@@ -1,0 +1,85 @@
+"""Programs that wait to be approved, as rows."""
+
+from teamvars.domain.logins import Login
+from teamvars.storage import tables
+from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Reading
+
+MOST_OPEN = 4096
+"""So many wait at a time for somebody to type their code; whoever asks for one needs no token."""
+_LEVELED_AT_ONCE = 256
+_SWEPT_AT_ONCE = 500
+
+
+def _login(row: Row) -> Login:
+    fields = [row[0], bytes(row[1]), *row[2:12], bool(row[12]), *row[13:]]
+    return Login(*fields)
+
+
+_LOGINS = Reading(
+    "id, code_hash, host, lifetime, created_at, expires_at, challenge, redirect, user_code, "
+    "address, network, polled_at, denied, token_id, ends_at, issued_id",
+    "logins",
+    _login,
+)
+# The oldest of those networks that have the most, down to where all have as many.
+_LEVEL = """DELETE FROM logins WHERE id IN (
+    SELECT id FROM (
+        SELECT id, created_at,
+            row_number() OVER (PARTITION BY network ORDER BY created_at DESC, id DESC) AS place
+        FROM logins WHERE token_id IS NULL
+    ) AS ranked
+    ORDER BY place DESC, created_at, id LIMIT $1
+)"""
+
+
+async def find(tx: Transaction, code_hash: bytes) -> Login | None:
+    """The program that shows that."""
+    return await _LOGINS.one(tx, "WHERE code_hash = $1", code_hash)
+
+
+async def find_by_id(tx: Transaction, login_id: str) -> Login | None:
+    """One program."""
+    return await _LOGINS.one(tx, "WHERE id = $1", login_id)
+
+
+async def find_by_user_code(tx: Transaction, user_code: str) -> Login | None:
+    """The program whose code somebody has typed."""
+    return await _LOGINS.one(tx, "WHERE user_code = $1", user_code)
+
+
+async def begin(tx: Transaction, login: Login) -> None:
+    """A program begins to wait. Where as many wait as may, those go for it that one network has
+    more of than others: whoever floods drives out their own. Raises Taken.
+    """
+    if await tx.count("SELECT count(*) FROM logins WHERE token_id IS NULL") >= MOST_OPEN:
+        await tx.execute(_LEVEL, _LEVELED_AT_ONCE)
+    made = tables.inserting(login, login.created_at)
+    await tx.execute(made.sql, *made.args)
+
+
+async def note_poll(tx: Transaction, login_id: str, now: int, before: int) -> bool:
+    """Notes that a program has asked, unless it did so since that time."""
+    noted = await tx.fetch_one(
+        "UPDATE logins SET polled_at = $2 "
+        "WHERE id = $1 AND (polled_at IS NULL OR polled_at <= $3) RETURNING id",
+        login_id,
+        now,
+        before,
+    )
+    return noted is not None
+
+
+async def forget_expired(tx: Transaction, before: int) -> None:
+    """Removes some of those that expired before that time."""
+    await tx.execute(
+        "DELETE FROM logins WHERE id IN "
+        f"(SELECT id FROM logins WHERE expires_at <= $1 LIMIT {_SWEPT_AT_ONCE})",
+        before,
+    )
+
+
+async def has_expired(tx: Transaction, before: int) -> bool:
+    """Whether there are any."""
+    row = await tx.fetch_one("SELECT id FROM logins WHERE expires_at <= $1 LIMIT 1", before)
+    return row is not None

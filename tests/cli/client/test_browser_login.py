@@ -1,0 +1,179 @@
+"""Logging in by what somebody approves in a browser, here or elsewhere."""
+
+import re
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cli.client.conftest import Service
+from tests.support.commands import Host
+from tests.support.desk import Desk
+from tests.support.patience import HANGS
+from tests.support.served_deployment import ServedDeployment, serve_deployment
+
+BROWSER = """\
+import json, os, sys
+from urllib.parse import parse_qsl, urlsplit
+import httpx
+
+opened = httpx.get(sys.argv[1])
+assert opened.status_code == 302, opened.text
+said = {{k.replace("_", "-"): v for k, v in parse_qsl(urlsplit(opened.headers["location"]).query)}}
+if "expires-in" in said:
+    said["expires-in"] = int(said["expires-in"])
+place = urlsplit(sys.argv[1])
+action = "show" if "{does}" == "refuse" else "approve"
+answer = httpx.post(
+    f"{{place.scheme}}://{{place.netloc}}/api/v2/logins/actions/{{action}}",
+    content=json.dumps({{"data": {{"type": "logins", "attributes": said}}}}),
+    headers={{"authorization": "Bearer {token}", "content-type": "application/vnd.api+json"}},
+)
+assert answer.status_code == 200, answer.text
+back = answer.json()["data"]["attributes"]["redirect-uri"]
+if "{does}" == "approve":
+    # Whatever else knocks there is nobody.
+    for other in (back.replace("state=", "state=x"), back.replace("/callback", "/elsewhere")):
+        assert httpx.get(other).status_code == 404
+if "{does}" == "mix up":
+    back = back.split("&iss=")[0] + "&iss=https%3A%2F%2Felsewhere.test"
+shown = httpx.get(back)
+assert (shown.status_code, "terminal" in shown.text) == (200, True)
+"""
+
+
+@dataclass(frozen=True)
+class Public:
+    """A service that knows its public address, and the token of somebody who is signed in there."""
+
+    served: ServedDeployment
+    token: str
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return self.served.server.url
+
+    def act(self, action: str, attributes: dict[str, object]) -> httpx.Response:
+        """What the console is told that asks for them."""
+        document = {"data": {"type": "logins", "attributes": attributes}}
+        return httpx.post(
+            f"{self.url}/api/v2/logins/actions/{action}",
+            json=document,
+            headers={
+                "authorization": f"Bearer {self.token}",
+                "content-type": "application/vnd.api+json",
+            },
+            timeout=HANGS,
+        )
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """Those of theirs, as they are listed."""
+        asked = {"authorization": f"Bearer {self.token}"}
+        me = httpx.get(f"{self.url}/api/v2/account/details", headers=asked, timeout=HANGS)
+        path = f"/api/v2/users/{me.json()['data']['id']}/authentication-tokens"
+        found = httpx.get(f"{self.url}{path}", headers=asked, timeout=HANGS).json()["data"]
+        return [one["attributes"] for one in found]
+
+
+@pytest.fixture(scope="module")
+async def public(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Public]:
+    """Alice's, and she is in no organization."""
+    host = Host(tmp_path_factory.mktemp("public"))
+    async with serve_deployment(host, is_public=True) as served:
+        path = host.folder / "people.yaml"
+        path.write_text("users: [{username: alice, email: alice@example.com}]\n")
+        host.succeed("directory", "apply", path)
+        made = host.succeed("token", "create", "--user", "alice")
+        yield Public(served, made.out.strip())
+
+
+@pytest.fixture
+def browser(public: Public, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Has a browser do something with what it is sent to."""
+
+    def does(what: str) -> None:
+        script = tmp_path / "browser.py"
+        script.write_text(BROWSER.format(does=what, token=public.token))
+        monkeypatch.setenv("BROWSER", f"{sys.executable} {script} %s")
+
+    return does
+
+
+def test_what_somebody_approves_in_their_browser_logs_this_machine_in(
+    stranger: Desk, public: Public, browser: Any
+) -> None:
+    browser("approve")
+    before = len(public.tokens())
+    words = ("login", "--address", public.url, "--browser", "--expires", "1h")
+    done = stranger.succeed(*words)
+    assert f"Logged in to {public.url} as alice" in done.err
+    assert stranger.succeed("whoami", "--json").json["name"] == "alice"
+    *_, made = public.tokens()
+    assert len(public.tokens()) == before + 1
+    assert re.fullmatch(r"teamvars login on [\w.-]+ from 127\.0\.0\.1", made["description"])
+    stored = next(iter((stranger.files / "tokens.json").read_text().split('"tvu_')[1:]))
+    assert stored.split('"')[0] not in done.err + done.out
+    assert public.token not in (stranger.files / "tokens.json").read_text()
+
+
+def test_what_somebody_refuses_in_their_browser_logs_nobody_in(
+    stranger: Desk, public: Public, browser: Any
+) -> None:
+    browser("refuse")
+    done = stranger.run("login", "--address", public.url, "--browser")
+    assert (done.code, "refused in the browser" in done.err) == (8, True)
+    assert not stranger.files.exists()
+
+
+def test_an_answer_of_another_service_is_not_redeemed(
+    stranger: Desk, public: Public, browser: Any
+) -> None:
+    browser("mix up")
+    before = len(public.tokens())
+    done = stranger.run("login", "--address", public.url, "--browser")
+    assert (done.code, "https://elsewhere.test" in done.err) == (1, True)
+    assert len(public.tokens()) == before
+    assert not stranger.files.exists()
+
+
+def test_where_there_is_no_browser_somebody_types_a_code_in_another(
+    stranger: Desk, public: Public, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.7 1 192.0.2.8 22")
+    with stranger.terminal("login", "--address", public.url) as terminal:
+        terminal.expect(f"Token for {public.url}, or Enter to log in with your browser: ")
+        terminal.type("")
+        shown = terminal.expect(rf"Open {public.url}/app/settings/device in a browser, .*: \S+\r\n")
+        code = shown.split()[-1]
+        assert public.act("show", {"user-code": code}).status_code == 200
+        assert public.act("approve", {"user-code": code}).status_code == 200
+        terminal.expect(f"Logged in to {public.url} as alice")
+        assert terminal.wait() == 0
+    assert stranger.succeed("whoami", "--json").json["name"] == "alice"
+
+
+def test_a_code_that_somebody_refuses_logs_nobody_in(stranger: Desk, public: Public) -> None:
+    with stranger.terminal("login", "--address", public.url, "--device") as terminal:
+        code = terminal.expect(r"type: \S+\r\n").split()[-1]
+        assert public.act("deny", {"user-code": code}).status_code == 204
+        assert terminal.wait() == 8
+    assert not stranger.files.exists()
+
+
+def test_a_service_without_a_public_address_says_so(stranger: Desk, service: Service) -> None:
+    done = stranger.run("login", "--address", service.url, "--device")
+    assert (done.code, "no public address" in done.err) == (7, True)
+
+
+def test_how_to_log_in_is_said_once_and_what_never_ends_is_not_given(
+    stranger: Desk, public: Public
+) -> None:
+    both = stranger.run("login", "--address", public.url, "--browser", "--device")
+    assert (both.code, "one of --browser and --device" in both.err) == (2, True)
+    never = stranger.run("login", "--address", public.url, "--device", "--expires", "never")
+    assert (never.code, "must expire" in never.err) == (2, True)
