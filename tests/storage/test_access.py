@@ -247,7 +247,7 @@ async def test_who_sees_nothing_of_an_organization_is_asked_about_no_teams(
     is_owner: int, is_member: int, counts: bool
 ) -> None:
     who = caller()
-    found = (*USER, "org-1", "acme", None, 0, "{}", is_owner, is_member, *STREAM)
+    found = (*USER, "org-1", "acme", None, 0, "{}", 0, is_owner, is_member, *STREAM)
     tx = Answering(found, [("team-1", *(0 for _ in Right))])
     granted = await access.organization(tx.asking, who, 0, "org-1")
     assert (granted.is_owner, granted.is_member) == (bool(is_owner), bool(is_member))
