@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -15,11 +16,19 @@ import structlog
 from msgspec.msgpack import Decoder
 from structlog.testing import LogCapture
 
-from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.errors import TOO_COMPLEX, Code, Refusal
 from teamvars.fair_slots import LOCK_WAITERS, FairLock
-from teamvars.services.code import checker
+from teamvars.services.code import checker, child, examination, process
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.code.examination import Examination, Job, TooComplex, examined
+from teamvars.services.code.examination import (
+    CheckJob,
+    Examination,
+    Job,
+    TooComplex,
+    checked,
+    examined,
+    has_at_most,
+)
 from teamvars.services.code.process import Killed, Limits, Process
 from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
@@ -365,3 +374,84 @@ async def test_who_waits_longer_than_they_may_is_refused_and_forgotten() -> None
                 raise AssertionError("it was held")
     async with asyncio.timeout(HANGS), lock.held_by("a"):
         pass
+
+
+# Pieces of it, without a process
+
+
+@pytest.mark.parametrize(
+    ("source", "is_short"),
+    [("abc", True), ("abcd", False), ("\u00e9a", True), ("\u00e9\u00e9", False), ("\ud800", True)],
+)
+def test_code_is_short_by_its_bytes(source: str, is_short: bool) -> None:
+    assert has_at_most(3, source) is is_short
+
+
+@pytest.mark.parametrize(
+    ("sources", "batches"),
+    [
+        ([], []),
+        (["a" * 20], [["a" * 20]]),
+        (["a" * 4, "b" * 6, "c"], [["a" * 4, "b" * 6], ["c"]]),
+        (["c", "a" * 20, "b"], [["c"], ["a" * 20], ["b"]]),
+    ],
+)
+def test_a_batch_has_so_much_code_or_one_piece(
+    monkeypatch: pytest.MonkeyPatch, sources: list[str], batches: list[list[str]]
+) -> None:
+    monkeypatch.setattr(checker, "_BATCH_BYTES", 10)
+    assert [*checker._batches(sources)] == batches
+
+
+def test_what_is_read_and_evaluated_is_told_by_place_and_rule() -> None:
+    good, bad, unknown = examined(Job("[1, 2]")), examined(Job("[1,")), examined(Job("1 + x"))
+    assert (good.valid, good.evaluated, good.value, good.error) == (True, True, b"[1,2]", None)
+    assert (bad.valid, bad.error is not None) == (False, True)
+    assert (unknown.valid, unknown.evaluated, unknown.references) == (True, False, ("x",))
+    none, error = checked(CheckJob(("1", "(")))
+    assert none is None
+    assert error is not None
+    fault = checker._fault(error)
+    assert fault is not None
+    assert fault.meta == {"line": error.line, "column": error.column}
+    assert checker._fault(None) is None
+    assert checker._fault(TooComplex()) is TOO_COMPLEX
+
+
+def test_a_value_may_be_so_much_larger_than_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "_ROOM", 0)
+    monkeypatch.setattr(examination, "_GROWTH", 1)
+    assert examined(Job('"abc"')).value == b'"abc"'
+    monkeypatch.setattr(examination, "_ROOM", -1)
+    with pytest.raises(TooComplex):
+        examined(Job('"abc"'))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (-signal.SIGPROF, TooComplex),
+        (-signal.SIGKILL, Killed),
+        (0, RuntimeError),
+        (1, RuntimeError),
+    ],
+)
+def test_an_exit_code_tells_what_ended_the_process(code: int, kind: type[Exception]) -> None:
+    assert isinstance(process._reason(code), kind)
+
+
+def test_a_reply_that_was_cut_short_is_none() -> None:
+    assert process._whole(b"abc", 3) == b"abc"
+    with pytest.raises(EOFError):
+        process._whole(b"ab", 3)
+
+
+@pytest.mark.parametrize(("hard", "limit"), [(resource.RLIM_INFINITY, 5), (3, 3), (7, 5)])
+def test_no_limit_is_wider_than_the_systems(
+    monkeypatch: pytest.MonkeyPatch, hard: int, limit: int
+) -> None:
+    limits: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda *said: limits.append(said))
+    child._limit(resource.RLIMIT_CORE, 5)
+    assert limits == [(resource.RLIMIT_CORE, (limit, limit))]

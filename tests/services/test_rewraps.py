@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
 from teamvars.domain.keys import KeyRefused
 from teamvars.domain.rewraps import Rewrap
+from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
@@ -281,3 +283,77 @@ async def test_data_keys_come_under_the_master_key_in_use_and_what_leaked_opens_
     # Not even with the data keys of the old copy.
     keys_of = {row.id: row.key for row in old_rows}
     assert not any(opens(thief, replace(row, key=keys_of[row.id])) for row in rows)
+
+
+class Waiting:
+    """Rows that wait to be sealed anew, by part and in pages, in no store.
+
+    `late` comes into the first part once the last page of the last is asked for.
+    """
+
+    def __init__(self, *parts: list[list[str]], late: Sequence[str] = ()) -> None:
+        self.sealed_anew: list[str] = []
+        self.most: set[int] = set()
+        self._parts = [[*pages] for pages in parts]
+        self._late = list(late)
+
+    async def page(self, job: Rewrap, most: int) -> tuple[str | None, list[SealedRow]]:
+        self.most.add(most)
+        pages, place = self._parts[job.part], int(job.after or 0)
+        if place < len(pages):
+            return str(place + 1), [self._row(id_) for id_ in pages[place]]
+        if self._late and job.part == len(PARTS) - 1:
+            self._parts[0], self._late = [self._late], []
+        return None, []
+
+    async def put(
+        self, _: Rewrap, job: Rewrap, sealed: Sequence[tuple[SealedRow, Sealed]]
+    ) -> Rewrap:
+        done = [row.id for row, _ in sealed]
+        self.sealed_anew += done
+        self._parts = [
+            [[id_ for id_ in page if id_ not in done] for page in pages] for pages in self._parts
+        ]
+        return job
+
+    def sealed(self, row: SealedRow) -> Sealed:
+        if row.id.startswith("broken"):
+            raise SealBroken(row.id)
+        return row.sealed
+
+    def _row(self, id_: str) -> SealedRow:
+        key = WrappedKey("org-1", 1, "mk-1", b"")
+        return SealedRow(id_, "ws-1", False, b"", Sealed(b"", 1), key)
+
+
+@pytest.mark.parametrize(
+    ("job", "waiting", "sealed"),
+    [
+        (Rewrap("job-1", 0, 2), Waiting([], [], []), []),
+        (Rewrap("job-1", 0, 2), Waiting([["a", "b"], ["c"]], [["d"]], []), [*"abcd"]),
+        (Rewrap("job-1", 0, 2), Waiting([["a"]], [], [], late=["z"]), [*"az"]),
+        (Rewrap("job-1", 0, 2, part=1, done=3), Waiting([["a"]], [["d"]], []), [*"da"]),
+        (Rewrap("job-1", 0, 2, after="1", done=3), Waiting([["a"], ["b"]], [], []), [*"ba"]),
+        (Rewrap("job-1", 0, 2), Waiting([["broken", "a"]], [], [["broken-2"]]), ["a"]),
+    ],
+)
+async def test_a_job_goes_through_all_until_nothing_is_left(
+    job: Rewrap, waiting: Waiting, sealed: list[str]
+) -> None:
+    told: list[Progress] = []
+    service: Any = waiting
+    run = services._Run(service, job, len(sealed), told.append, None)
+    broken = await run.through()
+    assert waiting.sealed_anew == sealed
+    assert (run.job.part, run.job.after, run.job.done) == (0, "", job.done + len(sealed))
+    assert told[-1] == Progress(job.done + len(sealed), job.done + len(sealed))
+    assert len(broken) == (2 if "broken" in str(waiting._parts) else 0)
+    assert waiting.most == {services._MOST_AT_ONCE}
+
+
+@pytest.mark.parametrize("rate", [3, 10**9])
+async def test_a_slow_job_takes_no_more_at_once_than_in_a_second(rate: int) -> None:
+    waiting = Waiting([], [], [])
+    service: Any = waiting
+    await services._Run(service, Rewrap("job-1", 0, 2), 0, lambda _: None, rate).through()
+    assert waiting.most == {min(rate, services._MOST_AT_ONCE)}
