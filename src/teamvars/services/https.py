@@ -24,8 +24,7 @@ tls_of_machine = cache(ssl.create_default_context)
 
 def may_name(issuer: str, url: str) -> bool:
     """Whether what an issuer names is to be asked: over https, or, of one without TLS, its own."""
-    is_own = issuer.startswith("http://") and url.startswith(f"{issuer.rstrip('/')}/")
-    return is_own or url.startswith("https://")
+    return url.startswith(("https://", f"{issuer.rstrip('/')}/"))
 
 
 async def get(url: str, tls: ssl.SSLContext | None) -> bytes:
