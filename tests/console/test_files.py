@@ -13,7 +13,6 @@ from tests.support.served_deployment import ServedDeployment
 from tests.support.server import Server
 
 BROWSER = {"Accept": "text/html", "Accept-Encoding": "gzip"}
-FIRST_PAGE_BYTES = 90 * 1024
 STATIC = Path(__file__).parents[2] / "src" / "teamvars" / "console" / "static"
 PATHS = [
     "/app",
@@ -31,17 +30,39 @@ def client(served: ServedDeployment) -> Iterator[httpx.Client]:
         yield client
 
 
-def assets(client: httpx.Client) -> list[str]:
-    """Whatever the shell loads."""
-    return sorted(set(re.findall(r'(?:src|href)="(/app/[^"]+)"', client.get("/app/").text)))
+def assets(client: httpx.Client, path: str = "/app/") -> list[str]:
+    """Whatever the shell there loads."""
+    return sorted(set(re.findall(r'(?:src|href)="(/app/[^"]+)"', client.get(path).text)))
 
 
-def test_the_shell_names_the_pages_that_one_comes_by_first_and_no_other(
+PAGES = {
+    "/app": "organizations.js",
+    "/app/": "organizations.js",
+    "/app/settings/tokens": "tokens.js",
+    "/app/acme": "workspaces.js",
+    "/app/acme/workspaces/": "workspaces.js",
+    "/app/acme/workspaces/b%C3%BCro": "variables.js",
+    "/app/acme/workspaces/network/activity": "activity.js",
+    "/app/acme/varsets/varset-1/settings": "variable_set.js",
+    "/app/acme/nothing": "",
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_shell_names_the_modules_of_its_page_and_of_no_other(
+    client: httpx.Client, path: str
+) -> None:
+    named = {one.rpartition("/")[2] for one in assets(client, path)}
+    assert {"main.js", "api.js", "dom.js"} <= named
+    assert named & set(PAGES.values()) == {PAGES[path]} - {""}
+
+
+def test_what_the_module_of_a_page_cannot_be_without_is_named_with_it(
     client: httpx.Client,
 ) -> None:
-    named = {path.rpartition("/")[2] for path in assets(client)}
-    assert {"organizations.js", "workspaces.js", "variables.js", "variable_form.js"} <= named
-    assert named.isdisjoint({"members.js", "teams.js", "runners.js", "import_dialog.js"})
+    named = {one.rpartition("/")[2] for one in assets(client, "/app/acme/workspaces")}
+    assert {"heads.js", "paged_list.js", "search.js", "redraw.js"} <= named
+    assert "workspace_form.js" not in named  # which is asked for when it is wanted
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -88,20 +109,10 @@ def test_nothing_else_is_there(client: httpx.Client, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
-def test_the_first_page_is_small(client: httpx.Client) -> None:
-    sizes = {}
-    for path in ["/app/", *assets(client)]:
-        with client.stream("GET", path, headers=BROWSER) as answer:
-            assert answer.headers["Content-Encoding"] == "gzip"
-            sizes[path] = len(b"".join(answer.iter_raw())) + len(str(answer.headers))
-    print(f"the first page: {sum(sizes.values()) / 1024:.1f} KiB in {len(sizes)} answers")
-    assert sum(sizes.values()) < FIRST_PAGE_BYTES
-
-
 def test_what_only_readers_need_is_not_sent_and_lines_keep_their_numbers(
     client: httpx.Client,
 ) -> None:
-    modules = [one for one in assets(client) if one.endswith(".js")]
+    modules = [one for one in assets(client, "/app/acme") if one.endswith(".js")]
     for path in modules:
         sent = client.get(path).text.split("\n")
         written = (STATIC / path.rpartition("/")[2]).read_text().split("\n")

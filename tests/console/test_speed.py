@@ -8,6 +8,9 @@ from tests.support.tenant import Tenant
 VARIABLES = 5_000
 DRAWN = 30
 """How many of them are drawn at most at once; the others follow when nobody types."""
+FIRST_PAGE_BYTES = 90 * 1024
+WAITED_FOR = 14
+"""How many modules there are at most before a page asks the API; others come meanwhile."""
 ASKED = 12
 """What the page of a workspace asks for at most, from its own file to its last list."""
 
@@ -24,6 +27,9 @@ PAINT = """(text) => new Promise((resolve) => {
     channel.port2.postMessage(null);
   });
 })"""
+
+FILES = """performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname)
+  .filter((one) => one.startsWith("/app/"))"""
 
 
 async def fill(tenant: Tenant) -> None:
@@ -73,3 +79,47 @@ async def test_the_first_page_can_be_used_at_once(sqlite_site: Site, crowd: Crow
     asked = await visitor.page.evaluate("performance.getEntriesByType('resource').map(o => o.name)")
     print(f"the page of a workspace, from the click to its last answer: {took:.0f} ms")
     assert len([one for one in asked if "/api/" in one]) <= ASKED, asked
+
+
+async def test_the_first_page_is_small(sqlite_site: Site, crowd: Crowd) -> None:
+    """The modules that it asks for beside the API are in it, and the headers of all."""
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.page.reload()
+    await visitor.page.get_by_role("heading", name="network").wait_for()
+    path = f"/app/{tenant.organization}/workspaces/network"
+    asked = await visitor.page.evaluate(FILES)
+    assert any(one.endswith("/variable_form.js") for one in asked)
+    sizes = []
+    with sqlite_site.served.server.client() as client:
+        shell = client.get(path).text
+        assert shell.count("modulepreload") <= WAITED_FOR
+        for one in (path, *asked):
+            with client.stream("GET", one, headers={"Accept-Encoding": "gzip"}) as answer:
+                sizes.append(len(b"".join(answer.iter_raw())) + len(str(answer.headers)))
+    print(f"the first page: {sum(sizes) / 1024:.1f} KiB in {len(sizes)} answers")
+    assert sum(sizes) < FIRST_PAGE_BYTES
+
+
+async def test_what_comes_late_and_cannot_be_fetched_is_said_and_comes_once_it_can(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    await page.route("**/*_dialog.js", lambda route: route.abort())
+    await page.route("**/members.js", lambda route: route.abort())
+    await visitor.button("Import").click()
+    await page.get_by_text("The server cannot be reached. Nothing you typed is lost").wait_for()
+    await page.unroute("**/*_dialog.js")
+    await visitor.button("Import").click()
+    await page.get_by_label("Contents of the file").wait_for()
+    await page.keyboard.press("Escape")
+
+    await visitor.go(f"/{tenant.organization}/teams")
+    await page.get_by_role("link", name="Members", exact=True).click()
+    await page.get_by_role("heading", name="That did not work").wait_for()
+    await page.unroute("**/members.js")
+    await visitor.button("Try again").click()
+    await page.get_by_role("heading", name=tenant.organization).wait_for()
+    visitor.complaints[:] = [one for one in visitor.complaints if "ERR_FAILED" not in one]

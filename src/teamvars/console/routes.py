@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from html import escape
 from itertools import accumulate
 from pathlib import Path
@@ -31,10 +31,13 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL_FILE = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
-_START = "main.js"
+_START, _PAGES = "main.js", "pages.js"
 _NOTE = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 """A comment that has its lines to itself: what is said to readers, and the types for a compiler."""
 _IMPORT = re.compile(r'^import [^;]*?from "\./([\w.]+)";$', re.MULTILINE)
+_PAGE = re.compile(r'^  "([^"]*)": .*\bimport\("\./([\w.]+)"\)', re.MULTILINE)
+"""The path of a page below the root, and the module that makes it."""
+_NAMED = re.compile(r":\w+")
 _EVERY_FILE = {
     **FILE_HEADERS,
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -64,18 +67,27 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Files(msgspec.Struct, frozen=True):
-    """The shell, and what it loads, which stands below a segment that says which edition it is.
+    """The shells, and what they load, which stands below a segment that says which edition it is.
 
     Modules import each other by relative paths, and so all of a page come from one edition.
+    `pages` are the shells of paths, in order, and `shell` is that of any other.
     """
 
     edition: str
     shell: File
+    pages: Sequence[tuple[re.Pattern[str], File]]
     assets: Mapping[str, File]
+
+    def shell_of(self, path: str) -> File:
+        """The one that names the modules of the page at that path."""
+        return next((shell for pattern, shell in self.pages if pattern.fullmatch(path)), self.shell)
 
 
 def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     """The files of the package, read once and compressed once; `path` is where they are served.
+
+    Each shell names all modules of its page, so that a browser asks for all of them at once: else
+    one is asked for only when the one that imports it is there.
 
     `providers`: what those are called with which people sign in, by the addresses that lead there.
     """
@@ -86,18 +98,29 @@ def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
         digest.update(name.encode() + b"\0" + content + b"\0")
     edition = digest.hexdigest()[:_DIGEST_CHARACTERS]
     base = f"{path}/{edition}"
-    # All at once: else a module is asked for only when the one that imports it is there.
-    modules = "\n".join(
-        f'<link rel="modulepreload" href="{base}/{name}">'
-        for name in sorted(_with_imports(_START, sources))
-    )
     named = escape(json.dumps(dict(providers)))
-    shell = template.substitute(base=base, modules=modules, providers=named).encode()
+
+    def shell(*starts: str) -> File:
+        modules = "\n".join(
+            f'<link rel="modulepreload" href="{base}/{name}">'
+            for name in sorted(_with_imports({_START, *starts}, sources))
+        )
+        text = template.substitute(base=base, modules=modules, providers=named)
+        return _file("text/html", text.encode())
+
+    pages = _PAGE.findall(sources[_PAGES].decode())
+    shells = {module: shell(module) for _, module in pages}
+    of_paths = [(_pattern(path + below), shells[module]) for below, module in pages]
     assets = {
         name: _file(_TYPES[Path(name).suffix], _without_notes(text))
         for name, text in sources.items()
     }
-    return Files(edition, _file("text/html", shell), assets)
+    return Files(edition, shell(), of_paths, assets)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """What fits a path in which a segment that is named so may be any."""
+    return re.compile(_NAMED.sub("[^/]+", path))
 
 
 def _without_notes(source: bytes) -> bytes:
@@ -105,10 +128,10 @@ def _without_notes(source: bytes) -> bytes:
     return _NOTE.sub(lambda note: b"\n" * note[0].count(b"\n"), source)
 
 
-def _with_imports(start: str, sources: Mapping[str, bytes]) -> set[str]:
-    """That module, and what it cannot be without: not what is asked for when somebody looks."""
+def _with_imports(starts: Set[str], sources: Mapping[str, bytes]) -> set[str]:
+    """Those modules, and what they cannot be without: not what is asked for when it is wanted."""
     found: set[str] = set()
-    waiting = {start}
+    waiting = set(starts)
     while waiting:
         found |= waiting
         imported = {one for name in waiting for one in _IMPORT.findall(sources[name].decode())}
@@ -160,17 +183,18 @@ class _Console:
 
     async def respond(self, request: Request) -> Response:
         """A file where the last segment has a dot, which no name of an organization has; else the
-        shell, whose modules find out which page it is.
+        shell of the page there, whose modules find out which page it is.
 
         Where people sign in, nothing of that. Refuses a file that is not there: not found.
         """
-        other = self._others.get(request.full_path.removesuffix("/"))
+        path = request.full_path.removesuffix("/")
+        other = self._others.get(path)
         if other is not None and request.method == "GET":
             return await other(request)
         segments = request.parameters
         edition, name = segments.get("first"), segments.get("second", "")
         if len(segments) != 2 or "." not in name:
-            return _response(request, self._files.shell, _SHELL)
+            return _response(request, self._files.shell_of(path), _SHELL)
         asset = self._files.assets.get(name)
         if asset is None:
             raise not_found()

@@ -190,3 +190,26 @@ async def test_what_is_told_while_one_types_moves_nothing(person: Person) -> Non
     person.fill("Whom to add", "reader")
     person.wait_for(lambda: person.run(SUGGESTED))
     assert person.wait_for(lambda: person.find("button", "Add to the team")).location == before
+
+
+async def test_a_dialog_that_comes_late_opens_once_and_says_where_it_cannot_be_fetched(
+    person: Person,
+) -> None:
+    person.work()
+    person.hold("/healthz", "GET")
+    person.click("Import")
+    person.click("Import")
+    person.wait_for(lambda: person.held() == 2)
+    person.release()
+    person.wait_for(lambda: person.focus() == "Contents of the file")
+    assert person.run(DIALOGS) == 1
+    person.press(Keys.ESCAPE)
+    person.wait_for(lambda: person.run(DIALOGS) == 0)
+
+    person.release("fail")
+    person.click("Copy from …")
+    person.reads("Nothing you typed is lost", "#notices")
+    assert person.run(DIALOGS) == 0
+    person.release()
+    person.click("Copy from …")
+    person.wait_for(lambda: person.run(DIALOGS) == 1)

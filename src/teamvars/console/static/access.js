@@ -1,6 +1,6 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, oneOf, readAll, readPage, remove, send } from "./api.js";
+import { Change, loaded, oneOf, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
@@ -54,7 +54,7 @@ export async function workspaceAccessPage(context) {
   const holders = owns && new Holders(organization, found.id, signal);
   const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
     changed: async () => holders && holders.draw() });
-  const { runnerText } = await import("./runners.js");
+  const { runnerText } = await loaded(import("./runners.js"));
   /** @type {PagedList<Api.RunnerResource>} */
   const runners = new PagedList({
     path: () => `/workspaces/${found.id}/runners`, row: (one) => h("li", { class: "row" }, runnerText(one)),

@@ -1,6 +1,6 @@
 /** The public API: JSON:API documents over `fetch`, with the token of whoever is signed in. */
 
-import * as connection from "./connection.js";
+import { reached, unreached } from "./notices.js";
 import * as session from "./session.js";
 
 const MEDIA_TYPE = "application/vnd.api+json";
@@ -264,11 +264,36 @@ async function fetched(url, options) {
   try {
     const response = await fetch(url, { credentials: "omit", ...options, cache: "no-store" });
     const text = await response.text();
-    connection.works();
+    reached();
     return { response, text };
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    connection.breaks();
+    unreached();
+    throw new Unreachable();
+  }
+}
+
+/**
+ * Modules that are asked for only when somebody wants them: once the server is known to be there, since a browser may
+ * remember for as long as a page is open that one could not be fetched.
+ * @template M
+ * @param {() => Promise<M>} load
+ */
+export async function late(load) {
+  await fetched("/healthz", {});
+  return loaded(load());
+}
+
+/**
+ * Modules that a page waits for. Where they cannot be fetched, that is said as of an answer that does not come.
+ * @template M
+ * @param {Promise<M>} asked
+ */
+export async function loaded(asked) {
+  try {
+    return await asked;
+  } catch {
+    unreached();
     throw new Unreachable();
   }
 }

@@ -56,10 +56,17 @@ export function fieldInUse(beside) {
   return at?.matches(TEXT) && !beside?.contains(at) ? at : null;
 }
 
-/** Notes where the hands are. What is returned says whether they are still there, or at least in no field. */
+/**
+ * Notes where the hands are. What is returned says whether they are still there, or at least in no field, and in no dialog
+ * that has opened since, such as by the second of two clicks.
+ */
 export function stay() {
-  const [at, then] = [document.activeElement, typed];
-  return () => !fieldInUse() || (document.activeElement === at && typed === then);
+  const [at, then, over] = [document.activeElement, typed, dialogs()];
+  return () => dialogs() === over && (!fieldInUse() || (document.activeElement === at && typed === then));
+}
+
+function dialogs() {
+  return document.querySelectorAll("dialog[open]").length;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The console starts here: who is signed in, the head of each page, and which page it is. */
 
-import { Refused, remove, Unreachable } from "./api.js";
+import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
@@ -76,9 +76,9 @@ async function render() {
  */
 function pageOf(path) {
   const trimmed = path.replace(/\/$/, "") || ROOT;
-  for (const [pattern, make] of PAGES) {
+  for (const [pattern, load] of PAGES) {
     const found = pattern.exec(trimmed);
-    if (found) return [make, namesOf(found)];
+    if (found) return [async (context) => (await loaded(load()))(context), namesOf(found)];
   }
   return [async () => failure(new Refused(404, [])), NOWHERE];
 }
@@ -101,7 +101,8 @@ function failure(error) {
     : ["That did not work", error.message];
   return h("section", { class: "empty" }, h("h1", { tabindex: -1 }, title), h("p", {}, text),
     h("div", { class: "actions" },
-      !isMissing && button("Try again", render, { kind: "primary" }),
+      // A browser may remember that a module could not be fetched, until the page is loaded again.
+      !isMissing && button("Try again", () => location.reload(), { kind: "primary" }),
       h("a", { class: "button", href: ROOT }, "All organizations")));
 }
 

@@ -6,8 +6,11 @@
 
 import { button, h, icon, part } from "./dom.js";
 
+const POLL_MS = 2000;
 /** @type {Map<string, {line: Element, stays: boolean}>} */
 const lines = new Map();
+/** @type {ReturnType<typeof setInterval> | null} */
+let waiting = null;
 
 /**
  * Says it, in the place of the last line of that kind.
@@ -45,4 +48,20 @@ export function leavePage() {
  */
 export function failed(error) {
   notify("failed", error.message, { caution: true });
+}
+
+/** To be called when the server has answered. */
+export function reached() {
+  if (waiting === null) return;
+  clearInterval(waiting);
+  waiting = null;
+  clear("connection");
+}
+
+/** To be called when no answer has come; from then on it is tried until one does. */
+export function unreached() {
+  if (waiting !== null) return;
+  notify("connection", "The server cannot be reached. What you typed stays here; trying again …",
+    { caution: true, stays: true });
+  waiting = setInterval(() => fetch("/healthz", { cache: "no-store" }).then(reached, () => {}), POLL_MS);
 }

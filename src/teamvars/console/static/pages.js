@@ -1,8 +1,4 @@
-/** Which page is at which path. Those that one comes by first are there at once, and others are asked for when somebody looks. */
-
-import { organizationsPage } from "./organizations.js";
-import { workspaceVariablesPage } from "./variables.js";
-import { workspacesPage } from "./workspaces.js";
+/** Which page is at which path. All are asked for when somebody looks; the shell of each path names what its page is made of. */
 
 export const ROOT = "/app";
 
@@ -15,60 +11,42 @@ export const ROOT = "/app";
 
 /** @typedef {(context: Context) => Promise<HTMLElement | null>} MakesPage */
 
-const access = () => import("./access.js");
-const activity = () => import("./activity.js");
-const logins = () => import("./logins.js");
-const project = () => import("./project.js");
-const variableSet = () => import("./variable_set.js");
-
 /**
- * In order: the first that fits. The named groups are what a page is told.
- * @type {[RegExp, MakesPage][]}
+ * By the path below the root, in which a page is told what `:` names. In order: the first that fits.
+ * @type {Record<string, () => Promise<MakesPage>>}
  */
-export const PAGES = [
-  [/^\/app$/, organizationsPage],
-  [/^\/app\/settings\/tokens$/, async (context) => (await import("./tokens.js")).tokensPage(context)],
-  [/^\/app\/settings\/login$/, async (context) => (await logins()).loginPage(context)],
-  [/^\/app\/settings\/device$/, async (context) => (await logins()).devicePage(context)],
-  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
-  [/^\/app\/(?<organization>[^/]+)\/activity$/,
-    async (context) => (await activity()).organizationActivityPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/settings$/,
-    async (context) => (await import("./organization_settings.js")).organizationSettingsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/members$/, async (context) => (await import("./members.js")).membersPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/runners$/, async (context) => (await import("./runners.js")).runnersPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/projects$/,
-    async (context) => (await import("./projects.js")).projectsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)$/,
-    async (context) => (await project()).projectPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)\/varsets$/,
-    async (context) => (await import("./variable_sets.js")).projectSetsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)\/access$/,
-    async (context) => (await import("./project_access.js")).projectAccessPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/projects\/(?<project>[^/]+)\/settings$/,
-    async (context) => (await project()).projectSettingsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/varsets$/,
-    async (context) => (await import("./variable_sets.js")).variableSetsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)$/,
-    async (context) => (await import("./set_variables.js")).setVariablesPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/attached$/,
-    async (context) => (await variableSet()).setAttachedPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/activity$/,
-    async (context) => (await activity()).setActivityPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/varsets\/(?<varset>[^/]+)\/settings$/,
-    async (context) => (await variableSet()).setSettingsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/teams$/, async (context) => (await import("./teams.js")).teamsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/,
-    async (context) => (await import("./team.js")).teamPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/workspaces$/,
-    async (context) => (await access()).teamWorkspacesPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/,
-    async (context) => (await activity()).teamActivityPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, workspaceVariablesPage],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/,
-    async (context) => (await access()).workspaceAccessPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/settings$/,
-    async (context) => (await import("./workspace_settings.js")).workspaceSettingsPage(context)],
-  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/,
-    async (context) => (await activity()).activityPage(context)],
-];
+const BY_PATH = {
+  "": async () => (await import("./organizations.js")).organizationsPage,
+  "/settings/tokens": async () => (await import("./tokens.js")).tokensPage,
+  "/settings/login": async () => (await import("./logins.js")).loginPage,
+  "/settings/device": async () => (await import("./logins.js")).devicePage,
+  "/:organization": async () => (await import("./workspaces.js")).workspacesPage,
+  "/:organization/workspaces": async () => (await import("./workspaces.js")).workspacesPage,
+  "/:organization/activity": async () => (await import("./activity.js")).organizationActivityPage,
+  "/:organization/settings": async () => (await import("./organization_settings.js")).organizationSettingsPage,
+  "/:organization/members": async () => (await import("./members.js")).membersPage,
+  "/:organization/runners": async () => (await import("./runners.js")).runnersPage,
+  "/:organization/projects": async () => (await import("./projects.js")).projectsPage,
+  "/:organization/projects/:project": async () => (await import("./project.js")).projectPage,
+  "/:organization/projects/:project/varsets": async () => (await import("./variable_sets.js")).projectSetsPage,
+  "/:organization/projects/:project/access": async () => (await import("./project_access.js")).projectAccessPage,
+  "/:organization/projects/:project/settings": async () => (await import("./project.js")).projectSettingsPage,
+  "/:organization/varsets": async () => (await import("./variable_sets.js")).variableSetsPage,
+  "/:organization/varsets/:varset": async () => (await import("./set_variables.js")).setVariablesPage,
+  "/:organization/varsets/:varset/attached": async () => (await import("./variable_set.js")).setAttachedPage,
+  "/:organization/varsets/:varset/activity": async () => (await import("./activity.js")).setActivityPage,
+  "/:organization/varsets/:varset/settings": async () => (await import("./variable_set.js")).setSettingsPage,
+  "/:organization/teams": async () => (await import("./teams.js")).teamsPage,
+  "/:organization/teams/:team": async () => (await import("./team.js")).teamPage,
+  "/:organization/teams/:team/workspaces": async () => (await import("./access.js")).teamWorkspacesPage,
+  "/:organization/teams/:team/activity": async () => (await import("./activity.js")).teamActivityPage,
+  "/:organization/workspaces/:workspace": async () => (await import("./variables.js")).workspaceVariablesPage,
+  "/:organization/workspaces/:workspace/variables": async () => (await import("./variables.js")).workspaceVariablesPage,
+  "/:organization/workspaces/:workspace/access": async () => (await import("./access.js")).workspaceAccessPage,
+  "/:organization/workspaces/:workspace/settings": async () => (await import("./workspace_settings.js")).workspaceSettingsPage,
+  "/:organization/workspaces/:workspace/activity": async () => (await import("./activity.js")).activityPage,
+};
+
+/** The same, of whole paths. */
+export const PAGES = Object.entries(BY_PATH).map(([path, load]) =>
+  /** @type {const} */ ([new RegExp(`^${ROOT}${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`), load]));

@@ -1,5 +1,6 @@
 /** What an import or a copy would do, as a table, before it is done. */
 
+import { late } from "./api.js";
 import { h, name, shown } from "./dom.js";
 
 /** @import { Child } from "./dom.js" */
@@ -78,6 +79,6 @@ export function itemErrors(error, itemAt) {
  * @param {Api.EffectsOnWorkspaces} effects
  */
 export async function effectsText(effects) {
-  const { summaryOf, workspacesOf } = await import("./set_effects.js");
+  const { summaryOf, workspacesOf } = await late(() => import("./set_effects.js"));
   return h("div", {}, h("p", {}, summaryOf(effects)), workspacesOf(effects));
 }

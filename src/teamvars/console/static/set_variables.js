@@ -1,5 +1,6 @@
 /** The page of a variable set: its variables, which are as those of a workspace. */
 
+import { late } from "./api.js";
 import { readOrganization, readSet, setHead } from "./heads.js";
 import { variablesPage } from "./variables_page.js";
 
@@ -21,7 +22,7 @@ export async function setVariablesPage(context) {
     warns: (list) => (isGlobal && list.all.some((one) => one.sensitive) ? REACHES_ALL : null),
     inherited: null,
     agrees: async (items, title, yes, held) => {
-      const { effectsOfItems, agreed } = await import("./set_effects.js");
+      const { effectsOfItems, agreed } = await late(() => import("./set_effects.js"));
       const effects = await held((waiting) => effectsOfItems(found.id, items, waiting));
       return agreed(title, effects, yes);
     },

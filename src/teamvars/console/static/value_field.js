@@ -1,6 +1,6 @@
 /** The field of a value: monospaced, of many lines, with their numbers, and checked where it is code. */
 
-import { button, h, icon, name, shown } from "./dom.js";
+import { h, shown } from "./dom.js";
 import { field } from "./fields.js";
 import { ValueCheck } from "./value_check.js";
 
@@ -86,19 +86,4 @@ function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) 
 /** @param {Api.Culprit | null} error */
 function culprit(error) {
   return error ? [`Line ${error.line}, column ${error.column}: `, shown(error.detail)] : "It cannot be evaluated.";
-}
-
-/**
- * One variable in full, for whoever may read it and nothing more.
- * @param {import("./variable_list.js").Variable} variable
- * @param {() => unknown} close
- */
-export function readOnly({ key, value, description, sensitive }, close) {
-  const shownValue = sensitive
-    ? h("p", { class: "write-only" }, icon("lock"), "write-only: nobody reads it back")
-    : editor({ value, readonly: true, "aria-label": `Value of ${key}` }).element;
-  return h("div", {},
-    h("p", {}, h("strong", {}, name(key)), description && [" · ", name(description)]),
-    shownValue,
-    h("div", { class: "actions" }, button("Close", close)));
 }

@@ -1,11 +1,11 @@
-/** The form of one variable, new or there already: in its place in the list, not in front of it. */
+/** One variable, new or there already, to be changed or read: in its place in the list, not in front of it. */
 
-import { Change, Refused, read, send } from "./api.js";
+import { Change, Refused, late, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { lead } from "./hands.js";
-import { valueField } from "./value_field.js";
+import { editor, valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
 const AT = "/data/attributes";
@@ -100,7 +100,7 @@ export function variableForm(said) {
     const now = await readNow(path);
     if (now) version = now.version;
     const changes = changesOf(start, fields.said());
-    const { conflict } = await import("./conflict.js");
+    const { conflict } = await late(() => import("./conflict.js"));
     const trail = `${place.path}/audit-events`;
     const panel = conflict({ trail, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
       mine: () => {
@@ -126,6 +126,21 @@ export function variableForm(said) {
     lead(panel.querySelector("h2"), element);
   };
   return element;
+}
+
+/**
+ * One variable in full, for whoever may read it and nothing more.
+ * @param {Variable} variable
+ * @param {() => unknown} close
+ */
+export function readOnly({ key, value, description, sensitive }, close) {
+  const shownValue = sensitive
+    ? h("p", { class: "write-only" }, icon("lock"), "write-only: nobody reads it back")
+    : editor({ value, readonly: true, "aria-label": `Value of ${key}` }).element;
+  return h("div", {},
+    h("p", {}, h("strong", {}, name(key)), description && [" · ", name(description)]),
+    shownValue,
+    h("div", { class: "actions" }, button("Close", close)));
 }
 
 /**

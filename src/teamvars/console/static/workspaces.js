@@ -1,6 +1,6 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
-import { oneOf } from "./api.js";
+import { late, oneOf } from "./api.js";
 import { addButton, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
@@ -26,7 +26,7 @@ export async function workspacesPage(context) {
   const may = found.attributes.permissions["can-create-workspace"];
   const place = new FormPlace();
   const add = async () => {
-    const { workspaceForm } = await import("./workspace_form.js");
+    const { workspaceForm } = await late(() => import("./workspace_form.js"));
     place.open((end) => workspaceForm({ path: `${base}/workspaces`, workspace: null, cancel: () => end(),
       done: ({ attributes }) => go(`/app/${organization}/workspaces/${attributes.name}`) }));
   };
