@@ -27,8 +27,8 @@ from tests.support.logging_in import (
     session_of,
     status_of,
 )
+from tests.support.signing_in import into_both
 from tests.support.tenant import Tenant
-from tests.web.test_sign_ins import into_both
 
 SECOND = 1_000_000
 NOTHING: Mapping[str, str | None] = {}

@@ -35,8 +35,8 @@ from tests.support.logging_in import (
     session_of,
     status_of,
 )
+from tests.support.signing_in import into_both
 from tests.support.tenant import Tenant
-from tests.web.test_sign_ins import into_both
 
 AUTHORIZE = {
     "response_type": "code",

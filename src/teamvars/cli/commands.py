@@ -160,7 +160,7 @@ CLIENT = (
     ("login tokens list", "login:list_", "List your tokens."),
     ("login tokens create", "login:create", "Make a token for yourself and show it once."),
     ("login tokens revoke", "login:revoke", "Revoke your tokens at once."),
-    ("logout", "login:logout", "Forget a stored token."),
+    ("logout", "login:logout", "Revoke the token of a login, and forget it."),
     ("whoami", "login:whoami", "Show who you are, on which service, and which settings say so."),
     ("link", "workspaces:link", "Choose the workspace for this folder and those below it."),
     ("workspace list", "workspaces:list_", "List the workspaces you see."),

@@ -1,5 +1,6 @@
 """Logging in by what somebody approves in a browser, here or elsewhere."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -119,6 +120,57 @@ def test_what_somebody_approves_in_their_browser_logs_this_machine_in(
     stored = next(iter((stranger.files / "tokens.json").read_text().split('"tvu_')[1:]))
     assert stored.split('"')[0] not in done.err + done.out
     assert public.token not in (stranger.files / "tokens.json").read_text()
+
+
+def test_logging_out_revokes_the_token_and_logging_in_again_the_former_one(
+    stranger: Desk, public: Public, browser: Any
+) -> None:
+    browser("approve")
+    words = ("login", "--address", public.url, "--browser")
+    before = len(public.tokens())
+    stranger.succeed(*words)
+    stranger.succeed(*words)
+    assert len(public.tokens()) == before + 1
+    stored = json.loads((stranger.files / "tokens.json").read_text())["by_address"][public.url]
+    stranger.succeed("login", "--address", public.url, given=stored)  # it is still in use
+    assert stranger.succeed("whoami", "--json").json["name"] == "alice"
+    stranger.succeed(*words)  # and a pasted one is nobody's to end
+    assert len(public.tokens()) == before + 2
+    before += 1
+    assert "is revoked" in stranger.succeed("logout").err
+    assert len(public.tokens()) == before
+    assert stranger.run("whoami").code == 2
+
+
+def test_a_token_that_was_pasted_is_forgotten_alone(stranger: Desk, public: Public) -> None:
+    stranger.succeed("login", "--address", public.url, given=public.token)
+    assert "revoked" not in stranger.succeed("logout").err
+    assert len(public.tokens()) > 0  # it still is good
+
+
+def test_a_token_that_cannot_be_revoked_stays_unless_it_is_to_be_forgotten(
+    stranger: Desk, public: Public, browser: Any
+) -> None:
+    browser("approve")
+    stranger.succeed("login", "--address", public.url, "--browser")
+    before = len(public.tokens())
+    public.served.server.kill()
+    try:
+        done = stranger.run("logout")
+        assert (done.code, "--local" in done.err) == (11, True)
+        stranger.succeed("logout", "--local")
+    finally:
+        public.served.server.start()
+    assert len(public.tokens()) == before
+    assert stranger.run("whoami").code == 2
+
+
+def test_a_token_that_is_not_kept_is_revoked(stranger: Desk, public: Public, browser: Any) -> None:
+    browser("approve")
+    before = len(public.tokens())
+    words = ("login", "--address", public.url, "--browser")
+    assert stranger.run(*words, "--organization", "none").code == 5
+    assert len(public.tokens()) == before
 
 
 def test_what_somebody_refuses_in_their_browser_logs_nobody_in(

@@ -11,7 +11,7 @@ import msgspec
 from teamvars import __version__
 from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, accounts, at, connect, told
-from teamvars.cli.client.api.accounts import Settings
+from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import (
@@ -49,6 +49,8 @@ from teamvars.domain.tokens import DAY
 
 _MOST_BYTES = 4096
 _SECOND = 1_000_000
+_LOGINS = "teamvars.cli.client.logins"
+"""Loaded only where it is used: what listens for a browser takes a while."""
 _MEMBERSHIPS = "organization-memberships"
 _SOME = "To accept one: teamvars login accept ORGANIZATION"
 _NONE = "You have no open invitation."
@@ -111,33 +113,59 @@ def login(where: Where, how: How, name: str | None, server_key: str | None) -> N
     if server_key is not None:
         # Only here: what knows keys takes a while to load.
         named("teamvars.cli.client.deliveries:pinned_keys")(server_key)
+    _log_in(where, service, how, name)
+    if server_key is not None:
+        accounts.pin(service, server_key)
+    note("Next: teamvars link, in the folder of a workspace.")
+
+
+def _log_in(where: Where, service: Address, how: How, name: str | None) -> None:
+    """Keeps the token that somebody gives, or approves. A former one that was approved ends, and so
+    does a new one that does not serve.
+    """
     travel = travel_of(where)
     given = None if any(how) else _typed(service)
+    is_own = given is None
     if given is None:
         given = _approved(service, travel, how)
     token = Token(sendable(given, "you"), "you")
-    api = Api(Target(service, "you", token, travel=travel))
+    former = _own_token(name or str(service))
+    try:
+        _enter(where, Target(service, "you", token, travel=travel), name, is_own=is_own)
+    except BaseException:
+        if is_own:
+            _revoke(service, travel, token.value)
+        raise
+    if former is not None and former != token.value:
+        _revoke(service, travel, former)
+
+
+def _enter(where: Where, target: Target, name: str | None, *, is_own: bool) -> None:
+    """Tries the token of a target, and keeps it."""
+    api = Api(target)
     who = api.account()["attributes"]["username"]
     organization = _organization(where.organization, api.organizations())
-    kept = accounts.keep(service, name, token.value, organization)
-    if server_key is not None:
-        accounts.pin(service, server_key)
-    note(f"Logged in to {service} as {who}. The token is in {kept}.")
+    token = target.token.value
+    kept = accounts.keep(target.address, name, token, organization, is_own=is_own)
+    note(f"Logged in to {target.address} as {who}. The token is in {kept}.")
     if name is not None:
         note(f"To use it: --account {name}, with any command.")
     if organization is not None:
         note(f"Organization: {organization}.")
-    note("Next: teamvars link, in the folder of a workspace.")
 
 
 @command
 @option("--address", "Only of this service.", "at")
 @option("--account", "Only of this account.", "name", shell_complete=offered("account"))
 @flag("--all", "Of all services and accounts.", "all_")
-def logout(at: str | None, name: str | None, all_: bool) -> None:
-    """Forget a stored token.
+@flag("--local", "Revoke nothing: forget it here alone.")
+def logout(at: str | None, name: str | None, all_: bool, local: bool) -> None:
+    """Revoke the token of a login, and forget it.
 
-    Copies of it still work: to revoke it, run 'teamvars login tokens revoke'.
+    It is revoked if you approved the login in a browser. A token that you pasted is forgotten
+    alone: copies of it still work. To revoke it, run 'teamvars login tokens revoke'.
+
+    If the service cannot be reached, the token stays, for another try: or give --local.
 
     Example: teamvars logout
     """
@@ -149,11 +177,41 @@ def logout(at: str | None, name: str | None, all_: bool) -> None:
         names = list(settings.accounts)
     else:
         names = [str(address(at, "--address")) if at else name or settings.address or ""]
-    forgotten = [account for account in names if accounts.forget(account)]
-    if not forgotten:
+    known = {one: settings.accounts[one] for one in names if one in settings.accounts}
+    if not known:
         raise Failure(f"You are not logged in{' there' if at or name else ''}.")
-    for account in forgotten:
-        note(f"Logged out of {account}.")
+    failures = [_left(account, about, local=local) for account, about in known.items()]
+    for failure in filter(None, failures):
+        raise failure
+
+
+def _left(account: str, about: Account, *, local: bool) -> Failure | None:
+    """Forgets a token, once one that is this account's own was revoked; why it could not be."""
+    own = None if local else _own_token(account)
+    if own is not None:
+        service = address(about.address or account, "your settings")
+        try:
+            named(f"{_LOGINS}:Service")(service, travel_of(Where()), None).revoke(own)
+        except Failure as failure:
+            more = "The token is still stored. To forget it here alone: teamvars logout --local"
+            return Failure(f"{failure} {more}", failure.code)
+    accounts.forget(account)
+    note(f"Logged out of {account}.{' The token is revoked.' if own else ''}")
+    return None
+
+
+def _own_token(account: str) -> str | None:
+    """The token that was made for an account alone, if it has such a one."""
+    about = accounts.read(Settings).accounts.get(account)
+    return accounts.find(account) if about is not None and about.is_own else None
+
+
+def _revoke(service: Address, travel: Travel, token: str) -> None:
+    """Ends a token that nobody has any more, if the service can be reached."""
+    try:
+        named(f"{_LOGINS}:Service")(service, travel, None).revoke(token)
+    except Failure as failure:
+        note(f"A token that is no longer used could not be revoked: {failure}")
 
 
 def _typed(service: Address) -> str | None:
@@ -170,11 +228,9 @@ def _approved(service: Address, travel: Travel, how: How) -> str:
     lives = lifetime(how.expires, 0)
     if lives is None:
         raise Misuse("What you are logged in with must expire.")
-    # Only here: what listens for a browser takes a while to load.
-    logins = "teamvars.cli.client.logins"
-    is_here = not how.device and (how.browser or named(f"{logins}:has_browser")())
-    asked = named(f"{logins}:Service")(service, travel, lives // _SECOND or None)
-    approved = named(f"{logins}:by_browser" if is_here else f"{logins}:by_code")
+    is_here = not how.device and (how.browser or named(f"{_LOGINS}:has_browser")())
+    asked = named(f"{_LOGINS}:Service")(service, travel, lives // _SECOND or None)
+    approved = named(f"{_LOGINS}:by_browser" if is_here else f"{_LOGINS}:by_code")
     token: str = approved(asked)
     return token
 

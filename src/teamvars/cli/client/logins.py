@@ -94,6 +94,10 @@ class Service:
             raise Failure(f"{where} answered {reply.status}, and knows no 'teamvars login'.", ERROR)
         raise Failure(told, FORBIDDEN if said.get("error") == "access_denied" else INVALID)
 
+    def revoke(self, token: str) -> None:
+        """Ends a token. Fails where the service does not say that it has ended."""
+        self.answer("/oauth/revoke", {"token": token})
+
     def token(self, form: Mapping[str, str]) -> str:
         """The token for what a form shows."""
         return token_of(self.answer("/oauth/token", {"client_id": CLIENT, **form}))

@@ -29,11 +29,15 @@ _LEAST_PRIORITY = 1
 
 
 class Account(msgspec.Struct, omit_defaults=True):
-    """What is known of a service one has logged in to. `address` is set in those with a name."""
+    """What is known of a service one has logged in to. `address` is set in those with a name.
+
+    `is_own`: the token was made for this account alone, and ends with it.
+    """
 
     organization: str | None = None
     in_keyring: bool = False
     address: str | None = None
+    is_own: bool = False
 
 
 class Settings(msgspec.Struct, omit_defaults=True):
@@ -194,7 +198,14 @@ def find(account: str) -> str | None:
     return read(Tokens).by_address.get(account)
 
 
-def keep(address: Address, name: str | None, token: str, organization: str | None) -> str:
+def keep(
+    address: Address,
+    name: str | None,
+    token: str,
+    organization: str | None,
+    *,
+    is_own: bool = False,
+) -> str:
     """Keeps the token of an account; one without a name becomes the current one of its address.
 
     Returns where it is kept, in words.
@@ -209,7 +220,7 @@ def keep(address: Address, name: str | None, token: str, organization: str | Non
 
     def known(settings: Settings) -> None:
         at = None if name is None else str(address)
-        settings.accounts[account] = Account(organization, in_keyring, at)
+        settings.accounts[account] = Account(organization, in_keyring, at, is_own)
         if name is None:
             settings.address = str(address)
 
