@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[SignInProvider], object], Severity, str]] = {
     "no documents": (
         lambda one: one.says(raw(b"", "404 Not Found")),
         PROBLEM,
-        "cannot be asked: ValueError",
+        "cannot be asked: NoDocument",
     ),
     "a list": (lambda one: one.says(document([])), PROBLEM, "cannot be asked: TypeError"),
     "no keys to be had": (

@@ -22,6 +22,10 @@ tls_of_machine = cache(ssl.create_default_context)
 """Whom this machine trusts. To be made in a thread: reading that takes 50 ms."""
 
 
+class NoDocument(ValueError):
+    """There is none, or it is elsewhere by now."""
+
+
 def may_name(issuer: str, url: str) -> bool:
     """Whether what an issuer names is to be asked: over https, or, of one without TLS, its own."""
     return url.startswith(("https://", f"{issuer.rstrip('/')}/"))
@@ -35,7 +39,7 @@ async def get(url: str, tls: ssl.SSLContext | None) -> bytes:
     """
     found = await ask(url, tls)
     if found.status != 200:  # redirects too
-        raise ValueError
+        raise NoDocument
     return found.content
 
 
