@@ -24,7 +24,9 @@ EACH = 6
 """Changes of a caller, who changes what no other does."""
 READERS, LOOKS = 3, 20
 SETS = "all", "first", "own", "second"
-"""One that is global, one of the project `shop`, and two others of the organization."""
+"""One that is global at times, one of the project `shop`, and two others of the organization."""
+BRIEF = "brief"
+"""One that is made and deleted."""
 
 Shown = tuple[Mapping[str, str], Mapping[tuple[str, str], str] | None]
 """The value that counts of each key; and of everything that reaches the workspace, by the name of
@@ -40,7 +42,7 @@ def gets(state: State) -> Shown:
         for kind, owner, key in [name.split("/")]
         if kind == "value"
     }
-    reaching = [_described(state, name, values) for name in SETS]
+    reaching = [_described(state, name, values) for name in (*SETS, BRIEF)]
     own = frozenset(key for owner, key in values if not owner)
     counted = {key: values[owner, key] for key, owner in oracle(own, reaching).items()}
     owners = {""} | {one.name for one in reaching if one.ways}
@@ -51,7 +53,7 @@ def _described(state: State, name: str, values: Mapping[tuple[str, str], str]) -
     place = state["place//"]
     at = {"workspace": f"at/{name}/network", "project": f"at/{name}/{place}"}
     ways = {way for way, said in at.items() if said in state}
-    ways |= {"global"} if name == "all" else set()
+    ways |= {"global"} if name == "all" and "global/all/" in state else set()
     keys = frozenset(key for owner, key in values if owner == name)
     is_priority = f"priority/{name}/" in state
     return Described(name, is_priority, name == "own", frozenset(ways), keys)
@@ -108,7 +110,7 @@ class Recorder:
         self._projects = {"shop": shop, "default": tenant.project}
         own = await tenant.make_variable("a", value="own", category="env")
         self._paths["value//a"] = f"{tenant.vars_path()}/{own['id']}"
-        state = {"value//a": "own", "place//": "default"}
+        state = {"value//a": "own", "place//": "default", "global/all/": ""}
         for name in SETS:
             if name == "own":
                 id_ = await make_owned(tenant, shop, name)
@@ -124,9 +126,13 @@ class Recorder:
         self.history.append(Change(0.0, 0.0, state))
 
     def changes(self) -> list[Callable[[Tenant], Awaitable[object]]]:
-        """What each caller who changes something does, again and again."""
-        lone = self._attachment, self._own, self._priority, self._move, self._more
-        return [self.change_value, *lone]
+        """What each caller who changes something does, again and again. Of many at once there would
+        be more orders than anybody can try.
+        """
+        of_sets = self._attachment, self._priority, self._more, self._everywhere, self._brief
+        of_projects = self._own, self._move, self._project
+        some = *self._random.sample(of_sets, 2), *self._random.sample(of_projects, 2)
+        return [self.change_value, *some]
 
     async def change_value(self, tenant: Tenant, name: str = "") -> None:
         """Gives a variable a value that none had before."""
@@ -175,6 +181,31 @@ class Recorder:
         self._put(begun, "value/second/b", True, value)
         begun, _ = await self._ask(tenant, "DELETE", f"{path}/{made.json()['data']['id']}")
         self._put(begun, "value/second/b", False)
+
+    async def _everywhere(self, tenant: Tenant) -> None:
+        id_, is_ = self._sets["all"], self._random.random() < 0.5
+        document = {"data": {"type": "varsets", "id": id_, "attributes": {"global": is_}}}
+        begun, _ = await self._ask(tenant, "PATCH", f"/varsets/{id_}", document)
+        self._put(begun, "global/all/", is_)
+
+    async def _project(self, tenant: Tenant) -> None:
+        method, begun = self._random.choice(("POST", "DELETE")), time.monotonic()
+        answer = await at_projects(
+            tenant, self._sets["first"], self._projects["shop"], method=method
+        )
+        assert answer.is_success, answer.text
+        self._put(begun, "at/first/shop", method == "POST")
+
+    async def _brief(self, tenant: Tenant) -> None:
+        """Makes a set with a variable, and deletes it again."""
+        begun, value = time.monotonic(), next(self._values)
+        id_ = await make_set(tenant, BRIEF, "network")
+        self._put(begun, f"at/{BRIEF}/network", True)
+        begun = time.monotonic()
+        await put(tenant, id_, "a", value, category="env")
+        self._put(begun, f"value/{BRIEF}/a", True, value)
+        begun, _ = await self._ask(tenant, "DELETE", f"/varsets/{id_}")
+        self._note(begun, {}, frozenset({f"at/{BRIEF}/network", f"value/{BRIEF}/a"}))
 
     async def look(self, tenant: Tenant, what: str = "") -> Look:
         """Asks for what counts, or also for what that comes before."""
