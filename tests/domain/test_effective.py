@@ -26,7 +26,7 @@ TOOL, ENV = "tool", "env"
 
 def run(source: Source, said: Mapping[str, str], category: str = TOOL) -> Run[str]:
     """What a source has by key."""
-    return Run(source, [((key, category), said[key]) for key in sorted(said)])
+    return Run(source, {(key, category): said[key] for key in sorted(said)})
 
 
 def a_set(
@@ -188,7 +188,7 @@ SETS = st.lists(
 def test_an_oracle_agrees_on_every_organization(
     own: frozenset[str], sets: Sequence[Described]
 ) -> None:
-    runs = [Run(OWN, [((key, ENV), "") for key in sorted(own)])]
+    runs = [Run(OWN, {(key, ENV): "" for key in sorted(own)})]
     for one in sets:
         source = Source.of_set(
             one.name,
@@ -197,10 +197,10 @@ def test_an_oracle_agrees_on_every_organization(
             parent="project" if one.is_of_project else "organization",
             reach=[way for way in ("global", "project", "workspace") if way in one.ways],
         )
-        runs.append(Run(source, [((key, ENV), one.name) for key in sorted(one.keys)]))
+        runs.append(Run(source, {(key, ENV): one.name for key in sorted(one.keys)}))
     expected = oracle(own, sets)
     assert values(runs) == [expected[key] for key in sorted(expected)]
     held = [one for each in effective(runs) for one in each]
     assert sorted(held, key=str) == sorted(
-        ((each.source, one) for each in runs for _, one in each.held), key=str
+        ((each.source, one) for each in runs for one in each.held.values()), key=str
     )

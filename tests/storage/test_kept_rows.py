@@ -17,7 +17,7 @@ def of(id_: str, variables: int = 0) -> Supply:
 
 def keep(kept: KeptRows, *some: Supply) -> None:
     """Keeps these, all without rows."""
-    read: dict[str, ReadThen] = {one.source.id: (one.head, ()) for one in some}
+    read: dict[str, ReadThen] = {one.source.id: (one.head, {}) for one in some}
     kept.keep(some, KEYS, read)
 
 

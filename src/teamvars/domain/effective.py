@@ -65,8 +65,7 @@ class Source(msgspec.Struct, frozen=True):
         cls, id_: str, name: str, *, is_priority: bool, parent: Parent, reach: Iterable[Reach]
     ) -> "Source":
         """A set, at the highest level of all ways in which it reaches the workspace."""
-        levels = (_level(is_priority, parent, way) for way in reach)
-        return cls(id_, name, min(levels, key=_RANK.__getitem__))
+        return cls(id_, name, _highest(is_priority, parent, frozenset(reach)))
 
     @classmethod
     def of_workspace(cls, id_: str) -> "Source":
@@ -80,9 +79,10 @@ class Source(msgspec.Struct, frozen=True):
 
 
 @cache
-def _level(is_priority: bool, parent: Parent, way: Reach) -> Level:
-    where = "global" if way == "global" else f"{parent}-by-{way}"
-    return Level(f"priority-{where}" if is_priority else where)
+def _highest(is_priority: bool, parent: Parent, reach: frozenset[Reach]) -> Level:
+    ways = ("global" if way == "global" else f"{parent}-by-{way}" for way in reach)
+    levels = (Level(f"priority-{way}" if is_priority else way) for way in ways)
+    return min(levels, key=_RANK.__getitem__)
 
 
 class Rule(StrEnum):
@@ -115,7 +115,7 @@ class Run(msgspec.Struct, Generic[T], frozen=True):
     """What a source has by key, then category: these two, and whatever there is of each."""
 
     source: Source
-    held: Iterable[tuple[Name, T]]
+    held: Mapping[Name, T]
 
 
 class Holdings(Discreet, frozen=True):
@@ -160,11 +160,16 @@ def head_of_all(heads: Mapping[str, bytes]) -> bytes:
 
 def winning(runs: Iterable[Run[T]]) -> Iterator[Run[T]]:
     """The runs without what does not count, the highest first."""
-    taken: set[Name] = set()
+    taken: frozenset[Name] = frozenset()
     for run in sorted(runs, key=attrgetter("source.rank")):
-        held = [one for one in run.held if one[0] not in taken]
-        taken.update(name for name, _ in held)
-        yield Run(run.source, held)
+        with_its = taken.union(run.held)
+        new = len(with_its) - len(taken)
+        if new == len(run.held):
+            yield run
+        else:  # most sets have nothing else, or nothing more
+            some = run.held.items() if new else ()
+            yield Run(run.source, {name: one for name, one in some if name not in taken})
+        taken = with_its
 
 
 def effective(runs: Iterable[Run[T]]) -> Iterator[Sequence[tuple[Source, T]]]:
@@ -178,4 +183,4 @@ def effective(runs: Iterable[Run[T]]) -> Iterator[Sequence[tuple[Source, T]]]:
 
 
 def _numbered(number: int, run: Run[T]) -> Iterator[tuple[Name, int, T]]:
-    return ((name, number, one) for name, one in run.held)
+    return ((name, number, one) for name, one in run.held.items())

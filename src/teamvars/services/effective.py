@@ -171,14 +171,14 @@ def _winners(runs: Iterable[Run[Row]], opener_of: OpenerOf) -> Iterator[Variable
 
 
 def _every(runs: Iterable[Run[Row]], opener_of: OpenerOf) -> Iterator[EffectiveVariable]:
-    for (source, winner), *losers in effective([_opened(run, opener_of) for run in runs]):
-        overridden = [Overridden(loser, its, Rule.between(source, its)) for its, loser in losers]
+    runs = list(runs)
+    opened = {run.source.id: rows.opened(run, opener_of(run.source.id)) for run in runs}
+    for (source, _), *losers in effective(runs):
+        winner = next(opened[source.id])
+        overridden = [
+            Overridden(next(opened[its.id]), its, Rule.between(source, its)) for its, _ in losers
+        ]
         yield EffectiveVariable(winner, source, overridden)
-
-
-def _opened(run: Run[Row], opener_of: OpenerOf) -> Run[Variable]:
-    its = rows.opened(run, opener_of(run.source.id))
-    return Run(run.source, (((one.key, one.category), one) for one in its))
 
 
 WINNERS = Kind("all", losers=False, show=_winners, variables=lambda one: (one,))

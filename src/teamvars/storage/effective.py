@@ -197,6 +197,7 @@ _SEALED_TOO = How(_supplying(_SEALED), _every(_SEALED))
 _OF_JOB = How(_for_job(_SEALED_TOO.supplies), _SEALED_TOO.every)
 _COUNTING = _counting()
 _COUNTING_FOR_JOB = _for_job(_COUNTING)
+_NAME = itemgetter(2, 4)
 _LISTED = itemgetter(0, 2, 3, 4, 5, 6, 7, 8, 10, 11)
 """What a list has of a row."""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "global"}
@@ -274,7 +275,7 @@ def size(supply: Supply) -> int:
 
 def opened(run: Run[Row], open_value: OpenValue) -> Iterator[Variable]:
     """The variables of a source, each opened as it is asked for, unless it is sensitive."""
-    return listed((_LISTED(row) for _, row in run.held), run.source.id, open_value)
+    return listed(map(_LISTED, run.held.values()), run.source.id, open_value)
 
 
 class Reading:
@@ -359,4 +360,4 @@ class Reading:
 
 
 def _held(rows: Iterable[Row]) -> Held:
-    return sorted(((row[2], row[4]), row) for row in rows)
+    return {_NAME(row): row for row in sorted(rows, key=_NAME)}

@@ -1,13 +1,13 @@
 """Rows of sets in memory, for lists: many workspaces have the same sets."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from teamvars.domain.effective import Level, Name, Supply
 from teamvars.storage.database import Row
 
-Held = Sequence[tuple[Name, Row]]
+Held = Mapping[Name, Row]
 """Rows of a source by key, then category."""
 ReadThen = tuple[bytes, Held]
 """The rows of a source, and its head as they were read."""
