@@ -26,7 +26,7 @@
 -- GET /organizations/{name}/vars, few grants
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #16; #17; #18; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #16; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #17; ROLLBACK
 -- POST /teams/{id}/relationships/users
 --     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
 -- DELETE /teams/{id}/relationships/users
@@ -455,7 +455,12 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14: variable_search.py, _PAGE_OF_ALL
+-- #14
+-- GET /organizations/{name}/vars, an owner
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
+
+
+-- #15: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -487,16 +492,31 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15
--- GET /organizations/{name}/vars, an owner
-SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
+-- #16
+-- GET /organizations/{name}/vars, few grants
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1 AND (variable_sets.id IN (
+        WITH its AS MATERIALIZED (
+            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
+            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND grants.level >= 1
+        UNION ALL
+        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
+        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.level >= 1
+            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
+        )
+        SELECT set_targets.set_id FROM (
+            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
+            UNION ALL SELECT DISTINCT organization_id FROM its
+        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
+        SELECT project_grants.project_id FROM project_grants
+        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
--- #16: variable_search.py, _PAGE_OF_FEW
+-- #17: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
-    SELECT id, name, name_folded AS name_folded FROM workspaces WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
+    SELECT id, name, name_folded FROM workspaces WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
 ), frontier AS (
     SELECT min((
         SELECT key FROM variables
@@ -520,26 +540,6 @@ FROM frontier LEFT JOIN (
     LIMIT $9
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category;
-
-
--- #17
--- GET /organizations/{name}/vars, few grants
-SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1 AND (variable_sets.id IN (
-        WITH its AS MATERIALIZED (
-            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
-            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
-        WHERE grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND grants.level >= 1
-        UNION ALL
-        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
-        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.level >= 1
-            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
-        )
-        SELECT set_targets.set_id FROM (
-            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
-            UNION ALL SELECT DISTINCT organization_id FROM its
-        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
-        SELECT project_grants.project_id FROM project_grants
-        WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
 -- #18: variable_search.py, _SEALED

@@ -26,7 +26,7 @@
 -- GET /organizations/{name}/vars, few grants
 --     BEGIN; #12; #15; #16; #17; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #18; #15; ROLLBACK
+--     BEGIN; #18; #16; ROLLBACK
 -- POST /teams/{id}/relationships/users
 --     #19; BEGIN IMMEDIATE; #3; #19; #20; #21; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
@@ -319,7 +319,12 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #13: variable_search.py, _PAGE_OF_ALL
+-- #13
+-- GET /organizations/{name}/vars, an owner
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
+
+
+-- #14: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -351,16 +356,31 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #14
--- GET /organizations/{name}/vars, an owner
-SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
+-- #15
+-- GET /organizations/{name}/vars, few grants
+SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
+        WITH its AS MATERIALIZED (
+            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
+            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
+        WHERE grants.team_id IN (SELECT value FROM json_each(?2)) AND grants.level >= 1
+        UNION ALL
+        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
+        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.level >= 1
+            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
+        )
+        SELECT set_targets.set_id FROM (
+            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
+            UNION ALL SELECT DISTINCT organization_id FROM its
+        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
+        SELECT project_grants.project_id FROM project_grants
+        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #15: variable_search.py, _PAGE_OF_FEW
+-- #16: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
-    SELECT id, name, name_folded AS name_folded FROM workspaces WHERE id IN (SELECT value FROM json_each(?1))
+    SELECT id, name, name_folded FROM workspaces WHERE id IN (SELECT value FROM json_each(?1))
 ), frontier AS (
     SELECT min((
         SELECT key FROM variables
@@ -384,26 +404,6 @@ FROM frontier LEFT JOIN (
     LIMIT ?9
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category;
-
-
--- #16
--- GET /organizations/{name}/vars, few grants
-SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
-        WITH its AS MATERIALIZED (
-            SELECT workspaces.id, workspaces.organization_id, CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT) AS project_id
-            FROM workspaces WHERE workspaces.id IN (SELECT grants.workspace_id FROM grants
-        WHERE grants.team_id IN (SELECT value FROM json_each(?2)) AND grants.level >= 1
-        UNION ALL
-        SELECT reached.id FROM project_grants CROSS JOIN workspaces AS reached
-        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.level >= 1
-            AND CAST(coalesce(reached.project_id, 'prj-' || substr(reached.organization_id, 5)) AS TEXT) = project_grants.project_id)
-        )
-        SELECT set_targets.set_id FROM (
-            SELECT id FROM its UNION ALL SELECT DISTINCT project_id FROM its
-            UNION ALL SELECT DISTINCT organization_id FROM its
-        ) AS targets CROSS JOIN set_targets WHERE set_targets.target_id = targets.id) OR variable_sets.project_id IN (
-        SELECT project_grants.project_id FROM project_grants
-        WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
 -- #17: variable_search.py, _SEALED

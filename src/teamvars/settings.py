@@ -32,7 +32,7 @@ from teamvars.domain.federation import BUILDKITE, GITHUB, GITLAB
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.names import is_email
 from teamvars.domain.runners import ApprovalMode
-from teamvars.domain.variable_sets import SetLimits
+from teamvars.domain.variable_sets import MOST_SETS, SetLimits
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     log_level: LogLevel = LogLevel.INFO
     log_sample: float = Field(1, ge=0, le=1, allow_inf_nan=False)
     max_variables: int = Field(5000, ge=0)
-    max_sets: int = Field(1000, ge=1)
+    max_sets: int = Field(1000, ge=1, le=MOST_SETS)
     max_set_variables: int = Field(500, ge=1)
     workspace_sets: int = Field(100, ge=1)
     cache_mib: int = Field(CACHE_MIB, ge=1, le=4096)

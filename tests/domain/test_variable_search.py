@@ -6,7 +6,14 @@ import pytest
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import Kind, Refusal
-from teamvars.domain.variable_search import SET_MARK, KeyRange, Place, SearchAccess, VariableSearch
+from teamvars.domain.variable_search import (
+    KeyRange,
+    Place,
+    SearchAccess,
+    SetPlace,
+    SetWalk,
+    VariableSearch,
+)
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 
 LAST = "\U0010ffff"
@@ -75,11 +82,35 @@ def test_a_search_for_some_of_the_variables_does_not_want_all(
     assert search.wants_all is wants_all
 
 
-def test_a_set_comes_between_the_beginning_of_a_key_and_all_workspaces_with_it() -> None:
-    first, last = Place("a", f"{SET_MARK}zone", "env"), Place("a", "-", "env")
-    assert Place.before("a") < first < last < Place.behind("a")
-    assert "a" < KeyRange.of("*").up_to("a").end < "aa"
-    assert KeyRange.of("a").up_to("b") == KeyRange.of("a")
+def test_all_variables_of_a_key_are_before_the_place_behind_it_and_those_of_others_are_not() -> (
+    None
+):
+    behind = Place.behind("a")
+    assert Place("a", LAST, "tool") < behind < Place.before("a ") < Place.before("a!")
+    assert behind > Place("a", "~", "env")
+
+
+def test_variables_of_sets_come_first_and_behind_them_begins_another_list() -> None:
+    wanted, walk = VariableSearch(KeyRange.of("m*")), SetWalk.on("net", ["varset-1"], [])
+    place = Place("mm", "x", "env")
+    assert wanted.begun_at(None) == wanted
+    among_sets = wanted.begun_at(SetPlace(place, walk))
+    assert (among_sets.start, among_sets.walk) == (place, walk)
+    assert among_sets.behind_sets() == wanted.behind_sets()
+    assert among_sets.behind_sets().start == Place.before("m")
+    behind = wanted.begun_at(place)
+    assert (behind.start, behind.walk) == (place, None)
+    assert behind.behind_sets() == behind
+
+
+def test_a_walk_knows_which_sets_it_has_listed_until_one_of_them_is_gone() -> None:
+    every = [f"varset-{n:02}" for n in range(19)]
+    listed = {*every[3:5], every[8], every[18]}
+    walk = SetWalk.on("network", every, listed)
+    assert walk.listed_of(every) == listed
+    assert walk.listed_of([*every, "varset-19"]) == listed
+    assert walk.listed_of(every[1:]) == walk.listed_of(every[:-1]) == frozenset()
+    assert SetWalk().listed_of(every) == frozenset()
 
 
 @pytest.mark.parametrize("reads_all", [False, True])

@@ -28,8 +28,9 @@ from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.dialects import terraform
 from tests.web.test_applies import apply, item
 from tests.web.test_project_grants import grant as grant_on_project
-from tests.web.test_project_sets import make_owned
+from tests.web.test_project_sets import at_projects, make_owned
 from tests.web.test_projects import make as make_project
+from tests.web.test_projects import moved
 from tests.web.test_team_workspaces import access_document
 from tests.web.test_variable_sets import as_global, attach, make_set, put, rights
 
@@ -164,9 +165,9 @@ def where(one: Attributes) -> str:
     return name or f"set {one['varset-name']}"
 
 
-def order(one: Attributes) -> tuple[str, bool, str, bool]:
+def order(one: Attributes) -> tuple[bool, str, str, bool]:
     in_workspace = one["workspace-name"] != ""
-    return one["key"], in_workspace, fold(where(one)), one["category"] == "tool"
+    return in_workspace, one["key"], fold(where(one)), one["category"] == "tool"
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +235,9 @@ async def test_all_pages_together_are_what_is_wanted_and_may_be_read_in_order(
         ]
         size = chance.choice((1, 3, 7, 20, 100) if len(expected) < 60 else (20, 100))
         found = await walk(tenant, who, size=size, **wanted.query())
+        in_sets = sum(one["varset-name"] != "" for one in found)
+        if "many" in bounds:  # those of sets come in portions
+            found[:in_sets] = sorted(found[:in_sets], key=order)
         assert [
             (one["key"], one["category"], where(one), one["sensitive"]) for one in found
         ] == expected, (wanted, size)
@@ -306,6 +310,84 @@ async def test_whose_variables_a_search_finds_are_the_sets_that_one_sees(tenant:
     assert await found("reader") == sorted(made)
     await attach(tenant, made["at payments"], "payments", method="DELETE")
     assert await found("writer") == ["everywhere", "of shop"]
+
+
+def in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every caller go through the workspaces for the sets, few at a time."""
+    monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
+    monkeypatch.setattr(variable_search, "_MAX_RIGHTS", 1)
+
+
+async def make_many(tenant: Tenant) -> dict[str, str]:
+    """Sets by name that reach some of many workspaces, of which the readers read some. Those called
+    `hidden` reach none of these.
+    """
+    many = [f"m-{n:02}" for n in range(14)]
+    await make_workspaces(tenant, *many)
+    shop, empty = await make_project(tenant), await make_project(tenant, name="empty")
+    ids = [tenant.workspaces[name] for name in ("m-03", "m-09", "m-10")]
+    path = f"/projects/{shop}/relationships/workspaces"
+    assert (await tenant.call("owner", "POST", path, moved(*ids))).is_success
+    for name in ("m-05", "m-10", "m-12", "m-13"):
+        await grant(tenant, "readers", name)
+    made = {
+        "everywhere": await make_set(tenant, "everywhere", **as_global()),
+        "late": await make_set(tenant, "late", "m-00", "m-12"),
+        "all": await make_set(tenant, "all", *many),
+        "of shop": await make_owned(tenant, shop, "of shop"),
+        "at shop": await make_set(tenant, "at shop"),
+        "hidden": await make_set(tenant, "hidden", "m-00", "m-07"),
+        "hidden empty": await make_set(tenant, "hidden empty"),
+    }
+    for name, project in (("of shop", shop), ("at shop", shop), ("hidden empty", empty)):
+        assert (await at_projects(tenant, made[name], project)).is_success
+    for name, id_ in made.items():
+        for n in range(3):
+            await put(tenant, id_, f"{name.replace(' ', '_')}_{n}")
+    return made
+
+
+async def test_who_has_many_grants_finds_what_is_in_each_set_once_however_it_reaches_them(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await make_many(tenant)
+    in_portions(monkeypatch)
+    for size in (1, 2, 100):
+        found = [where(one) for one in await walk(tenant, "reader", size=size)]
+        seen = [f"set {name}" for name in made if not name.startswith("hidden")]
+        assert Counter(found) == dict.fromkeys(seen, 3)
+    assert await keys(tenant, "reader", **{"filter[key]": "late_1"}) == ["late_1"]
+    for n in range(2):
+        await tenant.make_variable(f"a{n}")
+    assert (await keys(tenant, "reader", size=1))[-2:] == ["a0", "a1"]
+    assert await keys(tenant, "reader", size=1, **{"filter[workspace]": "network"}) == ["a0", "a1"]
+
+
+async def test_sets_that_are_made_and_go_between_pages_keep_no_other_from_being_found(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await make_many(tenant)
+    in_portions(monkeypatch)
+    found = []
+    async for document in pages(tenant, "reader", size=2):
+        found += [where(one["attributes"]) for one in document["data"]]
+        if len(found) >= 4 and "hidden" in made:
+            await tenant.call("owner", "DELETE", f"/varsets/{made.pop('hidden')}")
+            await put(tenant, await make_set(tenant, "new", "m-13"), "new")
+    assert {f"set {name}" for name in made if name != "hidden empty"} <= {*found}
+
+
+async def test_where_a_page_with_sets_ends_tells_nothing_of_those_that_one_does_not_see(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await make_many(tenant)
+    in_portions(monkeypatch)
+    asked = {"size": 2, "filter[key]": "*"}
+    before = [one["data"] async for one in pages(tenant, "reader", **asked)]
+    for n in range(9):
+        await put(tenant, made["hidden"], f"all_0{n}")
+        await put(tenant, made["hidden empty"], f"late_1{n}")
+    assert [one["data"] async for one in pages(tenant, "reader", **asked)] == before
 
 
 async def test_only_the_fields_that_are_asked_for_are_shown(tenant: Tenant) -> None:

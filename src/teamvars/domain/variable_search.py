@@ -1,12 +1,16 @@
 """Searching the variables of an organization: what is wanted, and in which order it comes.
 
-The order is that of code points: by key, then variables of sets before those of workspaces, each by
-the name of the set or workspace as it is compared, then category.
+Variables of sets come before those of workspaces, and both in the order of code points: by key,
+then by the name of the set or workspace as it is compared, then category. Of callers with many
+grants those of sets come in portions, each in this order.
 """
 
+from collections.abc import Collection, Sequence
+from hashlib import sha256
 from typing import NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
@@ -21,15 +25,13 @@ it is the first of its own."""
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 _AFTER_ALL_KEYS = _LAST_CHARACTER * (MAX_KEY_CHARACTERS + 1)
-_AFTER_ALL_NAMES = "~"  # of workspaces: letters of ASCII, digits, '-' and '_'
 _LEAST_CONTROL = "\x01"  # no key has any
-SET_MARK = "!"
-"""What the name of a set in a place begins with: it comes before all names of workspaces."""
+_DIGEST_BYTES = 8
 
 
 class Place(NamedTuple):
-    """A place in the order, whether or not a variable is there. The name is that of a workspace or,
-    behind `SET_MARK`, of a set.
+    """A place in the order of variables of sets or of those of workspaces, whether or not one is
+    there. The name is that of its set or workspace.
     """
 
     key: str
@@ -44,7 +46,7 @@ class Place(NamedTuple):
     @classmethod
     def behind(cls, key: str) -> Self:
         """Behind the last variable of that key."""
-        return cls(key, _AFTER_ALL_NAMES, "")
+        return cls.before(key + _LEAST_CONTROL)
 
     @classmethod
     def between(cls, one: Self, other: Self) -> Self:
@@ -58,6 +60,42 @@ class Place(NamedTuple):
         if one.name != other.name:
             return cls(other.key, _differing(one.name, other.name), "")
         return other
+
+
+class SetWalk(NamedTuple):
+    """How far the workspaces of an organization have been gone through, by name, for the sets that
+    reach those which somebody reads, and which sets have been listed by then: a bit for each of the
+    first ones by id, so many, with a digest of their ids.
+    """
+
+    behind: str = ""
+    known: int = 0
+    digest: bytes = b""
+    listed: bytes = b""
+
+    @classmethod
+    def on(cls, behind: str, every: Sequence[str], listed: Collection[str]) -> Self:
+        """A walk that has listed these of all sets by id."""
+        bits = sum(1 << n for n, id_ in enumerate(every) if id_ in listed)
+        size = -(-len(every) // 8)
+        return cls(behind, len(every), _digest(every), bits.to_bytes(size, "little"))
+
+    def listed_of(self, every: Sequence[str]) -> frozenset[str]:
+        """The sets that have been listed, of all by id. Others may have come behind these; if one
+        of these is gone, none counts as listed.
+        """
+        before = every[: self.known]
+        if _digest(before) != self.digest:
+            return frozenset()
+        bits = int.from_bytes(self.listed, "little")
+        return frozenset(id_ for n, id_ in enumerate(before) if bits >> n & 1)
+
+
+class SetPlace(NamedTuple):
+    """A place in the order of the variables of sets, and the walk on which these are found."""
+
+    place: Place
+    walk: SetWalk
 
 
 class KeyRange(msgspec.Struct, frozen=True):
@@ -77,15 +115,12 @@ class KeyRange(msgspec.Struct, frozen=True):
             return cls(prefix, _successor(prefix))
         return cls(pattern, pattern + _LEAST_CONTROL)
 
-    def up_to(self, key: str) -> "KeyRange":
-        """Those of the keys that do not come behind that one."""
-        return KeyRange(self.first, min(self.end, key + _LEAST_CONTROL))
-
 
 class VariableSearch(msgspec.Struct, frozen=True):
     """Which variables are wanted: so many of them, with their values or without, from a place on.
 
-    `workspace` is a name, however it is capitalised: then none of a set is.
+    Those of sets come first: the place is among them as long as there is a `walk`. `workspace` is a
+    name, however it is capitalised: then none of a set is wanted.
     """
 
     keys: KeyRange = KeyRange()
@@ -93,8 +128,19 @@ class VariableSearch(msgspec.Struct, frozen=True):
     sensitive: bool | None = None
     workspace: str | None = None
     after: Place | None = None
+    walk: SetWalk | None = SetWalk()
     size: int = 20
     values: bool = False
+
+    def begun_at(self, position: Place | SetPlace | None) -> "VariableSearch":
+        """The same from a position on; None: from the beginning."""
+        if isinstance(position, SetPlace):
+            return replace(self, after=position.place, walk=position.walk)
+        return self if position is None else replace(self, after=position, walk=None)
+
+    def behind_sets(self) -> "VariableSearch":
+        """The same without variables of sets."""
+        return self if self.walk is None else replace(self, after=None, walk=None)
 
     @property
     def start(self) -> Place:
@@ -138,6 +184,10 @@ class FoundVariable(msgspec.Struct, frozen=True):
     variable: Variable
     owner: Owner
     value_bytes: int
+
+
+def _digest(ids: Sequence[str]) -> bytes:
+    return sha256("".join(ids).encode()).digest()[:_DIGEST_BYTES]
 
 
 def _successor(prefix: str) -> str:

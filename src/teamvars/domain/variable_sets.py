@@ -58,6 +58,10 @@ class VariableSet(msgspec.Struct, frozen=True):
         return self.organization_id if self.is_global else self.id
 
 
+MOST_SETS = 10_000
+"""Of an organization, whatever its operator says: a search goes through all that one sees."""
+
+
 class SetLimits(msgspec.Struct, frozen=True):
     """How many sets an organization has at most, how many can be attached to one workspace, as many
     to one project, and as many be global, and what a set may hold.

@@ -14,6 +14,7 @@ from teamvars.domain.variable_search import (
     FoundVariable,
     Place,
     SearchAccess,
+    SetPlace,
     VariableSearch,
 )
 from teamvars.domain.variables import Variable, damaged_value
@@ -26,7 +27,7 @@ from teamvars.storage.database import Transaction
 SHORT_BYTES = 64 * 1024
 """Values of so many bytes are opened and written in one go."""
 
-_Page = CursorPaged[FoundVariable, Place]
+_Page = CursorPaged[FoundVariable, Place | SetPlace]
 
 
 class FoundVariables(msgspec.Struct, frozen=True):
@@ -63,8 +64,8 @@ class Searches(UseCases):
             granted = await access_by_name.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
-            after = self._house.cursors.opened(cursor, _list_of(granted), Place)
-            page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
+            begun = wanted.begun_at(self._position(cursor, granted))
+            page = await variable_search.find_page(tx, granted, begun)
             shown = _readable(page) if wanted.values else []
             if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:
                 return None
@@ -72,10 +73,20 @@ class Searches(UseCases):
             key = self._tools.sealer.data_key(granted.key)
             opened = _opened(page.items, sealed, key)
             batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
-            further = page.following and self._house.cursors.seal(page.following, _list_of(granted))
+            further = page.following and self._house.cursors.seal(
+                page.following, _list_of(granted, type(page.following))
+            )
             return FoundVariables(batches, further)
 
         return await self._database.read(body)
+
+    def _position(self, cursor: str | None, granted: SearchAccess) -> Place | SetPlace | None:
+        cursors = self._house.cursors
+        if cursor is not None:
+            of_sets = cursors.open(cursor, _list_of(granted, SetPlace), SetPlace)
+            if of_sets is not None:
+                return of_sets
+        return cursors.opened(cursor, _list_of(granted, Place), Place)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""
@@ -87,8 +98,10 @@ def _readable(page: _Page) -> list[str]:
     return [one.variable.id for one in page.items if not one.variable.sensitive]
 
 
-def _list_of(granted: SearchAccess) -> str:
-    return f"variables of {granted.organization_id}"
+def _list_of(granted: SearchAccess, kind: type[Place] | type[SetPlace]) -> str:
+    """The list that a place is in: to a node that knows of no sets theirs is another."""
+    what = "variables of sets" if kind is SetPlace else "variables"
+    return f"{what} of {granted.organization_id}"
 
 
 def _opened(

@@ -91,6 +91,21 @@ async def ids_visible(tx: Transaction, organization_id: str, seen: Seen) -> list
     return [row[0] for row in rows]
 
 
+async def ids_for(
+    tx: Transaction, organization_id: str, team_ids: Collection[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The ids of all sets of an organization, in order, and of those of projects with whose sets
+    teams may do something.
+    """
+    rows = await tx.fetch(
+        f"SELECT id, CASE WHEN {_of_projects(Level.READ).replace('$n', '$2')} THEN 1 END "
+        "FROM variable_sets WHERE organization_id = $1 ORDER BY id",
+        organization_id,
+        each(team_ids),
+    )
+    return [row[0] for row in rows], [row[0] for row in rows if row[1]]
+
+
 async def find_applicable(
     tx: Transaction, workspace: Workspace, seen: Seen, part: str, page: Page
 ) -> Paged[VariableSet]:

@@ -26,8 +26,9 @@ SIZE = Parameter(
     {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
 )
 PARAMETERS = (NUMBER, SIZE)
-MAX_CURSOR_CHARACTERS = 1280
-"""Of the longest: a key and the name of a variable set, all of four bytes, make 1,216."""
+MAX_CURSOR_CHARACTERS = 3840
+"""Of the longest: a key and the name of a variable set, all of four bytes, make 1,216, and which of
+10,000 sets have been listed twice as many."""
 AFTER = Parameter(
     "page[after]",
     "Where the page begins, from `links.next` of the page before; without it, the first page.",
