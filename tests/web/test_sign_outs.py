@@ -2,6 +2,7 @@
 token that is refused differs in one thing from one that is not.
 """
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.sign_in_provider import SignInProvider
 from tests.support.signing_in import Browser, Scene
+from tests.support.tenant import JSON_API
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 BAD = [
@@ -107,6 +109,19 @@ async def test_what_was_made_in_a_session_ends_also_when_that_is_over(scene: Sce
     assert await is_good(scene, made) == [True]
     await log_out(scene, scene.one, sid="s-1")
     assert await is_good(scene, made) == [False]
+
+
+async def test_nothing_stays_that_is_made_while_the_session_ends(scene: Scene) -> None:
+    _, token = await signed_in(scene, "s-1")
+    path = f"/api/v2/users/{scene.tenant.users['writer']}/authentication-tokens"
+    document = {"data": {"type": "authentication-tokens", "attributes": {"description": "x"}}}
+    sent = {"Authorization": f"Bearer {token}", "Content-Type": JSON_API}
+    making = [scene.http.post(path, json=document, headers=sent) for _ in range(8)]
+    *made, ended = await asyncio.gather(*making, log_out(scene, scene.one, sid="s-1"))
+    assert ended.status_code == 200
+    assert {one.status_code for one in made} <= {201, 401}
+    secrets = [one.json()["data"]["attributes"]["token"] for one in made if one.is_success]
+    assert not any(await is_good(scene, token, *secrets))
 
 
 async def test_a_provider_ends_nothing_that_was_begun_with_another(scene: Scene) -> None:
