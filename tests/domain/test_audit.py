@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.audit import ACCEPT, Acceptance, AuditEntry
+from teamvars.domain.audit import ACCEPT, Acceptance, AuditEntry, Head
 
 ACCEPTED = Acceptance("ws-1", 7, "digest", "row", "A restore.")
 ROW: Any = (
@@ -37,3 +37,9 @@ def test_an_acceptance_is_that_of_the_entries_which_say_all_of_it() -> None:
     assert not ACCEPTED.is_of(ENTRY._replace(action="audit.other"))
     assert not Acceptance("ws-1", 8, "digest", "row", "A restore.").is_of(ENTRY)
     assert not ACCEPTED.is_of(ENTRY._replace(details="{"))
+
+
+@pytest.mark.parametrize("stream_id", ["ws-1", "é\U0001f600", '"\\\n\x01'])
+def test_a_head_is_kept_as_json_would_have_it(stream_id: str) -> None:
+    said = {"stream": stream_id, "sequence": 7, "link": "00ff"}
+    assert Head(stream_id, 7, b"\x00\xff").line == json.dumps(said, ensure_ascii=False)

@@ -156,6 +156,13 @@ def test_an_altered_entry_may_say_anything_and_tells_of_no_stream(
     assert audit_verification.vouched(said(SYSTEM, **details)[0]) == told
 
 
+@pytest.mark.parametrize("details", [b'{"opens": ["ws-1"]}', 7, None])
+def test_an_altered_entry_whose_details_are_no_text_tells_of_no_stream(details: Any) -> None:
+    assert audit_verification.vouched(OPENS._replace(details=details)) == {}
+    testimony = audit_verification.Testimony(CHAIN)
+    assert testimony.hear([OPENS._replace(details=details)]) == []
+
+
 class Trails:
     """Streams and their entries, in no store; `asked` says of which the entries were."""
 
@@ -236,3 +243,18 @@ async def test_the_entries_of_short_streams_are_read_together(
     trails = Trails((above, [opens]), *((row, entries) for entries, row in held))
     await verified(trails)
     assert trails.asked == [[SYSTEM_STREAM], ["ws-1", "ws-2"], ["ws-3"], ["ws-4"], ["ws-5"]]
+
+
+async def test_an_entry_that_says_nothing_of_streams_is_authenticated_once(
+    verified: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[AuditEntry] = []
+    holds = Chain.holds
+
+    def noted(chain: Chain, entry: AuditEntry) -> bool:
+        asked.append(entry)
+        return holds(chain, entry)
+
+    monkeypatch.setattr(Chain, "holds", noted)
+    assert await verified(Trails(*WHOLE)) == []
+    assert [one for one in asked if one.stream_id == "ws-1"] == ENTRIES

@@ -212,8 +212,6 @@ def _member(read: Callable[[int], bytes], size: int, path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("xb") as out:
         out.writelines(_digested(_in_pieces(read, size), digest.update))
-        out.flush()
-        os.fsync(out.fileno())
     if _exactly(read, len(_padding(size))).strip(b"\0"):
         raise BadBackup(f"The backup was altered behind {path.name}.")
     return digest.hexdigest()

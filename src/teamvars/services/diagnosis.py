@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 
 from teamvars.decisions.runners import Trust
 from teamvars.domain.diagnosis import (
@@ -24,7 +26,7 @@ from teamvars.domain.generations import active_of
 from teamvars.domain.runner_findings import Examined, Ways, runner_findings
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
-from teamvars.security.sealing import SealBroken, Sealer
+from teamvars.security.sealing import Opener, SealBroken, Sealer
 from teamvars.storage import (
     data_keys,
     diagnosis,
@@ -159,15 +161,19 @@ class _Tried:
         return Losses(self._damaged[:MOST_NAMED], len(self._damaged))
 
     def add(self, values: Iterable[installation.SealedValue]) -> None:
-        for value in values:
+        for place, alike in groupby(values, attrgetter("key", "owner_id", "sensitive")):
+            key, *owner = place
             with suppress(SealBroken):
-                key = self._sealer.data_key(value.key)
-                try:
-                    key.opener(value.owner_id, value.sensitive)(*value.sealed, value.variable_id)
-                except SealBroken:
-                    self._damaged.append(value.title)
-                else:
-                    self.opened += 1
+                self._try(self._sealer.data_key(key).opener(*owner), alike)
+
+    def _try(self, opener: Opener, values: Iterable[installation.SealedValue]) -> None:
+        for value in values:
+            try:
+                opener(*value.sealed, value.variable_id)
+            except SealBroken:
+                self._damaged.append(value.title)
+            else:
+                self.opened += 1
 
 
 async def _of_seals(tx: Transaction) -> list[Finding]:
