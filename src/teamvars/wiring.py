@@ -59,6 +59,7 @@ from teamvars.services.invitations import (
 )
 from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.keys import Keys
+from teamvars.services.leavers import Leavers, OperatorLeavers
 from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships
 from teamvars.services.nodes import Admission, ServingNode
@@ -91,6 +92,7 @@ from teamvars.web import (
     copies,
     deliveries,
     invitations,
+    leavers,
     logins,
     members,
     memberships,
@@ -161,6 +163,8 @@ class Services(msgspec.Struct, frozen=True):
     copies: Copies
     team_members: TeamMembers
     memberships: Memberships
+    leavers: Leavers
+    operator_leavers: OperatorLeavers
     invitations: Invitations
     invitation_links: InvitationLinks
     operator_invitations: OperatorInvitations
@@ -261,6 +265,8 @@ def services(
         copies=Copies(house, trust),
         team_members=TeamMembers(house, usernames=dialect.usernames),
         memberships=Memberships(house),
+        leavers=Leavers(house),
+        operator_leavers=OperatorLeavers(own_house),
         invitations=Invitations(house, inviting, outbox.wake),
         invitation_links=InvitationLinks(house),
         operator_invitations=OperatorInvitations(own_house, inviting),
@@ -346,6 +352,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *users.routes(all_services.users),
         *teams.routes(all_services.teams, dialect),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
+        *leavers.routes(all_services.leavers),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
         *project_grants.routes(all_services.project_grants, dialect),

@@ -128,6 +128,27 @@ def test_the_tokens_a_leaver_made_for_others_are_named_and_revoked_when_told_to(
     host.succeed("user", "enable", firm.owner)
 
 
+def test_what_a_leaver_leaves_behind_is_listed_and_ended_when_told_to(firm: Firm) -> None:
+    host = firm.served_host.host
+    organization = firm.make(firm.owner_token, f"/organizations/{firm.name}/authentication-token")
+    listed = host.succeed("user", "left-behind", firm.owner)
+    assert "token of the organization" in listed.out
+    assert "owners" in listed.out
+    assert firm.status(organization) == 200
+    ended = host.succeed("user", "left-behind", firm.owner, "--end", "--json")
+    (one,) = ended.json
+    assert (one["organization"], len(one["tokens"])) == (firm.name, 1)
+    assert firm.status(organization) == 401
+    assert firm.status(firm.owner_token) == 200
+    (rest,) = host.succeed("user", "left-behind", firm.owner, "--json").json
+    assert rest["tokens"] == []
+    assert [team["name"] for team in rest["teams"]] == ["owners"]
+    assert organization not in listed.out + ended.out
+    nothing = host.succeed("user", "left-behind", firm.leaver, "--end")
+    assert host.run("user", "left-behind", "nobody-at-all").code == 5
+    assert "teams" in nothing.err
+
+
 def test_a_name_that_is_taken_or_cannot_be_is_refused_and_nothing_changes(firm: Firm) -> None:
     host = firm.served_host.host
     assert host.run("user", "rename", firm.leaver, firm.owner.upper()).code == 7

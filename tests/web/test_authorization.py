@@ -127,6 +127,7 @@ TEAM_TOKENS = ORGANIZATION + "/team-tokens"
 TOKEN_LIMITS = ORGANIZATION + "/token-ttl-policies"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
 LOGINS = "/api/v2/logins/actions"
+LEFT_BEHIND = "/api/v2/organizations/{organization}/users/{user_id}/left-behind"
 TAGS = ORGANIZATION + "/tags"
 TAG = "/api/v2/tags/{tag_id}"
 WORKSPACE_TAGS = WORKSPACE + "/relationships/tags"
@@ -305,6 +306,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
     ("POST", USER + "/actions/end-sessions"): OWN_TOKENS,
+    ("GET", LEFT_BEHIND): OWN_ORGANIZATION,
+    ("DELETE", LEFT_BEHIND): OWN_ORGANIZATION,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
     ("POST", "/oauth/token"): NO_FORM,

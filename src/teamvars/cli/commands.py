@@ -60,6 +60,7 @@ OPERATOR = (
     ("user disable", "users:disable", "Refuse all of a user's tokens from now on."),
     ("user enable", "users:enable", "Accept a user's tokens and memberships again."),
     ("user rename", "users:rename", "Give a user another name."),
+    ("user left-behind", "users:left_behind", "Show what a user leaves behind, or end it."),
     ("user link", "users:link", "Say who signs in as a user."),
     ("access", "users:access", "Show who may read and write the variables of a workspace."),
     (

@@ -15,6 +15,7 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor
 from teamvars.domain.invitations import Invited
+from teamvars.domain.leavers import LeftBehind
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.moves import Access
@@ -278,6 +279,13 @@ class Unclaimed(Need[Sequence[str]], frozen=True):
     """
 
     before: int
+
+
+class LeftBehindBy(Need[LeftBehind], frozen=True):
+    """What somebody leaves behind in an organization."""
+
+    organization_id: str
+    user_id: str
 
 
 class LinkOpens(Need[Invited | None], frozen=True):

@@ -177,6 +177,15 @@ async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> 
     return await _MEMBERSHIPS.every(tx, rest, each(organization_ids))
 
 
+async def invited_by(tx: Transaction, organization_id: str, user_id: str) -> list[Membership]:
+    """The memberships that somebody's invitations still wait to begin, by id, without teams."""
+    rest = (
+        "WHERE memberships.organization_id = $1 AND invitations.invited_by = $2 "
+        "ORDER BY memberships.id"
+    )
+    return await _MEMBERSHIPS.every(tx, rest, organization_id, user_id)
+
+
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[Membership]]:
     """The memberships in each team, by id, without their teams."""
     found: dict[str, list[Membership]] = {id_: [] for id_ in team_ids}

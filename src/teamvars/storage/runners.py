@@ -141,6 +141,12 @@ async def of_organization(tx: Transaction, organization_id: str) -> list[Runner]
     return await _RUNNERS.every(tx, "WHERE organization_id = $1 ORDER BY id", organization_id)
 
 
+async def proposed_by(tx: Transaction, organization_id: str, user_id: str) -> list[Runner]:
+    """Those of an organization that somebody proposed, by id."""
+    rest = "WHERE organization_id = $1 AND proposed_by = $2 ORDER BY id"
+    return await _RUNNERS.every(tx, rest, organization_id, user_id)
+
+
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Runner]:
     """All of these organizations, by id."""
     rest = "WHERE organization_id IN {each $1} ORDER BY id"

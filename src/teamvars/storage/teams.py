@@ -75,6 +75,21 @@ async def find_named(tx: Transaction, organization_id: str, name: str) -> Team |
     return await _TEAMS.one(tx, rest, organization_id, fold(name))
 
 
+async def held_alone(tx: Transaction, organization_id: str, user_id: str) -> list[Team]:
+    """The teams of an organization in which somebody is, by name, and nobody else who can act."""
+    inside = (
+        "SELECT 1 FROM team_members "
+        "JOIN memberships ON memberships.id = team_members.membership_id "
+        "JOIN users ON users.id = memberships.user_id WHERE team_members.team_id = teams.id"
+    )
+    rest = (
+        f"WHERE organization_id = $1 AND EXISTS ({inside} AND users.id = $2) "
+        f"AND NOT EXISTS ({inside} AND users.id <> $2 "
+        "AND memberships.status = 'active' AND users.disabled = 0) ORDER BY name_folded, id"
+    )
+    return await _TEAMS.every(tx, rest, organization_id, user_id)
+
+
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
     """The teams with these ids, by name; absent ones are left out."""
     ids = each(team_ids)

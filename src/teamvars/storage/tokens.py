@@ -163,6 +163,16 @@ async def of_sign_in(
     )
 
 
+async def made_by(tx: Transaction, organization_id: str, user_id: str) -> list[Token]:
+    """The tokens of an organization and of its teams that somebody made, oldest first."""
+    of_teams = "SELECT id FROM teams WHERE teams.organization_id = $1"
+    rest = (
+        f"WHERE created_by = $2 AND (organization_id = $1 OR team_id IN ({of_teams})) "
+        "ORDER BY created_at, id"
+    )
+    return await _TOKENS.every(tx, rest, organization_id, user_id)
+
+
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     """How many tokens of one owner can be used, without those of sessions."""
     return await tx.count(

@@ -1,4 +1,4 @@
-"""`user list`, `show`, `disable`, `enable`, `rename`, `link`, and `access`."""
+"""`user list`, `show`, `disable`, `enable`, `rename`, `left-behind`, `link`, and `access`."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,7 @@ from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Standing
+from teamvars.domain.leavers import LeftBehind
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.users import Account
@@ -86,6 +87,25 @@ def rename(who: str, username: str) -> None:
 
 @command
 @user_argument
+@flag("--end", "Revoke these tokens, delete these runners and take these invitations back.")
+@json_option
+def left_behind(who: str, end: bool) -> None:
+    """Show what a user leaves behind, or end it.
+
+    That is tokens of others that they made, runners that they proposed, invitations that they sent,
+    and teams in which nobody else is who can act. Teams stay: add somebody to them.
+    """
+    if end:
+        found = run(lambda services, caller: services.operator_leavers.end(caller, who))
+    else:
+        found = run(lambda services, _: services.operator_leavers.show(who))
+    rows = [row for one in found for row in _left(one)]
+    said = "This has ended, but for the teams." if end else None
+    output.show([*map(_left_fields, found)], rows, said=said if rows else "There is nothing.")
+
+
+@command
+@user_argument
 @option("--issuer", "The provider's issuer, as it stands in teamvars.toml.", required=True)
 @option("--subject", "What the provider calls them: `sub`, and with Entra `oid`.", required=True)
 @flag("--remove", "Take the link back, and end all of the user's sessions.")
@@ -100,6 +120,28 @@ def link(who: str, issuer: str, subject: str, remove: bool) -> None:
         user = run(lambda services, caller: services.accounts.link(caller, *asked))
         said = f"This account signs in as {user.username} ({user.id})."
     output.show(_fields(user), (), said=said)
+
+
+def _left(one: LeftBehind) -> Iterator[output.Row]:
+    """A row for each thing."""
+    for token in one.tokens:
+        yield one.organization, f"token of the {token.owner_kind}", token.id, token.description
+    for runner in one.runners:
+        yield one.organization, "runner", runner.id, runner.spec.name
+    for sent in one.invitations:
+        yield one.organization, "invitation", sent.id, sent.shown_email or "-"
+    for team in one.teams:
+        yield one.organization, "team", team.id, team.name
+
+
+def _left_fields(one: LeftBehind) -> output.Fields:
+    return {
+        "organization": one.organization,
+        "tokens": [{"id": token.id, "description": token.description} for token in one.tokens],
+        "runners": [{"id": runner.id, "name": runner.spec.name} for runner in one.runners],
+        "invitations": [{"id": sent.id, "email": sent.shown_email} for sent in one.invitations],
+        "teams": [{"id": team.id, "name": team.name} for team in one.teams],
+    }
 
 
 def _told_disabled(done: Disabled) -> str:

@@ -143,6 +143,7 @@ class MembersPage {
     const act = async (/** @type {{target: HTMLElement}} */ { target: pressed }) => {
       const isSelf = userId === (await account).id;
       const text = ["They leave all teams here at once, and their tokens stop working here. ",
+        "What they made stays: see first what they leave behind. ",
         "Team tokens that they have copied still work: make new ones.", isSelf && h("strong", {}, " This is you.")];
       if (!(await ask(["Remove ", name(username), " from ", name(organization), "?"], text, "Remove", { kind: "danger" }))) return;
       try {
@@ -156,7 +157,11 @@ class MembersPage {
       if (isSelf) return go("/app");
       await this.#left(`${username} is removed.`);
     };
-    return button("Remove", act, { kind: "bare", "aria-label": `Remove ${username}` });
+    return [
+      h("a", { class: "aside", href: `/app/${organization}/leaving?user=${userId}`, "aria-label": `What ${username} leaves behind` },
+        "leaving"),
+      button("Remove", act, { kind: "bare", "aria-label": `Remove ${username}` }),
+    ];
   }
 
   /** @param {string} told */

@@ -24,6 +24,7 @@ const BY_PATH = {
   "/:organization/workspaces": async () => (await import("./workspaces.js")).workspacesPage,
   "/:organization/activity": async () => (await import("./activity.js")).organizationActivityPage,
   "/:organization/settings": async () => (await import("./organization_settings.js")).organizationSettingsPage,
+  "/:organization/leaving": async () => (await import("./leaving.js")).leavingPage,
   "/:organization/members": async () => (await import("./members.js")).membersPage,
   "/:organization/runners": async () => (await import("./runners.js")).runnersPage,
   "/:organization/projects": async () => (await import("./projects.js")).projectsPage,
