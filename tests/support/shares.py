@@ -5,16 +5,20 @@ from collections.abc import Sequence
 import pytest
 
 # These wait for servers, browsers and commands that they start: if they come first, others have the
-# processor meanwhile, and no worker is left alone with a long one at the end.
-WAIT_MOST = ("tests/console/", "tests/clients/", "tests/faults/", "tests/cli/")
+# processor meanwhile. After them come the longest, so that no worker is left alone with one at the
+# end.
+FIRST = (
+    *("tests/console/", "tests/clients/", "tests/faults/", "tests/cli/", "tests/test_"),
+    *("tests/web/test_fuzz.py", "tests/web/test_openapi", "tests/web/test_tight_document.py"),
+)
 TOGETHER = "tests/console/"
 HANDS = "tests/console/hands/"
 
 
 def place(nodeid: str) -> int:
     """Where a test comes: those of one place stay in their order."""
-    waiting = [n for n, room in enumerate(WAIT_MOST) if nodeid.startswith(room)]
-    return waiting[0] if waiting else len(WAIT_MOST)
+    places = [n for n, room in enumerate(FIRST) if nodeid.startswith(room)]
+    return places[0] if places else len(FIRST)
 
 
 def share(nodeid: str) -> str:
