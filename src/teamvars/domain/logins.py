@@ -23,12 +23,13 @@ LIFETIME = 90 * DAY
 """How long a token lives unless somebody wants another time, in µs."""
 PREFIX = "lgn"
 
-_HOST = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-_STATE = re.compile(r"[A-Za-z0-9_-]{22,128}")
-_LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\]):([1-9][0-9]{0,4})/callback")
+HOST = re.compile(r"[A-Za-z0-9._-]{1,64}")
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+STATE = re.compile(r"[A-Za-z0-9_-]{22,128}")
+LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\]):([1-9][0-9]{0,4})/callback")
+LONGEST = LATEST // _SECOND
+"""In seconds: as long as there are calendars."""
 _PORTS = 65_535
-_LONGEST = LATEST // _SECOND
 
 
 class Login(Discreet, frozen=True):
@@ -110,7 +111,7 @@ class LoginDraft(Discreet, frozen=True):
             ("host", self.host, is_host(self.host), _HOST_RULE),
             ("redirect-uri", self.redirect_uri, is_loopback(self.redirect_uri), _REDIRECT_RULE),
             ("code-challenge", self.code_challenge, is_challenge(self.code_challenge), _S256),
-            ("state", self.state, _fits(_STATE, self.state), "It is 22 to 128 of A-Z a-z 0-9 _ -."),
+            ("state", self.state, _fits(STATE, self.state), "It is 22 to 128 of A-Z a-z 0-9 _ -."),
             ("expires-in", self.expires_in or "", is_lifetime(self.expires_in), _LIFETIME_RULE),
         )
         found = list(self.faults)
@@ -143,17 +144,17 @@ class LoginDraft(Discreet, frozen=True):
 _HOST_RULE = "A host is 1 to 64 of A-Z, a-z, 0-9 and '.', '_', '-'."
 _REDIRECT_RULE = "It is http://127.0.0.1:PORT/callback or http://[::1]:PORT/callback."
 _S256 = "It is 43 characters: a SHA-256 in base64url (RFC 7636)."
-_LIFETIME_RULE = f"It is a number of seconds above zero, at most {_LONGEST}."
+_LIFETIME_RULE = f"It is a number of seconds above zero, at most {LONGEST}."
 
 
 def is_host(text: str | None) -> bool:
     """Whether a host may be called so: with nothing that looks like something else."""
-    return _fits(_HOST, text)
+    return _fits(HOST, text)
 
 
 def is_challenge(text: str | None) -> bool:
     """Whether it may be what S256 makes of a verifier."""
-    return _fits(_CHALLENGE, text)
+    return _fits(CHALLENGE, text)
 
 
 def is_loopback(text: str | None) -> bool:
@@ -161,13 +162,13 @@ def is_loopback(text: str | None) -> bool:
 
     By its address: what a resolver says of `localhost` may be elsewhere.
     """
-    found = _LOOPBACK.fullmatch(text or "")
+    found = LOOPBACK.fullmatch(text or "")
     return found is not None and int(found[1]) <= _PORTS
 
 
 def is_lifetime(seconds: int | None) -> bool:
     """Whether a token may live so long, as far as there are calendars; None: nobody says."""
-    return seconds is None or 0 < seconds <= _LONGEST
+    return seconds is None or 0 < seconds <= LONGEST
 
 
 def plain_user_code(text: str) -> str:

@@ -4,6 +4,7 @@ The page that programs open is the console's. What it asks here takes a token, a
 no other page can ask it, and none can have it in a frame.
 """
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Annotated
@@ -13,7 +14,19 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
-from teamvars.domain.logins import CLIENT, DEVICE, Consent, LoginDraft, is_host, is_lifetime
+from teamvars.domain.logins import (
+    CHALLENGE,
+    CLIENT,
+    DEVICE,
+    HOST,
+    LONGEST,
+    LOOPBACK,
+    STATE,
+    Consent,
+    LoginDraft,
+    is_host,
+    is_lifetime,
+)
 from teamvars.security.logins import written
 from teamvars.security.tokens import hash_token
 from teamvars.services.logins import POLL_SECONDS, Asked, Logins
@@ -33,11 +46,18 @@ AUTHORIZE = "/oauth/authorize"
 PAGE = "/app/settings/login"
 _ACTIONS = "/api/v2/logins/actions"
 _USER_CODE = Meta(description="What a program shows that waits. With it nothing else counts.")
-_HOST = Meta(description="Where the program runs, as it says.")
-_REDIRECT = Meta(description="Of the program beside the browser, on this machine.")
-_CHALLENGE = Meta(description="By S256 (RFC 7636).")
-_STATE = Meta(description="What the program hears again.")
-_LIVES = Meta(description="How long the token is to live, in seconds; without it 90 days at most.")
+
+
+def _like(pattern: re.Pattern[str], description: str) -> Meta:
+    return Meta(pattern=f"^{pattern.pattern}$", description=description)
+
+
+_HOST = _like(HOST, "Where the program runs, as it says.")
+_REDIRECT = _like(LOOPBACK, "Of the program beside the browser, on this machine.")
+_CHALLENGE = _like(CHALLENGE, "By S256 (RFC 7636).")
+_STATE = _like(STATE, "What the program hears again.")
+_LIVES = "How long the token is to live, in seconds; without it 90 days at most."
+_SECONDS = Meta(ge=1, le=LONGEST, description=_LIVES)
 
 
 def _written(one: Consent) -> str | None:
@@ -69,7 +89,7 @@ LOGIN = Resource[Consent](
         ),
         Attribute("code-challenge", given=Annotated[str, _CHALLENGE] | None),
         Attribute("state", given=Annotated[str, _STATE] | None),
-        Attribute("expires-in", given=Annotated[int, _LIVES] | None),
+        Attribute("expires-in", given=Annotated[int, _SECONDS] | None),
         Attribute("address", str | None, lambda one: one.login.address),
         Attribute("expires-at", Time, lambda one: timestamp(one.ends_at, one.login.id)),
     ),
@@ -96,7 +116,7 @@ class DeviceForm(Struct):
 
     client_id: Annotated[str, Meta(description=CLIENT)]
     host: Annotated[str, Meta(description="What the program calls its machine.")]
-    expires_in: Annotated[str, _LIVES] | UnsetType = UNSET
+    expires_in: Annotated[str, Meta(description=_LIVES)] | UnsetType = UNSET
 
 
 class DeviceAnswer(Struct):
