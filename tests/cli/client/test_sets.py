@@ -15,7 +15,7 @@ def test_a_set_is_made_filled_attached_and_shown(network: Desk) -> None:
     network.succeed(*to, "ACCOUNT=4712")
     network.succeed(*to, "KEY", "--sensitive", given="canary-of-a-set")
     network.succeed(*to, "zones=[1]", "--hcl")
-    network.succeed("set", "attach", "Cloud account", "network")
+    network.succeed("set", "attach", "Cloud account", "network", "--yes")
     shown = network.succeed("set", "show", "Cloud account")
     assert [line.split() for line in shown.out.splitlines()] == [
         ["variable", "ACCOUNT", "env", "4712"],
@@ -32,11 +32,11 @@ def test_a_set_is_made_filled_attached_and_shown(network: Desk) -> None:
 def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     network.succeed("set", "create", "A", "--global")
     network.succeed("vars", "set", "--set", "A", "KEY=1", "--yes")
-    network.succeed("set", "update", "A", "--name", "B", "--priority", "--no-global")
+    network.succeed("set", "update", "A", "--name", "B", "--priority", "--no-global", "--yes")
     (found,) = network.succeed("set", "list", "--json").json
     assert (found["name"], found["priority"], found["global"]) == ("B", True, False)
-    network.succeed("set", "attach", "B", "network")
-    detached = network.succeed("set", "detach", "B", "network", "--json").json
+    network.succeed("set", "attach", "B", "network", "--yes")
+    detached = network.succeed("set", "detach", "B", "network", "--yes", "--json").json
     assert detached == {"id": found["id"], "detached": ["network"]}
     assert network.run("vars", "why", "KEY").code == 5
     assert network.run("vars", "unset", "--set", "B", "NONE", "--yes").code == 5
@@ -53,7 +53,7 @@ def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
     assert (done.code, done.out.split()) == (3, ["network", "gains", "KEY"])
     assert "1 workspace would get a value more, 0 another value, and 0 would lose one" in done.err
     assert network.run("vars", "why", "KEY").code == 5
-    network.succeed("set", "attach", "A", "network")
+    network.succeed("set", "attach", "A", "network", "--yes")
     assert "No workspace" in network.succeed("set", "attach", "A", "network", "--dry-run").err
     for asked in (["detach", "A", "network"], ["delete", "A"]):
         done = network.run("set", *asked, "--dry-run")
@@ -64,6 +64,25 @@ def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
     assert network.succeed("vars", "why", "KEY").out.split()[1] == "own"
 
 
+def test_what_gives_workspaces_other_values_is_shown_first_and_asked_about(network: Desk) -> None:
+    network.succeed("set", "create", "A")
+    network.succeed("vars", "set", "--set", "A", "KEY=1")
+    network.succeed("vars", "set", "KEY=own")
+    network.succeed("set", "update", "A", "--name", "B")
+    network.succeed("set", "attach", "B", "network")
+    done = network.run("set", "update", "B", "--priority")
+    assert (done.code, "--yes" in done.err) == (2, True)
+    assert "network  changes  KEY" in done.err
+    assert "0 workspaces would get a value more, 1 another value, and 0 would lose one" in done.err
+    network.succeed("set", "update", "B", "--priority", "--yes")
+    assert "network  changes  KEY" in network.run("set", "delete", "B").err
+    assert network.succeed("vars", "why", "KEY").out.split()[1] == "1"
+    assert network.run("set", "detach", "B", "network").code == 2
+    network.succeed("set", "detach", "B", "network", "--yes")
+    assert network.run("set", "attach", "B", "network").code == 2
+    assert network.succeed("vars", "why", "KEY").out.split()[1] == "own"
+
+
 def test_a_set_is_attached_to_projects_and_projects_have_their_own(network: Desk) -> None:
     network.succeed("project", "create", "Web shop")
     network.succeed("project", "move", "Web shop", "network", "--yes")
@@ -71,7 +90,7 @@ def test_a_set_is_attached_to_projects_and_projects_have_their_own(network: Desk
     network.succeed("vars", "set", "--set", "A", "KEY=1")
     done = network.run("set", "attach", "A", "--project", "Web shop", "--dry-run")
     assert (done.code, done.out.split()) == (3, ["network", "gains", "KEY"])
-    network.succeed("set", "attach", "A", "--project", "web SHOP")
+    network.succeed("set", "attach", "A", "--project", "web SHOP", "--yes")
     shown = network.succeed("set", "show", "A")
     assert ["project", "Web", "shop"] in [line.split() for line in shown.out.splitlines()]
     (found,) = network.succeed("set", "list", "--json").json
@@ -80,7 +99,8 @@ def test_a_set_is_attached_to_projects_and_projects_have_their_own(network: Desk
     network.succeed("set", "create", "B", "--of-project", "Web shop")
     assert network.run("set", "update", "B", "--global").code == 7
     assert network.run("set", "create", "C", "--of-project", "nowhere").code == 5
-    detached = network.succeed("set", "detach", "A", "--project", "Web shop", "--json").json
+    words = "set", "detach", "A", "--project", "Web shop", "--yes", "--json"
+    detached = network.succeed(*words).json
     assert detached["detached"] == ["Web shop"]
     assert network.run("vars", "why", "KEY").code == 5
     assert network.run("set", "attach", "A").code == 2
@@ -132,7 +152,7 @@ def test_a_change_that_workspaces_feel_is_shown_first_and_asked_for(network: Des
     network.succeed("set", "create", "A")
     of_set = "--set", "A"
     network.succeed("vars", "set", "KEY=1", *of_set)
-    network.succeed("set", "attach", "A", "network")
+    network.succeed("set", "attach", "A", "network", "--yes")
     refused = network.run("vars", "set", "KEY=2", *of_set)
     assert refused.code == 2
     assert "0 workspaces would get a value more, 1 another value" in refused.err

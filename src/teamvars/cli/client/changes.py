@@ -383,7 +383,11 @@ def _tell_effects(api: Api, work: Work) -> bool:
     """Says what workspaces get by a change of a set; whether any gets other values."""
     if work.there.owner.type != SETS:
         return False
-    effects: Resource = _answered(api, work, dry_run=True)["effects"]
+    return tell_effects(_answered(api, work, dry_run=True)["effects"])
+
+
+def tell_effects(effects: Resource) -> bool:
+    """Says what workspaces would get; whether any would get other values."""
     for line in aligned(effect_rows(effects)):
         note(f"  {line}")
     if is_felt(effects):

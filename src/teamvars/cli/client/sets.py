@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from teamvars.cli import asking
 from teamvars.cli.client.api import Answer, Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.changes import effect_rows, in_full, linked_workspaces, number, summed_up
+from teamvars.cli.client.changes import (
+    effect_rows,
+    in_full,
+    linked_workspaces,
+    number,
+    summed_up,
+    tell_effects,
+)
 from teamvars.cli.client.contents import project_named, set_named, sets_of
 from teamvars.cli.client.options import (
     connected,
@@ -140,6 +147,7 @@ def create(
 @description_option
 @global_option
 @priority_option
+@yes_option
 @dry_run_option
 @json_option
 @connected("organization")
@@ -150,9 +158,12 @@ def update(
     description: str | None,
     is_global: bool | None,
     priority: bool | None,
+    yes: bool,
     dry_run: bool,
 ) -> None:
     """Change what you name of a set.
+
+    Where workspaces would get other values, it shows them first, and asks.
 
     Example: teamvars set update 'Cloud account' --priority
     """
@@ -161,9 +172,12 @@ def update(
     if not said:
         raise Misuse("Say what is to change: --name, --description, --global or --priority.")
     document = {"data": {"type": "varsets", "id": found["id"], "attributes": said}}
+    foreseen = _preview(api, found, document)
     if dry_run:
-        _preview(api, found, document)
+        _show_effects(foreseen)
         return
+    if _tell_effects(foreseen):
+        asking.confirm(f"Change {name}?", yes=yes)
     after = told(api.patch(at("varsets", found["id"]), document).document["data"], _SHOWN)
     show(after, [_row(after)])
 
@@ -172,21 +186,32 @@ def update(
 @set_argument
 @some_workspaces_argument
 @projects_option
+@yes_option
 @dry_run_option
 @json_option
 @connected("organization")
 def attach(
-    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], dry_run: bool
+    api: Api,
+    name: str,
+    workspaces: Sequence[str],
+    projects: Sequence[str],
+    yes: bool,
+    dry_run: bool,
 ) -> None:
     """Attach a set to workspaces, or to projects, all or none.
+
+    Where workspaces would get other values, it shows them first, and asks.
 
     Example: teamvars set attach 'Cloud account' network payments
     """
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     path = at("varsets", found["id"], "relationships", kind)
+    foreseen = api.post(path, {**linked, **_DRY_RUN})
     if dry_run:
-        _show_effects(api.post(path, {**linked, **_DRY_RUN}))
+        _show_effects(foreseen)
         return
+    if _tell_effects(foreseen):
+        asking.confirm(f"Attach {name}?", yes=yes)
     api.post(path, linked)
     words = [*workspaces, *projects]
     note(f"Attached to {number(len(words), kind.removesuffix('s'))}.")
@@ -197,21 +222,32 @@ def attach(
 @set_argument
 @some_workspaces_argument
 @projects_option
+@yes_option
 @dry_run_option
 @json_option
 @connected("organization")
 def detach(
-    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], dry_run: bool
+    api: Api,
+    name: str,
+    workspaces: Sequence[str],
+    projects: Sequence[str],
+    yes: bool,
+    dry_run: bool,
 ) -> None:
     """Attach a set to workspaces, or to projects, no longer, all or none.
+
+    Where workspaces would get other values, it shows them first, and asks.
 
     Example: teamvars set detach 'Cloud account' payments
     """
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     path = at("varsets", found["id"], "relationships", kind)
+    foreseen = api.delete(path, {**linked, **_DRY_RUN})
     if dry_run:
-        _show_effects(api.delete(path, {**linked, **_DRY_RUN}))
+        _show_effects(foreseen)
         return
+    if _tell_effects(foreseen):
+        asking.confirm(f"Detach {name}?", yes=yes)
     api.delete(path, linked)
     words = [*workspaces, *projects]
     note(f"Detached from {number(len(words), kind.removesuffix('s'))}.")
@@ -227,13 +263,17 @@ def detach(
 def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
     """Delete a set with its variables.
 
+    It shows first which workspaces would lose a value or get another, and asks.
+
     Example: teamvars set delete 'Cloud account' --yes
     """
     api = connect(where)
     found = set_named(api, name)
+    foreseen = _preview(api, found, None)
     if dry_run:
-        _preview(api, found, None)
+        _show_effects(foreseen)
         return
+    _tell_effects(foreseen)
     count = number(found["attributes"]["var-count"], "variable")
     asking.confirm(f"Delete {name} with {count}?", yes=yes)
     api.delete(at("varsets", found["id"]))
@@ -260,14 +300,19 @@ def _linkage(one: Resource) -> Resource:
     return {"type": one["type"], "id": one["id"]}
 
 
-def _preview(api: Api, found: Resource, document: Resource | None) -> None:
-    """Shows what a change would do, or without a document a deletion; ends with 3 if anything."""
-    _show_effects(api.post(at("varsets", found["id"], "actions", "preview"), document))
+def _preview(api: Api, found: Resource, document: Resource | None) -> Answer:
+    """What a change would do, or without a document a deletion."""
+    return api.post(at("varsets", found["id"], "actions", "preview"), document)
 
 
-def _show_effects(answer: Answer) -> None:
-    """Shows what a change would do; ends with 3 if anything."""
-    effects = answer.document["data"]["attributes"]
+def _tell_effects(foreseen: Answer) -> bool:
+    """Says what a change would do, before it is made; whether any workspace gets other values."""
+    return tell_effects(foreseen.document["data"]["attributes"])
+
+
+def _show_effects(foreseen: Answer) -> None:
+    """Shows what a change would do, in its place; ends with 3 if anything."""
+    effects = foreseen.document["data"]["attributes"]
     rows = effect_rows(effects)
     show(effects, rows, said=None if rows else "No workspace would get another value.")
     if rows:
