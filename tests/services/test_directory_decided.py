@@ -12,6 +12,7 @@ from teamvars.decisions.rows import Delete, Update
 from teamvars.domain.access import Caller, Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.directory import (
+    Directory,
     OrganizationEntry,
     ProjectAccess,
     ProjectEntry,
@@ -33,13 +34,17 @@ from teamvars.domain.teams import Right, Team, Visibility, owners_of
 from teamvars.domain.users import User
 from teamvars.domain.variable_sets import Attached, SetLimits, VariableSet
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files import exporting
-from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.kernel.variables import Category
+from teamvars.services.directory_files import actual, exporting
+from teamvars.services.directory_files.actual import Changing, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.contents import Contents
+from teamvars.services.directory_files.effects import effects, layout_of
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
+from teamvars.storage import access_by_name, organizations, users
+from teamvars.storage import variable_sets as variable_set_rows
 
 DAY = 24 * 3600 * 1_000_000
 ANN, BEN, IVY, NEW = (
@@ -815,3 +820,92 @@ def test_what_waits_in_an_invitation_ends_with_it_and_rows_that_are_alike_come_l
     told = [(note.event.action, note.event.subject_id) for note in whole.notes]
     assert ("invitation.revoke", "ou-ivy") in told
     assert ("invitation.revoke", "ou-ben") not in told
+
+
+@pytest.mark.parametrize(
+    ("prune", "changing"),
+    [
+        (True, Changing(None, None)),
+        (False, Changing({"network", "lab", "pay"}, {"cloud", "new", "old"})),
+    ],
+)
+def test_what_may_change_is_locked(prune: bool, changing: Changing) -> None:
+    entry = OrganizationEntry(
+        "acme",
+        workspaces=("net", "fresh", "lab", "pay"),
+        origins={"net": Origin("Network"), "fresh": Origin(new=True)},
+        tags={"lab": TagsEntry()},
+        placed={"Pay": "shop"},
+        **sets(SetEntry("Cloud"), SetEntry("new", origin=Origin("Old"))),
+    )
+    assert actual._changing(Directory(organizations=(entry,)), prune=prune) == changing
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked up of users, of organizations and of variables in sets."""
+    everybody = [ANN, BEN, replace(IVY, placeholder=True), replace(NEW, email=None)]
+    found = {"acme": organization().organization}
+    held = {"varset-loose": frozenset({("k", Category.ENV)})}
+    for module, name, answer in (
+        (users, "every", everybody),
+        (organizations, "every", found),
+        (access_by_name, "organizations_meant", found),
+        (actual, "load", {"acme": organization()}),
+        (variable_set_rows, "keys_of", frozenset("k")),
+        (variable_set_rows, "held", (held, {})),
+    ):
+        monkeypatch.setattr(module, name, _answering(answer))
+
+
+def _answering(answer: object) -> Any:
+    async def answering(*_: object) -> object:
+        return answer
+
+    return answering
+
+
+@pytest.mark.parametrize(
+    ("names", "known"), [(["acme"], ["ann", "ben"]), ([], ["ann", "ben", "new"])]
+)
+async def test_the_file_of_some_organizations_has_the_users_in_them(
+    stored: None, names: Sequence[str], known: Sequence[str]
+) -> None:
+    nothing: Any = None
+    exported = await exporting.export(nothing, names)
+    assert [one.username for one in exported.directory.users] == known
+    assert [one.name for one in exported.directory.organizations] == ["acme"]
+    (told,) = exported.unsaid
+    assert told.startswith("User ivy was only invited so far")
+
+
+WIDER = SetEntry("loose", workspaces=("lab", "network"), projects=("core",))
+
+
+@pytest.mark.parametrize(
+    ("variables", "entry", "told"),
+    [
+        (
+            1,
+            SetEntry("loose", workspaces=("lab", "network"), projects=("core",)),
+            ["network: +builder"],
+        ),
+        (1, SetEntry("loose", workspaces=(), projects=()), ["lab: -"]),
+        (1, SetEntry("loose", "another text"), []),
+        (0, WIDER, []),
+    ],
+)
+async def test_a_dry_run_says_which_runners_are_handed_what_a_workspace_gains(
+    stored: None, variables: int, entry: SetEntry, told: Sequence[str]
+) -> None:
+    state = organization()
+    state.set_variables["varset-loose"] = variables
+    before = layout_of(state)
+    decided(OrganizationEntry("acme", **sets(entry)), state)
+    nothing: Any = None
+    for hands_out, runners in ((lambda *_: True, "builder"), (lambda *_: False, "")):
+        found = (await effects(nothing, [(before, state)], hands_out)).get("acme", ())
+        assert [
+            f"{one.workspace.name}: {'+' if one.gained else '-'}{''.join(one.runners)}"
+            for one in found
+        ] == [line.replace("builder", runners) for line in told]

@@ -34,6 +34,7 @@ from teamvars.variable_files import Format, ParsedFile
 
 log = structlog.get_logger("teamvars.code")
 
+_USUAL = Limits()
 _BATCH_BYTES = 16 * 1024
 """How much code is sent to the subprocess at a time, unless one piece is longer."""
 
@@ -50,8 +51,8 @@ class CodeChecker:
     It starts a subprocess for the first code that may take long, and keeps it for the next.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: Limits = _USUAL) -> None:
+        self._limits = limits
         self._short = asyncio.Lock()
         self._process_lock = FairLock()
         self._process = Process(self._limits)
