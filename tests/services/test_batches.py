@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS, Waiting, _SubjectQueue
-from teamvars.changes.waves import Attempt, Change
+from teamvars.changes.waves import Attempt, Change, _within
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal
@@ -412,3 +412,13 @@ async def test_whoever_has_been_in_a_batch_comes_last_in_the_next() -> None:
     assert queue.take() == [other, many[BATCH_LIMIT]]
     later = [in_queue(queue, subject) for subject in "ca"]
     assert queue.take() == later
+
+
+def test_of_a_subject_with_room_for_few_the_first_ones_have_a_chance_to_be_in_a_wave() -> None:
+    def attempt(subject: str) -> Attempt[None]:
+        return Attempt(Change(operator(), subject, lambda _: Decision(None)), {})
+
+    many = [attempt(subject) for subject in "abaabc"]
+    some = _within({"a": 2}, many)
+    assert some == [many[0], many[1], many[2], many[4], many[5]]
+    assert _within({}, many) == many
