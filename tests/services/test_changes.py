@@ -1,12 +1,14 @@
 """How one change locks streams and adds to them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes.looks import Look
+from teamvars.changes import runner
+from teamvars.changes.looks import Look, Tools
 from teamvars.changes.runner import MOST_KNOWN, KnownCallers, Runner
 from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change
@@ -15,7 +17,7 @@ from teamvars.decisions.needs import Unclaimed
 from teamvars.decisions.variables import ToWorkspace, ValueOf, VariableOf
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Fault, Refusal
+from teamvars.domain.errors import Fault, Refusal, forbidden, not_found, storage_unavailable
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable
 from teamvars.storage import streams, users
@@ -133,3 +135,102 @@ async def sequence_of(calls: Calls, stream_id: str) -> int:
     stream = await calls.services.database.read(lambda tx: streams.find(tx, stream_id))
     assert stream is not None
     return stream.sequence
+
+
+class Queue:
+    """A database and its batches: `asked` says by what a change came, and whether it was looked at
+    before. It is its own answer to who may change something.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.may_change = True
+        self.refusal: Refusal | None = None
+        look = Look(lambda *_: (NOTHING, ()), lambda *_: self)
+        monkeypatch.setattr(runner, "LOOK_UPS", {ToWorkspace: look})
+
+    async def query(self, body: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        self.asked.append("look")
+        tx: Any = self
+        return await body(tx)
+
+    async def look_up_each(self, *_: object) -> list[Any]:
+        return [()]
+
+    async def write(self, _: object, *, subject: str | None = None) -> None:
+        self.asked.append("write" if subject is None else f"write {subject}")
+
+    async def write_in_turns(self, _: object) -> None:
+        self.asked.append("turns")
+
+    async def make(self, *_: object) -> None:
+        self.asked.append("batch")
+        if self.refusal is not None:
+            raise self.refusal
+
+
+NOTHING: Any = None
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
+    return Queue(monkeypatch)
+
+
+@pytest.fixture
+def make(queue: Queue) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Makes a change of a workspace by one runner."""
+    database: Any = queue
+    changing = Runner(database, Tools(NOTHING, NOTHING, lambda: 7), NOTHING)
+    changing._batches = database
+
+    async def make(*, has_key: bool = False, subject: str | None = "ws-1", **more: Any) -> None:
+        def decide(found: Found) -> Decision[None]:
+            if not found.of(ToWorkspace("ws-1")).may_change:
+                raise forbidden("no")
+            found.of(VariableOf(ToWorkspace("ws-1"), "var-1"))  # which nobody looks up before
+            return Decision(None)
+
+        who = Caller(b"hash", "req-1", operator().actor, has_key=has_key)
+        await changing.make(Change(who, subject, decide, **more))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        ({}, ["look", "batch"]),
+        ({"is_admitted": True}, ["batch"]),
+        ({"has_key": True}, ["look", "write ws-1"]),
+        ({"subject": None}, ["write"]),
+        ({"subject": None, "in_turns": True}, ["turns"]),
+    ],
+)
+async def test_whoever_has_the_right_is_looked_at_once_and_comes_into_the_queue(
+    queue: Queue, make: Any, change: dict[str, Any], asked: list[str]
+) -> None:
+    await make(**change)
+    assert queue.asked == asked
+    await make(**change)
+    assert queue.asked == [*asked, *(one for one in asked if one != "look")]
+
+
+async def test_who_has_not_the_right_is_never_in_the_queue(queue: Queue, make: Any) -> None:
+    queue.may_change = False
+    for _ in range(2):
+        with pytest.raises(Refusal):
+            await make()
+    assert queue.asked == ["look", "look"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "looks"), [(forbidden("no"), 2), (not_found(), 2), (storage_unavailable(), 1)]
+)
+async def test_who_has_lost_the_right_is_looked_at_again(
+    queue: Queue, make: Any, refusal: Refusal, looks: int
+) -> None:
+    for queue.refusal in (refusal, None):
+        with suppress(Refusal):
+            await make()
+    assert queue.asked.count("look") == looks

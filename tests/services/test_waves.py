@@ -299,6 +299,7 @@ async def test_one_writer_writes_rows_one_after_another_and_what_is_recorded_tog
     some = change("one", A), change("one", B), change("one", Put("c", "set")), change("two", A)
     assert await outcomes(store, *some) == [0, "key_taken", 1, 0]
     assert store.written == [["a"], ["c"], ["a"], ["one:1", "one:2", "two:1"]]
+    assert store.asked == [("lock", [id_]) for id_ in ("one", "one", "one", "two")]
 
 
 async def test_whoever_writes_once_does_so_where_the_stream_is_as_it_was_found() -> None:
