@@ -21,7 +21,7 @@ from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
 MARK = re.compile(
-    r"<!-- (tour|api|cli|curl|keys|pipeline|sqlite|postgres|backup|wrap(: [a-z0-9 ]+)?"
+    r"<!-- (tour|api|cli|curl|keys|pipeline|runbook|sqlite|postgres|backup|wrap(: [a-z0-9 ]+)?"
     r"|not run: .+) -->"
 )
 SERVE = "teamvars serve\n"

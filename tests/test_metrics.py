@@ -15,7 +15,7 @@ from teamvars.metrics.exposition import Exposition
 from teamvars.metrics.memory import SPARE, Memory, Nowhere
 
 OPEN = "application/openmetrics-text; version=1.0.0"
-EVENTS = Counter("test_events_total", "What happens in tests.", ("kind",))
+EVENTS = Counter("test_events_total", "What happens in tests.", "kind")
 SIZES = Histogram("test_sizes", "How large it was.", bounds=(1, 10))
 LEVEL = Gauge("test_level", "How much there is.")
 

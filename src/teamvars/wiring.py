@@ -151,6 +151,7 @@ class Services(msgspec.Struct, frozen=True):
     changes: Runner
     repeats: Repeats
     installation: Installation
+    readiness: Readiness
     sessions: Sessions
     sign_ins: SignIns
     lists: RenderedLists
@@ -248,11 +249,13 @@ def services(
     in_use = KeysInUse(keys, *users)
     data_keys = DataKeys(own_house, database)
     all_keys = Keys(own_house, trust, in_use, data_keys)
+    installation = Installation(database, database.now)
     return Services(
         database=database,
         changes=changes,
         repeats=Repeats(own_house),
-        installation=Installation(database, database.now),
+        installation=installation,
+        readiness=Readiness(installation, in_use),
         sessions=Sessions(house),
         sign_ins=SignIns(own_house, setup.clients),
         lists=lists,
@@ -330,7 +333,7 @@ def routes(
         *metrics.routes(all_services.users, Exposition(memories)),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *service.routes(
-            Readiness(all_services.installation, all_services.keys_in_use),
+            all_services.readiness,
             dialect,
             console.PATH if has_console else None,
         ),
@@ -422,6 +425,7 @@ def asgi(
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         chores = [
             asyncio.create_task(node.follow()),
+            asyncio.create_task(all_services.readiness.watch()),
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
             asyncio.create_task(key_files.watch()),

@@ -24,8 +24,10 @@ REQUESTS = "http_server_request_duration_seconds_count"
 class Scraped:
     """A server whose metrics are on a port of their own."""
 
-    def __init__(self, host: Host, server: Server, port: int) -> None:
+    def __init__(self, host: Host, server: Server, port: int, vars_path: str) -> None:
         self.host, self.server, self.port = host, server, port
+        self.vars_path = vars_path
+        self.variable_id = ""
         self.url = f"http://127.0.0.1:{port}/metrics"
 
     def text(self) -> str:
@@ -49,9 +51,10 @@ def scraped(host: Host, workers: int = 1) -> Iterator[Scraped]:
     port = free_port()
     there = host.having(metrics_listen=f"127.0.0.1:{port}")
     there.succeed("init")
-    there.succeed("directory", "apply", "-", given=DIRECTORY)
+    applied = there.succeed("directory", "apply", "--json", "-", given=DIRECTORY).json
+    network = applied["organizations"]["acme"]["workspaces"]["network"]
     with Server(there, workers=workers) as server:
-        yield Scraped(there, server, port)
+        yield Scraped(there, server, port, f"/api/v2/workspaces/{network}/vars")
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,14 @@ SMALL_DISK = "size=12m,mode=0700"
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder for the data: a disk of its own where we may make one."""
-    folder = tmp_path / "disk"
+    with disk_in(tmp_path) as folder:
+        yield folder
+
+
+@contextmanager
+def disk_in(place: Path) -> Iterator[Path]:
+    """Such a folder, which is there inside."""
+    folder = place / "disk"
     folder.mkdir()
     if os.getuid() != 0:
         yield folder

@@ -19,6 +19,10 @@ METRICS: "dict[str, Metric]" = {}
 class Metric:
     """One number or row of numbers for each set of its labels' values."""
 
+    begins: Iterable[tuple[str, ...]] = ()
+    """The labels of series that are there before anything happens: only what was 0 is seen to
+    begin."""
+
     def __init__(self, name: str, text: str, labels: Sequence[str] = (), *, size: int = 1) -> None:
         """`text` says what is counted, with its unit; a series takes `size` numbers."""
         assert name not in METRICS, name
@@ -31,11 +35,9 @@ class Metric:
         """From now on it counts there, where those of its series are known."""
         self._memory, self._numbers = memory, memory.numbers
         self._places = {series.labels: series.at for series in known}
-
-    def begin(self, *labels: str) -> None:
-        """Has the series there before anything happens: only what was 0 is seen to begin."""
-        if labels not in self._places:
-            self._place(labels)
+        for labels in self.begins:
+            if labels not in self._places:
+                self._place(labels)
 
     def _place(self, labels: tuple[str, ...]) -> int:
         at = self._places[labels] = self._memory.place(self.name, labels, self.size)
@@ -44,6 +46,13 @@ class Metric:
 
 class Counter(Metric):
     """How often something has happened."""
+
+    def __init__(
+        self, name: str, text: str, label: str | None = None, values: Iterable[str] = ()
+    ) -> None:
+        """`values`: all that the label has, if there is one."""
+        self.begins = ((),) if label is None else [(value,) for value in values]
+        super().__init__(name, text, () if label is None else (label,))
 
     def add(self, *labels: str, by: float = 1) -> None:
         """It has happened once more, or so many times."""
@@ -74,6 +83,7 @@ class Histogram(Metric):
         self, name: str, text: str, labels: Sequence[str] = (), *, bounds: Sequence[float]
     ) -> None:
         """A bucket has what is at most its bound and above the bound before; they ascend."""
+        self.begins = () if labels else ((),)
         super().__init__(name, text, labels, size=len(bounds) + 2)
         self.bounds = tuple(bounds)
 
@@ -94,5 +104,3 @@ def count_in(memory: Memory) -> None:
         known.setdefault(series.name, []).append(series)
     for metric in METRICS.values():
         metric.move(memory, known.get(metric.name, ()))
-        if not metric.labels and not isinstance(metric, Gauge):
-            metric.begin()

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import msgspec
@@ -15,9 +15,11 @@ import structlog
 from teamvars.decisions import Found
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
+from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.domain.times import Clock
+from teamvars.metrics import Gauge
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.keys_in_use import KeysInUse
@@ -32,6 +34,8 @@ CLOCK_APART = 30_000_000
 """How far this host's clock may be from the store's, in µs, before `/readyz` says so."""
 REMEMBERED_SECONDS = 1.0
 """For how long a readiness result is cached."""
+WATCH_SECONDS = 10.0
+"""How often a process that serves looks whether it is ready, if nobody asks."""
 
 _FIRST_ROWS = 500
 _FEWEST_ROWS = 50
@@ -184,6 +188,9 @@ class Installation:
         return key.organization_id
 
 
+READY = Gauge("teamvars_ready", "1 if the service could do its work when that was last checked.")
+
+
 class Readiness:
     """Whether the installation can be served: each check also opens another organization's data
     key, or again the one that did not open.
@@ -239,11 +246,23 @@ class Readiness:
             await self._installation.require_ready(self._keyring)
             self._opened = await self._installation.require_data_key(self._sealer, self._opened)
             self._note(None)
+            READY.set(1)
         except NotReady as error:
             self._note(str(error))
+            READY.set(0)
+            raise
+        except Refusal:
+            READY.set(0)
             raise
         finally:
             self._answered_at = asyncio.get_running_loop().time()
+
+    async def watch(self) -> None:
+        """Checks now and then until it is cancelled, whether or not anybody asks."""
+        while True:
+            with suppress(NotReady, Refusal):
+                await self.require()
+            await asyncio.sleep(WATCH_SECONDS)
 
     def _note(self, reason: str | None) -> None:
         if reason == self._logged:

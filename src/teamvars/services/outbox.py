@@ -45,7 +45,10 @@ POLL_SECONDS = 5.0
 """How often other processes' messages are looked for."""
 
 MESSAGES = Counter(
-    "teamvars_messages_total", "What became of messages at each try to send one.", ("outcome",)
+    "teamvars_messages_total",
+    "What became of messages at each try to send one.",
+    "outcome",
+    ("sent", "put off", "given up"),
 )
 
 log = structlog.get_logger("teamvars.mail")

@@ -44,7 +44,10 @@ Render = Callable[[], Coroutine[Any, Any, Rendered | None]]
 
 
 LOOKUPS = Counter(
-    "teamvars_cache_lookups_total", "Lists that were looked for in memory.", ("outcome",)
+    "teamvars_cache_lookups_total",
+    "Lists that were looked for in memory.",
+    "outcome",
+    ("hit", "miss"),
 )
 HELD = Gauge("teamvars_cache_bytes", "Bytes of lists that are held in memory.")
 

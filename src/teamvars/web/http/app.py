@@ -39,7 +39,10 @@ DURATIONS = Histogram(
     bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10),
 )
 REFUSALS = Counter(
-    "teamvars_refusals_total", "What requests were refused for, by the codes of errors.", ("code",)
+    "teamvars_refusals_total",
+    "What requests were refused for, by the codes of errors.",
+    "code",
+    dict.fromkeys(code.word for code in Code),
 )
 _CLASSES = [f"{hundred}xx" for hundred in range(10)]
 _NO_METHOD = "_OTHER"
