@@ -8,7 +8,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS, Waiting, _SubjectQueue
+from teamvars.changes.batches import (
+    LOCK_WAITERS,
+    RETRY_SECONDS,
+    Batches,
+    Waiting,
+    _SubjectQueue,
+)
 from teamvars.changes.waves import Attempt, Change, _within
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
@@ -422,3 +428,37 @@ def test_of_a_subject_with_room_for_few_the_first_ones_have_a_chance_to_be_in_a_
     some = _within({"a": 2}, many)
     assert some == [many[0], many[1], many[2], many[4], many[5]]
     assert _within({}, many) == many
+
+
+class Done:
+    """A database in which whatever is asked for is done; `asked` says how many shared a
+    transaction, and whether that was to be brief.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, bool]] = []
+
+    def deadline(self) -> Deadline:
+        return NONE
+
+    async def batch(self, body: Any, _: object, *, waits: bool, is_brief: bool = False) -> None:
+        calls = body.args[1]
+        self.asked.append((len(calls), is_brief))
+        for call in calls:
+            call.begin(0)
+            call.decision, call.has_ended = Decision(None), True
+
+
+@pytest.mark.parametrize(
+    ("brief", "asked"),
+    [([True], [(1, True)]), ([False], [(1, False)]), ([True, True], [(2, False)])],
+)
+async def test_a_transaction_is_brief_of_one_change_that_may_be(
+    brief: list[bool], asked: list[tuple[int, bool]]
+) -> None:
+    store: Any = Done()
+    batches = Batches(store, store)
+    some = [Change(operator(), "a", lambda _: Decision(None), is_brief=one) for one in brief]
+    assert await asyncio.gather(*(batches.make(one, {}) for one in some)) == [None] * len(some)
+    await batches.close()
+    assert store.asked == asked

@@ -147,7 +147,7 @@ class Batches:
         deadline = min(calls, key=_DEADLINE).deadline
         SIZES.observe(len(calls))
         # Several would be many statements, and one that finds its stream moved would end them all.
-        is_brief = len(calls) == 1 and calls[0].change.is_brief and not waits
+        is_brief = len(calls) == 1 and calls[0].change.is_brief
         try:
             await self._database.batch(body, deadline, waits=waits, is_brief=is_brief)
         except Refusal as refusal:
