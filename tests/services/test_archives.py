@@ -117,7 +117,7 @@ def test_a_member_that_is_not_as_we_write_it_is_none(tmp_path: Path, what: dict[
     for name, value in what.items():
         setattr(info, name, value)
     whole = archive()
-    with pytest.raises(BadBackup, match="This is no backup"):
+    with pytest.raises(BadBackup, match=r"it has no store\.db"):
         unpacked(info.tobuf(tarfile.GNU_FORMAT) + whole[512:], tmp_path / "out")
 
 

@@ -869,8 +869,10 @@ def _answering(answer: object) -> Any:
     ("names", "known"), [(["acme"], ["ann", "ben"]), ([], ["ann", "ben", "new"])]
 )
 async def test_the_file_of_some_organizations_has_the_users_in_them(
-    stored: None, names: Sequence[str], known: Sequence[str]
+    stored: None, monkeypatch: pytest.MonkeyPatch, names: Sequence[str], known: Sequence[str]
 ) -> None:
+    unasked = (organizations, "every") if names else (access_by_name, "organizations_meant")
+    monkeypatch.delattr(*unasked)
     nothing: Any = None
     exported = await exporting.export(nothing, names)
     assert [one.username for one in exported.directory.users] == known
@@ -909,3 +911,17 @@ async def test_a_dry_run_says_which_runners_are_handed_what_a_workspace_gains(
             f"{one.workspace.name}: {'+' if one.gained else '-'}{''.join(one.runners)}"
             for one in found
         ] == [line.replace("builder", runners) for line in told]
+
+
+async def test_a_dry_run_says_which_runners_are_handed_another_value(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = dict.fromkeys(("varset-loose", "varset-cloud"), frozenset({("k", Category.ENV)}))
+    monkeypatch.setattr(variable_set_rows, "held", _answering((both, {})))
+    state = organization()
+    state.set_variables["varset-loose"] = 1
+    before = layout_of(state)
+    decided(OrganizationEntry("acme", **sets(SetEntry("loose", workspaces=(), projects=()))), state)
+    nothing: Any = None
+    (one,) = (await effects(nothing, [(before, state)], lambda *_: True))["acme"]
+    assert (one.workspace.name, len(one.changed), one.runners) == ("lab", 1, ("builder",))

@@ -99,6 +99,7 @@ class Store:
         self._write(*parts)
 
     def _write(self, *parts: Any) -> None:
+        assert all(some for _, some in parts), "no statement is without a row"
         rows = [row for sql, some in parts if sql in ("put", "set") for row in some]
         if self.taken & {row[0] for row in rows}:
             raise Taken
@@ -141,8 +142,11 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> None:
 def change(
     stream_id: str, *writes: Put, asks: Sequence[Need[Any]] = (), noted: bool = True, **more: Any
 ) -> Change[int]:
-    """A change of a stream, which is answered by where it stood."""
-    refusal = more.pop("refusal", None)
+    """A change of a stream, which is answered by where it stood. It is refused where it stands at
+    its beginning with `first`, and elsewhere with `refusal`.
+    """
+    first, refusal = more.pop("first", None), more.pop("refusal", None)
+    taken = more.pop("taken", KEY_TAKEN)
 
     def decide(found: Found) -> Decision[int]:
         access = found.of(Enter(stream_id))
@@ -150,10 +154,12 @@ def change(
             raise forbidden("no")
         for need in asks:
             found.of(need)
+        if first is not None and access.stream.sequence == 0:
+            raise first
         if refusal is not None:
             raise refusal
         note = found.note(stream_id, "variable.create", VARIABLE.id, VARIABLE.audited())
-        return Decision(access.stream.sequence, writes, (note,) if noted else (), taken=KEY_TAKEN)
+        return Decision(access.stream.sequence, writes, (note,) if noted else (), taken=taken)
 
     return Change(operator(), stream_id, decide, **more)
 
@@ -258,12 +264,26 @@ async def test_a_verdict_is_asked_for_outside_and_ends_the_attempt() -> None:
     assert second == 0
 
 
-async def test_nobody_is_refused_before_it_is_their_turn() -> None:
-    first = change("one", A, asks=[Seen("x")])
-    second = change("one", refusal=forbidden("as long as nobody wrote"))
+async def test_each_is_decided_by_what_those_before_have_left() -> None:
+    asks = change("one", A, asks=[Seen("x")])
+    for second, outcome in (
+        (change("one", B), 1),
+        (change("one", B, first=forbidden("as long as nobody wrote")), 1),
+        (change("one", B, refusal=forbidden("always")), "forbidden"),
+    ):
+        store = Store()
+        assert await outcomes(store, asks, second) == [0, outcome]
+        assert store.asked == [("lock", ["one", "one"]), ("look", ["x"])]
+
+
+@pytest.mark.parametrize(("noted", "times"), [(True, 2), (False, 1)])
+async def test_what_is_written_otherwise_about_a_stream_is_looked_up_anew(
+    noted: bool, times: int
+) -> None:
     store = Store()
-    assert await outcomes(store, first, second) == [0, "forbidden"]
-    assert store.asked == [("lock", ["one", "one"]), ("look", ["x"])]
+    some = change("one", A, noted=noted), change("one", Put("b", "set"), noted=noted)
+    await outcomes(store, *some)
+    assert len(store.asked) == times
 
 
 async def test_what_is_foreseen_is_looked_up_at_once_and_by_kind() -> None:
@@ -282,7 +302,12 @@ async def test_there_are_so_many_waves_and_the_rest_is_for_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("some", "refused"), [([change("one", A)], Refusal), ([change("one", A), change("two")], Taken)]
+    ("some", "refused"),
+    [
+        ([change("one", A)], Refusal),
+        ([change("one", A), change("two")], Taken),
+        ([change("one", A, taken=None)], Taken),
+    ],
 )
 async def test_whose_key_is_taken_is_told_so_where_they_are_alone(
     some: Sequence[Change[Any]], refused: type[Exception]
@@ -310,3 +335,10 @@ async def test_whoever_writes_once_does_so_where_the_stream_is_as_it_was_found()
     store = Store(once=True, one=[None, True])
     assert await outcomes(store, change("one", A)) == ["blocked"]
     assert store.unmoved == []
+
+
+async def test_one_writer_raises_what_nobody_has_a_word_for() -> None:
+    store = Store(one_writer=True)
+    store.taken = {"a"}
+    with pytest.raises(Taken):
+        await outcomes(store, change("one", A, taken=None))
