@@ -145,14 +145,15 @@ def test_what_is_no_key_is_said_without_it(text: str) -> None:
         assert text not in str(refused.value)
 
 
-def test_a_disk_that_is_full_says_so() -> None:
+@pytest.mark.parametrize("times", [1, 2000])
+def test_a_disk_that_is_full_says_so(times: int) -> None:
     identity = pyrage.x25519.Identity.generate()
     for to in ([], [identity.to_public()]):
         with (
             Path("/dev/full").open("wb", buffering=0) as full,
             pytest.raises(OSError, match="space") as refused,
         ):
-            archives.write(full, content(), TEXTS, to)
+            archives.write(full, content(STORE * times), TEXTS, to)
         assert refused.value.errno == errno.ENOSPC
 
 

@@ -212,6 +212,7 @@ async def test_entries_are_of_the_organization_that_their_stream_is_of(verified:
         assert [(id_, number) for id_, number, _ in found] == [("ws-1", 2)][:breaks]
     other = OF_ACME._replace(organization_id="org-2")
     assert len(await verified(Trails(WHOLE[0], (ACME, [other]), WHOLE[2]))) == 1
+    assert audit_verification._strayed(whole(), None) is None  # nobody knows whose it is
     stray = await verified(Trails(*WHOLE[:2], WHOLE[2], (CHAIN.open("ws-2", "org-1"), [])))
     assert [id_ for id_, *_ in stray] == ["ws-2"]
 
