@@ -462,3 +462,12 @@ async def test_a_transaction_is_brief_of_one_change_that_may_be(
     assert await asyncio.gather(*(batches.make(one, {}) for one in some)) == [None] * len(some)
     await batches.close()
     assert store.asked == asked
+
+
+async def test_a_subject_that_runs_isolated_is_left_out_of_batches() -> None:
+    isolated = {"a": asyncio.create_task(asyncio.sleep(0))}
+    queue = _SubjectQueue(isolated)
+    first, other = in_queue(queue, "a"), in_queue(queue, "b")
+    assert queue.take() == [other]
+    await isolated.pop("a")
+    assert queue.take() == [first]
