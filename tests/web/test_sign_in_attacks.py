@@ -18,6 +18,7 @@ from tests.support.deployment import open_deployment
 from tests.support.signing_in import SESSION_COOKIE, Scene
 
 Without = tuple[str, ...]
+_require_state = Attempt.require_state
 
 
 def take_out(monkeypatch: pytest.MonkeyPatch, without: Without) -> None:
@@ -25,7 +26,7 @@ def take_out(monkeypatch: pytest.MonkeyPatch, without: Without) -> None:
     for name in without:
         match name:
             case "state":
-                monkeypatch.setattr(Attempt, "require_state", lambda *_: None)
+                monkeypatch.setattr(Attempt, "require_state", require_state_of_links)
             case "issuer":
                 monkeypatch.setattr(service, "_require_issuer", lambda *_: None)
             case "verifier" | "nonce":  # the same for everybody
@@ -38,9 +39,15 @@ def take_out(monkeypatch: pytest.MonkeyPatch, without: Without) -> None:
                 monkeypatch.setattr(Cookies, "read", last_of)
 
 
-def of_any_provider(what: str, _: str, begun_at: str) -> bytes:
+def require_state_of_links(self: Attempt, said: str) -> None:
+    """As it is, of attempts to link; of one to sign in any state is good."""
+    if self.links:
+        _require_state(self, said)
+
+
+def of_any_provider(what: str, purpose: str, _: str, begun_at: str) -> bytes:
     """What state, nonce and verifier are made of, without the provider."""
-    return length_prefixed(what, begun_at)
+    return length_prefixed(what, purpose, begun_at)
 
 
 def last_of(self: Cookies, request: Request, what: str) -> str | None:
