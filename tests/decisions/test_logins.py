@@ -92,6 +92,8 @@ def test_what_is_approved_ends_no_later_than_the_token_that_approves() -> None:
     assert show(found(SIGNED_IN), replace(ASKED, expires_in=60)).ends_at == NOW + 60_000_000
     unending = {TokenWithId("at-1"): replace(OWN, expires_at=None)}
     assert show(found(SIGNED_IN, unending), ASKED).ends_at == NOW + LIFETIME
+    all_of_it = replace(ASKED, expires_in=86_400)
+    assert show(found(SIGNED_IN), all_of_it).ends_at == NOW + DAY
     long = replace(ASKED, expires_in=2 * 86_400)
     assert refused(show, found(SIGNED_IN), long) == ["invalid_value"]
     assert show(found(SIGNED_IN, unending), long).ends_at == NOW + 2 * DAY
@@ -176,6 +178,12 @@ def test_the_token_is_that_of_whoever_approved_and_reaches_as_far() -> None:
         Insert(HashedToken(token, b"hash")),
         Update(APPROVED, replace(APPROVED, issued_id="at-9")),
     )
+    unending = {TokensIssued("id", "at-1"): [IssuedToken(replace(OWN, expires_at=None), "alice")]}
+    there = found(REDEEMING, unending, locked=LOCKED)
+    there.caller.address = "192.0.2.1"
+    made = redeem(there, SHOWN, FRESH).answer
+    assert made is not None
+    assert made.token == replace(token, description="teamvars login on laptop from 192.0.2.1")
     assert actions(decision) == [(SYSTEM_STREAM, "token.create")]
 
 
@@ -230,6 +238,8 @@ def test_what_is_redeemed_again_ends_what_it_gave() -> None:
 
 
 def test_whoever_has_a_token_of_a_user_may_end_it() -> None:
+    nameless = Actor("user", "user-1")  # as one who accepts by a link
+    assert refused(revoke, found({WhoCalls(): nameless})) == ["unsupported_token_type"]
     decision = revoke(found(SIGNED_IN))
     assert decision.writes == (Delete(HashedToken, ("at-1",)),)
     assert actions(decision) == [(SYSTEM_STREAM, "token.revoke")]

@@ -3,11 +3,16 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.domain.audit import SYSTEM_STREAM, Acceptance, AuditEntry, Break
 from teamvars.domain.errors import Refusal
+from teamvars.services import audit_acceptance, audit_verification
+from teamvars.services.audit_verification import Remains
+from teamvars.storage import streams
 from tests.services.altered_trails import cut, execute, wipe
 from tests.services.calls import Calls
+from tests.services.test_audit_verification import ACME, CHAIN, WHOLE, history
 from tests.support.deployment import operator
 
 EDIT = (
@@ -261,3 +266,74 @@ async def test_who_cannot_accept_since_the_last_number_is_taken_is_told_which_ro
     )
     assert await breaks(own_calls, await accept(own_calls, network)) == {}
     await own_calls.create(key="after")
+
+
+# Without a store
+
+NOBODY = Remains("ws-2", None, [])
+STRAY = Remains("ws-2", None, history(CHAIN.open("ws-2", "org-1"))[0])
+ROW = Remains("ws-2", CHAIN.open("ws-2", "org-1"), [])
+OF_SYSTEM, OF_ACME_ROW = Remains(SYSTEM_STREAM, *WHOLE[0]), Remains("org-1", *WHOLE[1])
+CUT_ACME = Remains("org-1", ACME, [])
+ACME_GONE = Remains("org-1", None, [])
+
+
+def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
+    """A stream that an operator would accept, of which the one above is as it is."""
+    heard = audit_verification.Testimony(CHAIN)
+    heard.hear([*OF_SYSTEM.entries, *above.entries])
+    return audit_acceptance._Place(CHAIN, heard, remains, OF_SYSTEM, above)
+
+
+@pytest.mark.parametrize(
+    ("remains", "above", "digest", "why"),
+    [
+        (NOBODY, OF_ACME_ROW, NOBODY.digest, "no stream ws-2"),
+        (STRAY, OF_ACME_ROW, STRAY.digest, None),
+        (ROW, OF_ACME_ROW, ROW.digest, None),
+        (Remains("ws-1", None, []), OF_ACME_ROW, Remains("ws-1", None, []).digest, None),
+        (Remains("ws-1", *WHOLE[2]), OF_ACME_ROW, "", "verifies"),
+        (STRAY, OF_ACME_ROW, ROW.digest, "not the present state"),
+        (STRAY, CUT_ACME, STRAY.digest, "org-1 does not verify"),
+        (STRAY, ACME_GONE, STRAY.digest, None),
+        (CUT_ACME, CUT_ACME, CUT_ACME.digest, None),
+    ],
+)
+def test_what_is_there_of_a_stream_is_accepted_when_it_is_its_turn(
+    remains: Remains, above: Remains, digest: str, why: str | None
+) -> None:
+    place = place_of(remains, above)
+    if why is None:
+        place.require_acceptable(digest)
+    else:
+        with pytest.raises(Refusal) as refused:
+            place.require_acceptable(digest)
+        assert why in refused.value.faults[0].detail
+
+
+async def test_the_number_of_an_acceptance_is_above_what_the_row_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def last_number(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(streams, "last_number", last_number)
+    far = 2**40
+    row = replace(CHAIN.open("ws-2", "org-1"), sequence=far)
+    tx: Any = None
+    assert await place_of(Remains("ws-2", row, [])).next_number(tx) > far
+
+
+@pytest.mark.parametrize(
+    ("remains", "above", "recorded_in"),
+    [
+        (ROW, OF_ACME_ROW, [SYSTEM_STREAM]),
+        (STRAY, OF_ACME_ROW, [SYSTEM_STREAM, "org-1"]),
+        (STRAY, ACME_GONE, [SYSTEM_STREAM]),
+        (OF_SYSTEM, OF_SYSTEM, []),
+    ],
+)
+def test_an_acceptance_is_recorded_in_the_systems_stream_and_that_of_an_end_above(
+    remains: Remains, above: Remains, recorded_in: list[str]
+) -> None:
+    assert [one.id for one in place_of(remains, above).witnesses()] == recorded_in
