@@ -21,6 +21,8 @@ from tests.support.deployment import Deployment, operator
 from tests.support.exchanging import CANARY, Job, job_in, runner_in
 from tests.support.jobs import runner_document
 from tests.support.tenant import Tenant, build_tenant, linkage_document
+from tests.web.test_project_grants import grant as grant_on_project
+from tests.web.test_project_sets import make_owned
 from tests.web.test_projects import make, move
 from tests.web.test_variable_sets import as_global, attach, changed, make_set, put, rights
 
@@ -154,26 +156,33 @@ async def test_no_other_name_takes_a_workspace_out_of_reach_for_a_moment(tenant:
 AT_PROJECT = {"attach to the project": "POST", "detach from the project": "DELETE"}
 ALONE = {"attach": "POST", "detach": "DELETE"}
 MOVES = "move in", "move out"
+BY_OWNER = "hide", "approve", "revoke"
+"""What is always done by an owner."""
+KEEPER = "hidden"
+"""Who writes the sets of the project and the variables in it, and no others."""
 # Steps: who, what, and of which workspace.
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["writer", "writer", "owner"]),
-        st.sampled_from(
-            [*ALONE, *AT_PROJECT, *MOVES, "global", "local", "hide", "approve", "revoke"]
-        ),
+        st.sampled_from(["writer", "writer", KEEPER, "owner"]),
+        st.sampled_from([*ALONE, *AT_PROJECT, *MOVES, "global", "local", *BY_OWNER]),
         st.sampled_from(["network", "payments"]),
     ),
     min_size=4,
     max_size=18,
 )
+BEGUN = st.sampled_from(
+    [(), tuple(("owner", what, "network") for what in ("hide", "approve", MOVES[0]))]
+)
+"""Before these: most matter little until there is a secret, and a runner that may be handed it."""
 
 
 class Model:
-    """What is attached, what is in the project, what is a secret, and where a runner is handed
-    what.
+    """Whose the set is, what is attached, what is in the project, what is a secret, and where a
+    runner is handed what.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_project: bool) -> None:
+        self.is_of_project = is_of_project
         self.attached: set[str] = set()
         self.inside: set[str] = set()
         self.is_at_project = False
@@ -187,7 +196,17 @@ class Model:
         reached = {"network", "payments"} if self.is_global else reached
         return self.handed & reached if self.has_secret else set()
 
+    def is_possible(self, who: str, what: str, workspace: str) -> bool:
+        """Whether it may be done by who has that right, were there no runners."""
+        if who == KEEPER and (what in MOVES or not self.is_of_project):
+            return False
+        needs_inside = ALONE if who == KEEPER else ("attach",)  # which sees no workspace elsewhere
+        is_elsewhere = what in needs_inside and workspace not in self.inside
+        return not (self.is_of_project and (what == "global" or is_elsewhere))
+
     def do(self, what: str, workspace: str) -> None:
+        if what == "move out" and self.is_of_project:
+            self.attached.discard(workspace)
         if what in ALONE:
             change = self.attached.add if what == "attach" else self.attached.discard
             change(workspace)
@@ -205,21 +224,31 @@ class Model:
             change(workspace)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(STEPS)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(begun=BEGUN, steps=STEPS)
+@pytest.mark.parametrize("is_of_project", [False, True], ids=["organization", "project"])
 async def test_no_sequence_of_steps_hands_a_secret_to_a_runner_without_an_owner(
-    deployment: Deployment, steps: Sequence[tuple[str, str, str]]
+    deployment: Deployment,
+    is_of_project: bool,
+    begun: Sequence[tuple[str, str, str]],
+    steps: Sequence[tuple[str, str, str]],
 ) -> None:
-    tenant, model = await build_tenant(deployment), Model()
+    tenant, model = await build_tenant(deployment), Model(is_of_project=is_of_project)
     await rights(tenant, "writers", *BOTH)
-    made, shop = await make_set(tenant, "shared"), await make(tenant)
+    shop = await make(tenant)
+    made = await (make_owned(tenant, shop) if is_of_project else make_set(tenant, "shared"))
+    custom = {"workspace_access": {"variables": "write"}}
+    own = {"project_access": {"variable-sets": "write"}}
+    await grant_on_project(tenant, shop, "secret", access="custom", **custom, **own)
     runners: dict[str, str] = {}
-    for who, what, workspace in steps:
-        by_owner = who == "owner" or what in ("hide", "approve", "revoke")
+    for who, what, workspace in (*begun, *steps):
         before = model.exposed()
         after = deepcopy(model)
         after.do(what, workspace)
-        may = by_owner or after.exposed() <= before
+        may = what in BY_OWNER or (
+            model.is_possible(who, what, workspace)
+            and (who == "owner" or after.exposed() <= before)
+        )
         if what in MOVES:
             project = shop if what == "move in" else tenant.project
             is_done = (await move(tenant, project, workspace, who=who)).is_success
