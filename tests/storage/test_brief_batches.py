@@ -75,3 +75,17 @@ async def test_a_connection_ended_while_the_statement_commits_leaves_the_outcome
         await going_on
     assert words(refusal.value) == ["outcome_unknown"]
     assert await brief(store, writing(thing("after"))) == "done"
+
+
+@pytest.mark.parametrize("sqlstate", ["25006", "55P03"])
+async def test_what_the_server_refuses_before_it_commits_has_no_unknown_outcome(
+    store: Database, admin: Any, sqlstate: str
+) -> None:
+    await admin.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"'BEGIN RAISE EXCEPTION USING ERRCODE = ''{sqlstate}''; END';"
+        "CREATE TRIGGER refuse BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION refuse()"
+    )
+    with pytest.raises(Refusal) as refusal:
+        await brief(store, writing(thing("a")))
+    assert words(refusal.value) == ["storage_unavailable"]

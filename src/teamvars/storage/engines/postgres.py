@@ -84,6 +84,8 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
 _BATCH = f"{_WRITE}; SET LOCAL plan_cache_mode = force_generic_plan"
 _MISSING = (pg.UndefinedTableError, pg.UndefinedColumnError)
+_BEFORE_A_COMMIT = (pg.ReadOnlySQLTransactionError, pg.LockNotAvailableError)
+"""Errors of a statement that also commits, after which nothing was committed."""
 _MIGRATION_LOCK_WAIT = "1s"
 """For a table, since whoever comes later waits behind a migration that waits."""
 _MIGRATION_LOCK_SECONDS = 60.0
@@ -615,7 +617,7 @@ async def _confirmed(connection: Connection, committing: Awaitable[T]) -> T:
     connection.add_log_listener(listen)
     try:
         result = await committing
-    except RUN_AGAIN:
+    except (*RUN_AGAIN, *_BEFORE_A_COMMIT):
         raise
     except (*UNUSABLE, asyncio.CancelledError) as error:
         raise Refusal(OUTCOME_UNKNOWN) from error
