@@ -146,3 +146,38 @@ def test_what_a_draft_does_not_name_stays() -> None:
     known.answers[ToOrganization("acme")] = replace(granted, organization=owner)
     after = update(known, "acme", OrganizationDraft(name="new")).answer.organization
     assert after == replace(owner, name="new")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "actor", "has_signed_in", "may"),
+    [
+        (False, None, "user", False, True),
+        (False, False, "organization", False, True),
+        (True, True, "organization", False, True),
+        (False, True, "user", True, True),
+        (False, True, "user", False, False),
+        (False, True, "organization", True, False),
+        (True, False, "user", False, True),
+        (True, False, "organization", False, False),
+    ],
+)
+def test_who_says_that_members_have_to_sign_in_has_done_so(
+    before: bool, said: bool | None, actor: str, has_signed_in: bool, may: bool
+) -> None:
+    access = to_acme()
+    granted = access[ToOrganization("acme")]
+    owner = replace(granted, organization=replace(granted.organization, sso_required=before))
+    known = found({ToOrganization("acme"): owner}, actor=Actor(actor, "user-1", "at-1"))
+    known.caller.reach = frozenset({"org-1"}) if has_signed_in else None
+    draft = OrganizationDraft(sso_required=said)
+    if not may:
+        assert refused(update, known, "acme", draft) == ["forbidden"]
+        return
+    told = [note.event.details.get("sso-required") for note in update(known, "acme", draft).notes]
+    assert told == ([] if said in (None, before) else [said])
+
+
+def test_no_organization_is_made_whose_maker_would_have_to_sign_in_first() -> None:
+    known = found({UserWithId("user-1"): replace(ALICE, site_admin=True)})
+    asked = OrganizationDraft(name="acme", sso_required=True)
+    assert refused(create, known, asked, FRESH) == ["forbidden"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Locks, Needs
 from teamvars.decisions.deliveries import Use
 from teamvars.decisions.needs import (
     IdentityOf,
@@ -18,11 +18,21 @@ from teamvars.decisions.needs import (
     UserMeant,
     UserWithId,
     WasUsed,
+    WhoCalls,
 )
 from teamvars.decisions.rows import Delete, Insert
-from teamvars.decisions.sign_ins import Fresh, link, meant, sign_in, sign_out, unlink
+from teamvars.decisions.sign_ins import (
+    Fresh,
+    end_all,
+    link,
+    linkable,
+    meant,
+    sign_in,
+    sign_out,
+    unlink,
+)
 from teamvars.decisions.tokens import Fresh as FreshToken
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.notices import Memo
 from teamvars.domain.sign_ins import (
     IDLE,
@@ -38,7 +48,7 @@ from teamvars.domain.sign_ins import (
     is_entra,
 )
 from teamvars.domain.tokens import DAY, HashedToken, IssuedToken, Token
-from tests.decisions.directory import ACME, ALICE, NOW, OPERATOR, actions, found, refused
+from tests.decisions.directory import ACME, ALICE, NOW, OPERATOR, USER, actions, found, refused
 
 ISSUER = "https://login.example.com"
 COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com",), DAY)
@@ -270,3 +280,44 @@ def test_whose_link_is_taken_back_is_signed_out() -> None:
 )
 def test_a_device_is_told_in_words_of_ours(agent: str, device: str) -> None:
     assert device_of(agent) == device
+
+
+def test_somebody_ends_their_own_sessions_as_far_as_they_see_them() -> None:
+    tokens = [
+        Token(f"at-{reach}", "user", "user-1", 1, NOW + 9, None, reach=frozenset({reach}))
+        for reach in ("org-1", "org-2")
+    ]
+    there = {
+        WhoCalls(): USER,
+        TokensIssued("session", "user-1"): [IssuedToken(one, "alice") for one in tokens],
+    }
+    with pytest.raises(Needs) as needs:
+        end_all(found(there), "user-1")
+    assert needs.value.need == Locks(frozenset({SYSTEM_STREAM}))
+    for reach, ended in ((None, ["at-org-1", "at-org-2"]), (frozenset({"org-1"}), ["at-org-1"])):
+        known = found(there, locked=(SYSTEM_STREAM,))
+        known.caller.reach = reach
+        gone = [id_ for write in end_all(known, "user-1").writes for id_ in write.keys]  # type: ignore[attr-defined]
+        assert gone == ended
+    assert refused(end_all, found(there, locked=(SYSTEM_STREAM,)), "user-2") == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("actor", "reach", "may"),
+    [
+        (USER, None, True),
+        (USER, {"org-1"}, True),
+        (USER, {"org-1", "org-2"}, True),
+        (USER, {"org-2"}, False),
+        (Actor("team", "team-1", "at-1"), None, False),
+    ],
+)
+def test_only_users_are_linked_and_where_their_token_reaches_as_far_as_the_provider(
+    actor: Actor, reach: set[str] | None, may: bool
+) -> None:
+    known = found(LINKED, {WhoCalls(): actor})
+    known.caller.reach = None if reach is None else frozenset(reach)
+    if may:
+        assert linkable(known, COMPANY) == ALICE
+    else:
+        assert refused(linkable, known, COMPANY) == ["forbidden"]
