@@ -104,6 +104,7 @@ async def test_what_somebody_who_is_gone_has_left_is_still_there_to_end(tenant: 
 async def test_an_operator_ends_it_in_all_organizations(tenant: Tenant) -> None:
     _, ids = await leave_something(tenant)
     leavers, owner = tenant.deployment.services.operator_leavers, tenant.users["owner"]
+    assert await leavers.show(tenant.users["plain"]) == []  # who is there, and leaves nothing
     (shown,) = await leavers.show(owner)
     assert shown.organization == tenant.organization
     assert [one.id for one in shown.tokens] == ids["tokens"]
