@@ -57,6 +57,7 @@ def test_nothing_of_an_attempt_is_that_of_another() -> None:
         Attempt("two", NOW, "secret"),
         Attempt("one", NOW + 1, "secret"),
         Attempt("one", NOW, "s"),
+        Attempt("one", NOW, "secret", links=True),
     )
     for other in others:
         assert not {one.state, one.nonce, one.verifier} & {other.state, other.nonce, other.verifier}
