@@ -6,7 +6,7 @@ other shows a code, which somebody types (RFC 8628).
 
 import re
 
-from teamvars.domain.errors import Code, Fault, invalid
+from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import derived_id
 from teamvars.domain.times import LATEST
 from teamvars.domain.tokens import DAY
@@ -112,18 +112,15 @@ class LoginDraft(Discreet, frozen=True):
             ("redirect-uri", self.redirect_uri, is_loopback(self.redirect_uri), _REDIRECT_RULE),
             ("code-challenge", self.code_challenge, is_challenge(self.code_challenge), _S256),
             ("state", self.state, _fits(STATE, self.state), "It is 22 to 128 of A-Z a-z 0-9 _ -."),
-            ("expires-in", self.expires_in or "", is_lifetime(self.expires_in), _LIFETIME_RULE),
+            ("expires-in", self.expires_in, is_lifetime(self.expires_in), _LIFETIME_RULE),
         )
         found = list(self.faults)
         said = {fault.pointer for fault in found}
         for name, value, fits, rule in rules:
-            if fits or f"/data/attributes/{name}" in said:
-                continue
-            fault = invalid(name, rule)
-            is_missing = value is None
-            found.append(
-                Fault(Code.MISSING_MEMBER, rule, pointer=fault.pointer) if is_missing else fault
-            )
+            pointer = f"/data/attributes/{name}"
+            if not fits and pointer not in said:
+                code = Code.MISSING_MEMBER if value is None else Code.INVALID_VALUE
+                found.append(Fault(code, rule, pointer=pointer))
         return found
 
     def login(self, now: int) -> Login:
