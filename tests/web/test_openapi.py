@@ -490,7 +490,7 @@ async def send(
     sent = {name.replace("_", "-"): text for name, text in headers.items()}
     if content is not None:
         sent.setdefault("content-type", JSON_API)
-    if who == "owner" and operation.template.endswith("/organizations"):
+    if who == "owner" and operation.template.endswith(("/organizations", "/metrics")):
         who = "admin"  # for all the others there is only one answer
     if who == "owner" and operation.template.endswith(FOR_ONESELF):
         who = "plain"
