@@ -79,7 +79,7 @@ async def test_whom_this_machine_trusts_vouches_where_nobody_else_does(server: S
     ],
 )
 async def test_nobody_else_is_asked(server: Server, url: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - one of FAILURES, without a text
+    with pytest.raises(https.FAILURES):
         await https.ask(url, TLS)
     assert server.places == []
 
@@ -87,7 +87,7 @@ async def test_nobody_else_is_asked(server: Server, url: str) -> None:
 async def test_what_is_elsewhere_by_now_is_no_document(server: Server) -> None:
     server.said = ELSEWHERE
     assert (await https.ask("https://id.example.com", TLS)).status == 302
-    with pytest.raises(ValueError):  # noqa: PT011 - as above
+    with pytest.raises(https.FAILURES):
         await https.get("https://id.example.com", TLS)
     assert {host for host, *_ in server.places} == {"id.example.com"}
 
@@ -96,7 +96,7 @@ async def test_an_answer_has_so_many_bytes(server: Server, monkeypatch: pytest.M
     monkeypatch.setattr(https, "_MAX_BYTES", len(OK))
     assert await https.get("https://id.example.com", TLS) == b"{}"
     monkeypatch.setattr(https, "_MAX_BYTES", len(OK) - 1)
-    with pytest.raises(ValueError):  # noqa: PT011 - as above
+    with pytest.raises(https.FAILURES):
         await https.get("https://id.example.com", TLS)
 
 

@@ -35,6 +35,7 @@ SET = VariableSet("varset-1", "shared", "org-1", "acme", is_global=True)
 TOOLS = Tools(Sealer(KEYS := keyring.generate()), Chain(KEYS), lambda: 7)
 WRAPPED = TOOLS.sealer.new_data_key("org-1", 1)
 KEY = TOOLS.sealer.data_key(WRAPPED)
+NO_LIMIT = Quota(None, None)
 STREAM = Stream("ws-1", "org-1", 3, b"link", b"head", Usage())
 
 
@@ -92,7 +93,7 @@ def test_runs_notice_all_that_is_changed_but_descriptions() -> None:
 class Shelf:
     """The variables of a workspace or a set, in no store; `asked` says whose values were opened."""
 
-    def __init__(self, *held: Variable, quota: Quota = Quota(None, None)) -> None:  # noqa: B008 - frozen
+    def __init__(self, *held: Variable, quota: Quota = NO_LIMIT) -> None:
         self.asked: list[str] = []
         self.taken: Sequence[tuple[str, Category]] = ()
         self.sealed: Mapping[str, Sealed] = {}

@@ -20,6 +20,7 @@ from teamvars.services.installation import Installation, NotReady, Readiness
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
 from tests.support.deployment import Deployment, operator
+from tests.support.patience import until
 
 
 class Counted(Installation):
@@ -72,6 +73,22 @@ async def test_a_second_later_it_is_asked_again(
     counted.is_gone = False
     await asyncio.sleep(0.001)
     await readiness.require()
+
+
+async def test_it_is_asked_now_and_then_though_nobody_wants_to_know(
+    deployment: Deployment, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    monkeypatch.setattr(installation, "WATCH_SECONDS", 0.001)
+    counted.is_gone = True
+    watching = asyncio.create_task(Readiness(counted, KeysInUse(deployment.keys)).watch())
+
+    async def is_asked_again() -> bool:
+        return counted.asked > 2
+
+    await until(is_asked_again)
+    assert not watching.done()
+    watching.cancel()
 
 
 async def test_who_goes_away_takes_no_answer_along(
