@@ -17,7 +17,7 @@ async def test_an_owner_sees_what_somebody_leaves_behind_and_ends_it(
     await visitor.go(f"/{tenant.organization}/members")
     await visitor.sign_in("owner")
     username = f"owner-{tenant.organization.removeprefix('org-')}"
-    await page.get_by_role("link", name=f"What {username} leaves behind").click()
+    await page.get_by_role("link", name=f"Leaving: what {username} leaves behind").click()
     await page.get_by_role("heading", name="What they leave behind").wait_for()
     await expect(page.get_by_role("listitem").filter(has_text="for ci")).to_be_visible()
     await page.get_by_role("link", name="owners").wait_for()
