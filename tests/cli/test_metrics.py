@@ -119,6 +119,13 @@ def test_the_port_has_nothing_else(one: Scraped, method: str, path: str, status:
     assert answer.headers["Connection"] == "close"
 
 
+def test_what_is_no_url_is_not_there(one: Scraped) -> None:
+    place = "127.0.0.1", one.port
+    with socket.create_connection(place, timeout=HANGS) as connection:
+        connection.sendall(b"GET http://[ HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert received(connection).startswith(b"HTTP/1.1 404 ")
+
+
 def test_who_says_nothing_sensible_is_let_go(one: Scraped) -> None:
     with ExitStack() as held:
         idle = [

@@ -161,6 +161,33 @@ async def test_whoever_has_no_rights_there_still_has_them_elsewhere_and_their_ow
     assert (await tenant.call(None, "GET", path, None, bearer(outsider))).status_code == 200
 
 
+@pytest.mark.parametrize(("who", "team"), [("hidden", "secret"), ("invited_writer", "writers")])
+async def test_whoever_accepts_is_told_of_their_teams_where_their_token_has_rights_alone(
+    tenant: Tenant, who: str, team: str
+) -> None:
+    """Also who has accepted before."""
+    path = f"/organization-memberships/{tenant.memberships[who]}/actions/accept"
+
+    async def teams_told(token: str) -> list[str]:
+        answer = await tenant.call(None, "POST", path, None, bearer(token))
+        assert answer.json()["data"]["attributes"]["status"] == "active"
+        return [one["id"] for one in answer.json()["data"]["relationships"]["teams"]["data"]]
+
+    assert await require(tenant, await signed_in(tenant, "owner")) == 200
+    for _ in "12":
+        assert await teams_told(tenant.tokens[who]) == []
+    assert await teams_told(await signed_in(tenant, who)) == [tenant.teams[team]]
+
+
+async def test_who_has_signed_in_is_told_of_their_teams_as_they_accept(tenant: Tenant) -> None:
+    assert await require(tenant, await signed_in(tenant, "owner")) == 200
+    path = f"/organization-memberships/{tenant.memberships['invited_writer']}/actions/accept"
+    token = await signed_in(tenant, "invited_writer")
+    answer = await tenant.call(None, "POST", path, None, bearer(token))
+    told = answer.json()["data"]["relationships"]["teams"]["data"]
+    assert [one["id"] for one in told] == [tenant.teams["writers"]]
+
+
 async def test_runners_go_on_where_members_have_to_sign_in(tenant: Tenant) -> None:
     job = await job_in(tenant)
     assert await require(tenant, await signed_in(tenant, "owner")) == 200

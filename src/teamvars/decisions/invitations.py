@@ -157,17 +157,19 @@ def resend_by_operator(
 def accept(found: Found, membership_id: str) -> Decision[MembershipPage]:
     """Accepts an invitation; one that is accepted already stays so.
 
-    Refuses: forbidden to all but the invited user with a token of their own.
+    Its teams are told to whoever has rights there then. Refuses: forbidden to all but the invited
+    user with a token of their own.
     """
-    membership, _ = memberships.seen(found, membership_id)
+    membership, granted = memberships.seen(found, membership_id)
     if found.caller.user_id != membership.user.id:
         raise forbidden("Only the invited user may accept, with a token of their own.")
     if membership.invitation is not None and not membership.invitation.is_live(found.now):
         raise not_found()
-    teams = teams_of(found, membership)  # as an active member they see all of them
     if membership.status is Status.ACTIVE:
-        return Decision(page_of(membership, teams))
+        return Decision(memberships.read(found, membership_id))
     accepted = _accepted(found, membership)
+    has_to_sign_in = granted.organization.sso_required and found.caller.reach is None
+    teams = [] if has_to_sign_in else teams_of(found, membership)  # a member sees all of theirs
     return together(page_of(accepted.answer, teams), accepted)
 
 

@@ -74,12 +74,20 @@ class Exporter:
 
     def _said_to(self, request: h11.Request) -> tuple[int, bytes, str]:
         plain = "text/plain; charset=utf-8"
-        if urlsplit(request.target).path.decode("latin-1") != PATH:
+        if _path(request.target) != PATH:
             return 404, b"Metrics are at /metrics.\n", plain
         if request.method not in (b"GET", b"HEAD"):
             return 405, b"Metrics are read with GET.\n", plain
         accept = b",".join(value for name, value in request.headers if name == b"accept")
         return 200, *self._exposition.text(accept.decode("latin-1"))
+
+
+def _path(target: bytes) -> str:
+    """That of what is asked for; one that is no URL has none."""
+    try:
+        return urlsplit(target).path.decode("latin-1")
+    except ValueError:
+        return ""
 
 
 def listening(host: str, port: int) -> socket.socket | None:
