@@ -48,7 +48,17 @@ from teamvars.domain.sign_ins import (
     is_entra,
 )
 from teamvars.domain.tokens import DAY, HashedToken, IssuedToken, Token
-from tests.decisions.directory import ACME, ALICE, NOW, OPERATOR, USER, actions, found, refused
+from tests.decisions.directory import (
+    ACME,
+    ALICE,
+    NOW,
+    OPERATOR,
+    USER,
+    actions,
+    found,
+    refused,
+    to_acme,
+)
 
 ISSUER = "https://login.example.com"
 COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com",), DAY)
@@ -316,6 +326,34 @@ def test_only_users_are_linked_and_where_their_token_reaches_as_far_as_the_provi
     actor: Actor, reach: set[str] | None, may: bool
 ) -> None:
     known = found(LINKED, {WhoCalls(): actor})
+    known.caller.reach = None if reach is None else frozenset(reach)
+    if may:
+        assert linkable(known, COMPANY) == ALICE
+    else:
+        assert refused(linkable, known, COMPANY) == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("standing", "has_rights", "reach", "may"),
+    [
+        (MEMBER, False, None, False),
+        (MEMBER, True, None, True),
+        (MEMBER, False, {"org-1"}, True),
+        (replace(MEMBER, active=frozenset(), invited=frozenset({"org-1"})), False, None, False),
+        (replace(MEMBER, active=frozenset({"org-2"})), False, None, True),
+    ],
+    ids=["a pasted token", "made by the host", "a session's", "invited", "somebody elsewhere"],
+)
+def test_where_members_have_to_sign_in_no_token_links_that_has_no_rights_there(
+    standing: Standing, has_rights: bool, reach: set[str] | None, may: bool
+) -> None:
+    closed = replace(ACME, sso_required=True)
+    answers = {
+        WhoCalls(): USER,
+        OrganizationsCalled(("acme",)): [closed],
+        StandingOf("user-1"): standing,
+    }
+    known = found(LINKED, to_acme(owner=False, member=has_rights), answers)
     known.caller.reach = None if reach is None else frozenset(reach)
     if may:
         assert linkable(known, COMPANY) == ALICE

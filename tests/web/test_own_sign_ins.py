@@ -5,6 +5,7 @@ and accept an invitation once they have signed in.
 import httpx
 import pytest
 
+from teamvars.domain.tokens import WAY_BACK, OwnerName
 from teamvars.services.sign_ins import Answered
 from tests.support.deployment import operator
 from tests.support.signing_in import (
@@ -16,6 +17,7 @@ from tests.support.signing_in import (
     ids_of,
     into_both,
 )
+from tests.support.tenant import JSON_API
 
 
 async def test_somebody_ends_all_their_sessions_at_once_and_nothing_else(scene: Scene) -> None:
@@ -152,6 +154,27 @@ async def test_an_account_of_another_user_and_one_of_a_provider_that_reaches_fur
     assert (await ask_for_link(two, session)).status_code == 403
     assert (await ask_for_link(two, tenant.tokens["writers-token"])).status_code == 403
     assert (await ask_for_link(two, tenant.tokens["plain"])).status_code == 204
+
+
+async def test_where_members_have_to_sign_in_a_pasted_token_brings_nobody_in(scene: Scene) -> None:
+    """By no account that whoever has the token has with the provider."""
+    tenant = scene.tenant
+    _, owner = await scene.signed_in("owner")
+    document = {"data": {"type": "organizations", "attributes": {"sso-required": True}}}
+    sent = {"Authorization": f"Bearer {owner}", "Content-Type": JSON_API}
+    path = f"/api/v2/organizations/{tenant.organization}"
+    assert (await scene.http.patch(path, json=document, headers=sent)).status_code == 200
+    for who in ("writer", "invited_writer"):
+        browser = await linked(scene, who)
+        refused = await ask_for_link(browser, tenant.tokens[who])
+        assert refused.status_code == 403
+        assert "have to sign in" in refused.text
+        shown = await tenant.deployment.services.accounts.show(tenant.users[who])
+        assert shown.identities == []
+    named = OwnerName(user=scene.name_of("writer"))
+    way_back = await tenant.deployment.services.tokens.create(operator(), named, WAY_BACK)
+    browser = await linked(scene, "writer")
+    assert (await ask_for_link(browser, way_back.secret)).status_code == 204
 
 
 # Invitations

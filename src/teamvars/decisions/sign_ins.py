@@ -13,6 +13,7 @@ from teamvars.decisions.needs import (
     StandingOf,
     TokensIssued,
     TokensOfSignIn,
+    ToOrganizationWithId,
     UserAt,
     UserMeant,
     UserWithId,
@@ -30,6 +31,7 @@ from teamvars.domain.errors import (
     there_is_no,
 )
 from teamvars.domain.notices import Memo
+from teamvars.domain.organizations import Organization
 from teamvars.domain.sign_ins import (
     IDLE,
     MAX_SESSIONS,
@@ -54,6 +56,10 @@ _NOWHERE = (
 )
 _FURTHER = (
     "{} signs people in to more organizations than your token has rights in. Use another token."
+)
+_SIGN_IN = (
+    "Members of {} have to sign in, and nobody has for your token. Link the account while you are "
+    "signed in, or have whoever runs this service link it."
 )
 _DISABLED = "Your user is disabled. Ask whoever runs this service."
 
@@ -135,18 +141,30 @@ def link_own(found: Found, provider: Provider, person: Person, fresh_id: str) ->
 def linkable(found: Found, provider: Provider) -> User:
     """The caller, who may be linked with somebody whom the provider means.
 
-    Refuses: forbidden to tokens of teams and organizations; and to one that has rights in some
-    organizations alone, where the provider speaks for others.
+    Nobody has more rights by it: refuses as forbidden tokens of teams and organizations; and one
+    that has rights in some organizations alone, where the provider speaks for others, or none where
+    the provider lets somebody in who has to sign in there.
     """
     actor = found.of(WhoCalls())
     user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
     if user is None:
         raise forbidden("Only users are linked with accounts.")
     reach = found.caller.reach
-    named = {one.id for one in found.of(OrganizationsCalled(provider.organizations))}
-    if reach is not None and not named <= reach:
+    named = found.of(OrganizationsCalled(provider.organizations))
+    if reach is not None and not {one.id for one in named} <= reach:
         raise forbidden(_FURTHER.format(provider.title))
+    for place in named:
+        if place.sso_required and reach is None and not _is_let_in(found, user, place):
+            raise forbidden(_SIGN_IN.format(place.name))
     return user
+
+
+def _is_let_in(found: Found, user: User, place: Organization) -> bool:
+    """Whether the caller's token has all the rights there that a session of the user's would."""
+    standing = found.of(StandingOf(user.id))
+    if place.id not in standing.active | standing.invited:
+        return True
+    return found.of(ToOrganizationWithId(place.id)).is_member
 
 
 def link(found: Found, who: str, issuer: str, subject: str, fresh_id: str) -> Decision[User]:
