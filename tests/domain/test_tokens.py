@@ -20,6 +20,7 @@ from teamvars.domain.tokens import (
     TokenDraft,
     Whose,
     can_expire,
+    told_of,
 )
 from teamvars.web.http.resource_objects import timestamp
 
@@ -162,3 +163,17 @@ def test_a_description_that_is_at_fault_already_is_not_said_to_be_missing() -> N
 def test_a_description_is_one_line_and_no_longer_than_it_may_be(description: str) -> None:
     (fault,) = TokenDraft(description=description).all_faults(0, None)
     assert fault.pointer == "/data/attributes/description"
+
+
+@pytest.mark.parametrize(
+    ("description", "told"),
+    [
+        ("signed in with Example from 192.0.2.7, Firefox on Linux", "signed in"),
+        ("signed in with Example, a browser", "signed in"),
+        ("teamvars login on laptop from 2001:db8::7", "teamvars login on laptop"),
+        ("teamvars login on laptop", "teamvars login on laptop"),
+        ("deploys from the laptop", "deploys from the laptop"),
+    ],
+)
+def test_others_are_not_told_whence_somebody_came(description: str, told: str) -> None:
+    assert told_of(description) == told

@@ -26,7 +26,7 @@ from teamvars.domain.logins import (
     plain_user_code,
 )
 from teamvars.domain.times import LATEST
-from teamvars.domain.tokens import NewToken, Token, TokenOwner, can_expire, ends_by
+from teamvars.domain.tokens import LOGGED_IN, NewToken, Token, TokenOwner, can_expire, ends_by
 
 _USERS_ALONE = "Only users log in: sign in as one, not with the token of a team or organization."
 _NO_CODE = (
@@ -132,7 +132,7 @@ def redeem(found: Found, presented: Presented, fresh: tokens.Fresh) -> Decision[
         created_at=found.now,
         expires_at=login.ends_at,
         last_used_at=None,
-        description=f"teamvars login on {login.host}{where}",
+        description=f"{LOGGED_IN}{login.host}{where}",
         created_by=by.owner_id,
         reach=by.reach,
         provider=by.provider,

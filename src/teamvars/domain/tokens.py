@@ -34,6 +34,9 @@ WAY_BACK = DAY // 24
 µs. So owners get back in while no provider lets them."""
 UNUSED_AFTER = 90 * DAY
 """A token that nobody has used for so long is probably forgotten; in µs."""
+SIGNED_IN = "signed in with "
+LOGGED_IN = "teamvars login on "
+"""How the descriptions begin that say whence somebody came."""
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -252,6 +255,15 @@ def described_path(team_id: str) -> str:
 def stream_of(token: Token) -> str:
     """The stream in which a token's birth and revocation are recorded."""
     return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
+
+
+def told_of(description: str) -> str:
+    """What others are told of a description: not whence somebody came, nor with what browser."""
+    if description.startswith(SIGNED_IN):
+        return "signed in"
+    if description.startswith(LOGGED_IN):
+        return description.partition(" from ")[0]
+    return description
 
 
 def ends_by(why: str, latest: int) -> str:

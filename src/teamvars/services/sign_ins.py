@@ -21,6 +21,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.sign_ins import OpenSession, Person, Provider, SignOut, is_entra
+from teamvars.domain.tokens import SIGNED_IN
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import Unproven, claimed, require_signed
@@ -147,7 +148,7 @@ class SignIns(UseCases):
         fresh = decisions.Fresh(
             tokens.Fresh(new_id("at"), token, hash_token(token)),
             hash_token(secret),
-            f"signed in with {provider.title}{where}, {answered.device}",
+            f"{SIGNED_IN}{provider.title}{where}, {answered.device}",
             new_id("id"),
         )
         await self._begin(caller, provider, whom, fresh)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from teamvars.domain.audit import AuditEntry, Position
 from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.names import fold, is_safe
+from teamvars.domain.tokens import told_of
 from teamvars.storage.database import Transaction, each
 
 _NAME, _TOKEN = 0, 1
@@ -114,7 +115,10 @@ async def names_in(
             _ids(entry.token_id for entry in listed),
         )
         for what, id_, said in found:
-            (descriptions if what == _TOKEN else names)[id_] = said
+            if what == _TOKEN:
+                descriptions[id_] = told_of(said)
+            else:
+                names[id_] = said
     return ActorNames(names, descriptions)
 
 
