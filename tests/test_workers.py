@@ -54,6 +54,17 @@ import os
 def test_dying():
     os._exit(7)
 """
+LEAVING = """
+import os, signal
+
+
+def test_leaving():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_never_run():
+    pass
+"""
 WAITING = """
 import os, signal, time
 
@@ -98,8 +109,19 @@ def test_a_process_that_dies_fails_the_test_that_it_ran(tmp_path: Path) -> None:
     assert "Its process ended with 7" in done.stdout
 
 
+def test_what_nobody_runs_fails(tmp_path: Path) -> None:
+    done = collected_by(tmp_path, good=GOOD, leaving=LEAVING)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    assert done.stdout.count(" - Nobody has run it, or not to its end.") == 2
+    assert "2 failed, 2 passed" in done.stdout
+
+
+def test_no_processes_run_nothing(tmp_path: Path) -> None:
+    done = collected_by(tmp_path, "-n", "-1", good=GOOD)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+
+
 def test_whoever_runs_tests_as_they_are_stopped_tidies_up(tmp_path: Path) -> None:
     done = collected_by(tmp_path, waiting=GOOD + WAITING)
     assert done.returncode == pytest.ExitCode.INTERRUPTED, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
     assert "is tidy" in (tmp_path / "tidy").read_text()

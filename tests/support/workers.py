@@ -47,6 +47,8 @@ class Workers:
         self._running: dict[Connection, ForkProcess] = {}
         self._runs: dict[Connection, pytest.Item] = {}
         """What each has begun last."""
+        self._left: dict[str, pytest.Item] = {}
+        """Of which nobody has told to the end what becomes of it."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -55,6 +57,7 @@ class Workers:
             return None
         assert psutil.Process().num_threads() == 1, "copies lack the threads that an import started"
         shares = in_shares(session.items)
+        self._left = {item.nodeid: item for item in session.items}
         queue = _queue_of(len(shares))
         try:
             for _ in range(min(self._many, len(shares))):
@@ -65,8 +68,11 @@ class Workers:
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
         finally:
+            _drain(queue)  # or whoever is to end might go on with the next share
             os.close(queue)
             self._end()
+        for item in list(self._left.values()):
+            self._fail(session, item, "Nobody has run it, or not to its end.")
         return True
 
     def _start(self, worker: "Worker") -> None:
@@ -83,7 +89,7 @@ class Workers:
             assert isinstance(told, Connection)
             try:
                 said = told.recv()
-            except EOFError:
+            except (EOFError, OSError):  # in the middle of a word as well
                 self._bury(told, session)
                 continue
             if isinstance(said, int):
@@ -92,6 +98,7 @@ class Workers:
             report = hook.pytest_report_from_serializable(config=session.config, data=said)
             hook.pytest_runtest_logreport(report=report)
             if report.when == "teardown":
+                self._left.pop(report.nodeid, None)
                 hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 
     def _bury(self, told: Connection, session: pytest.Session) -> None:
@@ -100,10 +107,13 @@ class Workers:
         process.join()
         if process.exitcode:
             assert told in self._runs, "it ended before it ran any"
-            item = self._runs[told]
             text = f"Its process ended with {process.exitcode}, before the rest of its share."
-            report = pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")
-            session.config.hook.pytest_runtest_logreport(report=report)
+            self._fail(session, self._runs[told], text)
+
+    def _fail(self, session: pytest.Session, item: pytest.Item, text: str) -> None:
+        self._left.pop(item.nodeid, None)
+        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")
+        session.config.hook.pytest_runtest_logreport(report=report)
 
     def _end(self) -> None:
         """Ends whoever still runs, and returns once they have cleaned up after themselves."""
@@ -111,8 +121,7 @@ class Workers:
             if process.pid is not None and process.is_alive():
                 os.kill(process.pid, signal.SIGINT)
         for told, process in self._running.items():
-            while os.read(told.fileno(), 2**16):
-                pass  # or they would wait for somebody who listens
+            _drain(told.fileno())  # or they would wait for somebody who listens
             process.join()
 
 
@@ -142,8 +151,9 @@ class Worker:
         try:
             self._run_tests()
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            pass  # what it has not told to the end fails, unless all are to end
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has tidied up
             runner.pytest_sessionfinish(self._session)
 
     def _run_tests(self) -> None:
@@ -191,3 +201,9 @@ def _queue_of(many: int) -> int:
     with os.fdopen(writes, "wb") as file:
         file.writelines(_NUMBER.pack(number) for number in range(many))
     return reads
+
+
+def _drain(descriptor: int) -> None:
+    """Reads to the end, for nobody."""
+    while os.read(descriptor, 2**16):
+        pass
