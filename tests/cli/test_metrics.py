@@ -111,7 +111,12 @@ def test_site_admins_see_them_beside_the_api_and_nobody_else(one: Scraped) -> No
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("POST", "/metrics", 405), ("HEAD", "/metrics", 200)],
+    [
+        ("GET", "/", 404),
+        ("POST", "/metrics", 405),
+        ("HEAD", "/metrics", 200),
+        ("GET", "/metrics?of=all", 200),
+    ],
 )
 def test_the_port_has_nothing_else(one: Scraped, method: str, path: str, status: int) -> None:
     answer = httpx.request(method, f"http://127.0.0.1:{one.port}{path}", timeout=HANGS)
@@ -124,6 +129,17 @@ def test_what_is_no_url_is_not_there(one: Scraped) -> None:
     with socket.create_connection(place, timeout=HANGS) as connection:
         connection.sendall(b"GET http://[ HTTP/1.1\r\nHost: here\r\n\r\n")
         assert received(connection).startswith(b"HTTP/1.1 404 ")
+
+
+def test_who_accepts_what_nobody_understands_gets_the_plain_text(one: Scraped) -> None:
+    token = one.host.succeed("token", "create", "--user", "root").out.strip()
+    accepting = {"Accept": "application/openmetrics-text; version=a.b, */*"}
+    scraped = httpx.get(f"http://127.0.0.1:{one.port}/metrics", headers=accepting, timeout=HANGS)
+    with one.server.client(token) as client:
+        read = client.get("/metrics", headers=accepting)
+    for answer in (scraped, read):
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
 
 
 def test_who_says_nothing_sensible_is_let_go(one: Scraped) -> None:

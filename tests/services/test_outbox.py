@@ -560,12 +560,20 @@ async def put_memo(calls: Calls, address: str = "alice@example.com") -> Memo:
     return memo
 
 
+@pytest.fixture
+def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is counted of each try to send a message."""
+    counted: list[str] = []
+    monkeypatch.setattr(outbox.MESSAGES, "add", counted.append)
+    return counted
+
+
 async def memos_left(calls: Calls) -> list[tuple[Any, ...]]:
     return (await dump(calls.services.database))["memos"]
 
 
 async def test_a_memo_goes_to_whom_it_is_for_and_nothing_of_it_is_left(
-    mailing: Calls, mailbox: Mailbox
+    mailing: Calls, mailbox: Mailbox, outcomes: list[str]
 ) -> None:
     await put_memo(mailing)
     await until(mailing.services.outbox.send_next)
@@ -573,10 +581,11 @@ async def test_a_memo_goes_to_whom_it_is_for_and_nothing_of_it_is_left(
     assert (message["Subject"], mailbox.recipients) == ("A subject", ["alice@example.com"])
     assert message.get_content().splitlines() == ["What there is to say.", "", PUBLIC_URL]
     assert await memos_left(mailing) == []
+    assert outcomes == ["sent"]
 
 
 async def test_a_memo_is_tried_again_and_given_up_in_the_end(
-    mailing: Calls, mailbox: Mailbox
+    mailing: Calls, mailbox: Mailbox, outcomes: list[str]
 ) -> None:
     await put_memo(mailing)
     mailbox.says["RCPT"] = "451 come back later"
@@ -585,6 +594,7 @@ async def test_a_memo_is_tried_again_and_given_up_in_the_end(
         assert await mailing.services.outbox.send_next()
     assert await memos_left(mailing) == []
     assert mailbox.messages == []
+    assert outcomes == [*["put off"] * (GIVEN_UP_AFTER - 1), "given up"]
 
 
 async def test_a_memo_to_an_address_that_is_refused_for_good_is_given_up(

@@ -91,6 +91,36 @@ async def test_it_is_asked_now_and_then_though_nobody_wants_to_know(
     watching.cancel()
 
 
+async def test_whatever_goes_wrong_it_is_asked_again_and_not_ready_meanwhile(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Installation):
+        asked = 0
+
+        async def require_ready(self, keyring: Keyring) -> None:
+            self.asked += 1
+            raise RuntimeError
+
+    said: list[float] = []
+    monkeypatch.setattr(installation.READY, "set", said.append)
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    monkeypatch.setattr(installation, "WATCH_SECONDS", 0.001)
+    broken = Broken(deployment.services.database, wiring.clock)
+
+    async def is_asked_again() -> bool:
+        return broken.asked > 1
+
+    with capture_logs() as logged:
+        watching = asyncio.create_task(Readiness(broken, KeysInUse(deployment.keys)).watch())
+        await until(is_asked_again)
+    assert not watching.done()
+    watching.cancel()
+    assert set(said) == {0}
+    assert {line["event"] for line in logged} == {
+        "whether the installation can be served is not known"
+    }
+
+
 async def test_who_goes_away_takes_no_answer_along(
     deployment: Deployment, counted: Counted
 ) -> None:

@@ -44,9 +44,12 @@ class Exposition(Collector):
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """All of it, and its media type: OpenMetrics for who accepts that, else Prometheus's own
-        text format.
+        text format, also to who accepts what nobody understands.
         """
-        encode, media_type = choose_encoder(accept)
+        try:
+            encode, media_type = choose_encoder(accept)
+        except (TypeError, ValueError):  # it compares whatever is there with numbers of versions
+            encode, media_type = choose_encoder("")
         return encode(self._registry), media_type
 
     def describe(self) -> Iterable[Family]:

@@ -251,7 +251,7 @@ class Readiness:
             self._note(str(error))
             READY.set(0)
             raise
-        except Refusal:
+        except Exception:
             READY.set(0)
             raise
         finally:
@@ -260,8 +260,11 @@ class Readiness:
     async def watch(self) -> None:
         """Checks now and then until it is cancelled, whether or not anybody asks."""
         while True:
-            with suppress(NotReady, Refusal):
-                await self.require()
+            try:
+                with suppress(NotReady, Refusal):
+                    await self.require()
+            except Exception:  # whatever it was, it is looked again
+                log.exception("whether the installation can be served is not known")
             await asyncio.sleep(WATCH_SECONDS)
 
     def _note(self, reason: str | None) -> None:

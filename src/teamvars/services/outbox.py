@@ -174,6 +174,7 @@ class Outbox(UseCases):
             await mailer.pass_on(memo)
         except NotSent as not_sent:
             is_over = not_sent.for_good or attempts >= GIVEN_UP_AFTER
+            MESSAGES.add("given up" if is_over else "put off")
             log.warning(
                 "a memo was not sent",
                 memo=memo.id,
@@ -186,6 +187,8 @@ class Outbox(UseCases):
                 later = self._clock() + retry_after(attempts)
                 await self._database.write(lambda tx: memos.put_off(tx, memo, later))
                 return True
+        else:
+            MESSAGES.add("sent")
         await self._database.write(lambda tx: memos.forget(tx, memo))
         return True
 
