@@ -28,7 +28,7 @@ ROOMS = "domain storage services decisions changes web http cli security mail va
 OTHERS = """
     teamvars.db teamvars.env teamvars.toml
     enable_seqscan force_generic_plan mmap_size pg_dump pg_restore plan_cache_mode random_page_cost
-    ru_inblock synchronous_commit
+    process_cpu_seconds_total ru_inblock synchronous_commit
     AddressAllow AddressDeny ProtectKernel ReadWritePaths non_idempotent
     ErrWorkspaceLocked ErrWorkspaceLockedByUser assessments_enabled collaborator_auth_policy
     audit_trail_token_max_ttl max_ttl_enabled remote_state_consumer_ids tfe_team_token
@@ -37,7 +37,7 @@ OTHERS = """
     terraform_version expiring_in workspace_locking
 """
 """What is named in our style and is not ours: files of a host; names of databases and the kernel,
-of systemd and nginx, of other clients."""
+of systemd and nginx, of Prometheus and other clients."""
 
 CODE = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"(?<![\w./*~$:{-])((?:[\w-]+/)*[\w-]+\.(?:py|js|sql))\b(?![\w./])")
