@@ -77,6 +77,14 @@ async def mailing(calls: Calls, mailbox: Mailbox) -> AsyncIterator[Calls]:
         yield mailing
 
 
+@pytest.fixture
+def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is counted of each try to send a message."""
+    counted: list[str] = []
+    monkeypatch.setattr(outbox.MESSAGES, "add", counted.append)
+    return counted
+
+
 async def invite(calls: Calls, email: str | None = None) -> Membership:
     draft = InvitationDraft(email or f"{uuid4().hex}@example.com")
     place = caller(calls.tenant, "owner"), calls.tenant.organization
@@ -493,7 +501,7 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
 
 
 async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_the_end(
-    mailing: Calls, mailbox: Mailbox
+    mailing: Calls, mailbox: Mailbox, outcomes: list[str]
 ) -> None:
     runner_id = await propose_one(mailing)
     mailbox.says["RCPT"] = "451 come back later"
@@ -511,6 +519,8 @@ async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_th
     await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
     assert await due_of(mailing, runner_id) == (None, 0)
+    assert set(outcomes) == {"put off", "given up"}
+    assert outcomes[-1] == "given up"
 
 
 async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
@@ -558,14 +568,6 @@ async def put_memo(calls: Calls, address: str = "alice@example.com") -> Memo:
 
     await calls.services.database.write(body)
     return memo
-
-
-@pytest.fixture
-def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is counted of each try to send a message."""
-    counted: list[str] = []
-    monkeypatch.setattr(outbox.MESSAGES, "add", counted.append)
-    return counted
 
 
 async def memos_left(calls: Calls) -> list[tuple[Any, ...]]:

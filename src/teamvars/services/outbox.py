@@ -136,6 +136,8 @@ class Outbox(UseCases):
         if attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
             notices = await self._database.read(partial(self._notices, runner=runner, at=now))
             later = await self._tell(mailer, notices, runner.id, attempts)
+        else:
+            MESSAGES.add("given up")
         await self._database.write(lambda tx: runners.settle_notice(tx, runner.id, until, later))
         return True
 
