@@ -289,6 +289,19 @@ def test_an_invitation_is_accepted_once_by_whom_it_is_for_while_it_is_good() -> 
     assert actions(unlinked) == [("org-1", "membership.update")]
 
 
+def test_who_accepts_is_told_of_teams_only_where_their_token_has_rights() -> None:
+    stranger, to = to_acme(owner=False, member=False), ToOrganizationWithId("org-1")
+    closed = {to: replace(stranger[to], organization=replace(ACME, sso_required=True))}
+    for reach, told in ((None, []), (frozenset({"org-1"}), ["team-1"])):
+        known = found(stranger, closed, there(LIVE, "team-1"))
+        known.caller.reach = reach
+        assert accept(known, "ou-2").answer.memberships[0].team_ids == told
+    member = to_acme(owner=False, teams=("team-1",))
+    for granted, count in ((stranger, 0), (member, 1)):
+        again = accept(found(granted, there(MEMBER, "team-1")), "ou-1")
+        assert len(again.answer.memberships[0].team_ids) == count
+
+
 def opened(user: User) -> dict[Any, Any]:
     """What the link opens, for that user."""
     place = "ou-2", "org-1", "acme", None, "a@example.com"
