@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from teamvars.metrics.exposition import PATH as METRICS
 from teamvars.protocol import decoded, encoded
 from teamvars.protocol.bundles import Delivery, Info, received
 from teamvars.protocol.job_keys import JobKey
@@ -101,10 +102,10 @@ async def runner_in(
 
 
 async def caller_of(tenant: Tenant, route: Route) -> tuple[Tenant, str]:
-    """Who may call a route that reads: an owner, or a job that has just got its token; and the
-    tenant that knows them.
+    """Who may call a route that reads: an owner, a site admin, or a job that has just got its
+    token; and the tenant that knows them.
     """
     if not route.for_jobs:
-        return tenant, "owner"
+        return tenant, "admin" if route.template == METRICS else "owner"
     job = Job(tenant, JobKey.generate(), await runner_in(tenant))
     return replace(tenant, tokens={**tenant.tokens, "job": await job.token()}), "job"
