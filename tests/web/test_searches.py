@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.routes import Route
 from tests.support.deployment import Deployment
 from tests.support.exchanging import caller_of
@@ -41,7 +42,7 @@ NARROWING = (
 EXCLUDING = ("search[exclude-tags]", "filter[exclude][taggable][id]")
 """What leaves some things out."""
 NOTHING = "nothing-has-this"
-LISTS = [route for route in reading() if not route.public]
+LISTS = [one for one in reading() if not one.public and one.media_type == MEDIA_TYPE]
 
 
 @pytest.fixture(scope="module")

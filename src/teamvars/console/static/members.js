@@ -158,8 +158,11 @@ class MembersPage {
       await this.#left(`${username} is removed.`);
     };
     return [
-      h("a", { class: "aside", href: `/app/${organization}/leaving?user=${userId}`, "aria-label": `Leaving: what ${username} leaves behind` },
-        "Leaving"),
+      h("a", {
+        class: "aside",
+        href: `/app/${organization}/leaving?user=${userId}`,
+        "aria-label": `Leaving: what ${username} leaves behind`,
+      }, "Leaving"),
       button("Remove", act, { kind: "bare", "aria-label": `Remove ${username}` }),
     ];
   }
