@@ -3,11 +3,12 @@
 import msgspec
 
 from teamvars.decisions import Decision, Found, memberships, teams
-from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCalls, WorkspacesOf
+from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.token_limits import shortened
+from teamvars.decisions.users import site_admin
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -17,7 +18,6 @@ from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
 from teamvars.domain.token_limits import counts
-from teamvars.domain.users import User
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
 
     Refuses: forbidden to everyone else, every fault of the draft, a taken name.
     """
-    creator = _site_admin(found)
+    creator = site_admin(found, "Only site admins create organizations.")
     _require_signed_in(found, False, draft)
     refuse_all(draft.all_faults())
     id_ = fresh.key.organization_id
@@ -141,17 +141,6 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
 
 
 _TAKEN = NAME_TAKEN.filled(what="an organization")
-
-
-def _site_admin(found: Found) -> User:
-    """The user who calls. Refuses teams, organizations and users who are not site admins, and
-    tokens that have rights in some organizations alone.
-    """
-    actor = found.of(WhoCalls())
-    user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
-    if user is None or not user.site_admin or found.caller.reach is not None:
-        raise forbidden("Only site admins create organizations.")
-    return user
 
 
 def _require_signed_in(found: Found, before: bool, draft: OrganizationDraft) -> None:

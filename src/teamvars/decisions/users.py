@@ -6,10 +6,18 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Note, sign_ins, tokens
-from teamvars.decisions.needs import OwnedAlone, OwnerStreams, TokensIssued, Unclaimed, UserMeant
+from teamvars.decisions.needs import (
+    OwnedAlone,
+    OwnerStreams,
+    TokensIssued,
+    Unclaimed,
+    UserMeant,
+    UserWithId,
+    WhoCalls,
+)
 from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.names import USERNAME_RULE, is_username
 from teamvars.domain.tokens import IssuedToken, stream_of
 from teamvars.domain.users import User
@@ -34,6 +42,22 @@ class Disabled(msgspec.Struct, frozen=True):
     user: User
     made: Sequence[IssuedToken]
     revoked: bool
+
+
+def site_admin(found: Found, detail: str) -> User:
+    """The user who calls. Refuses with that detail teams, organizations and users who are not site
+    admins, and tokens that have rights in some organizations alone.
+    """
+    actor = found.of(WhoCalls())
+    user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
+    if user is None or not user.site_admin or found.caller.reach is not None:
+        raise forbidden(detail)
+    return user
+
+
+def see_metrics(found: Found) -> None:
+    """Refuses: forbidden to all but site admins."""
+    site_admin(found, "Only site admins see the numbers of the whole service.")
 
 
 def disable(found: Found, who: str, how: Disabling) -> Decision[Disabled]:

@@ -14,7 +14,7 @@ from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.sign_ins import Identity
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
-from teamvars.services.house import UseCases, glances, makes, reads
+from teamvars.services.house import UseCases, glances, looks, makes, reads
 from teamvars.storage import access_by_name, memberships, team_access, teams, tokens, users
 from teamvars.storage import sign_ins as identities
 from teamvars.storage.database import Transaction
@@ -36,6 +36,8 @@ class UserView(msgspec.Struct, frozen=True):
 class Users(UseCases):
     """What callers learn of users. All methods refuse unauthenticated."""
 
+    require_site_admin = looks(decisions.see_metrics)
+
     @glances
     async def refuse_change(self, tx: Transaction, caller: Caller) -> Never:
         """Nobody changes a user by the API. Refuses: forbidden."""
@@ -56,14 +58,6 @@ class Users(UseCases):
             user.email,
             may_create_organizations=user.site_admin and caller.reach is None,
         )
-
-    @reads
-    async def require_site_admin(self, tx: Transaction, caller: Caller) -> None:
-        """Refuses whoever is no site admin or has not all rights of one: forbidden."""
-        actor = await self._actor(tx, caller)
-        user = await users.find(tx, actor.id) if actor.kind == "user" else None
-        if user is None or not user.site_admin or caller.reach is not None:
-            raise forbidden("Only site admins see the numbers of the whole service.")
 
     @reads
     async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
