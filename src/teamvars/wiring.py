@@ -542,14 +542,14 @@ def _looks(all_services: Services) -> list[Look]:
     """What is to be seen of the services now and then."""
     return [
         (rendered.HELD, lambda: all_services.lists.bytes),
-        (CLOCK, lambda: _seconds_ahead(all_services.database)),
+        (CLOCK, lambda: _seconds_ahead(all_services.readiness)),
     ]
 
 
-def _seconds_ahead(database: Database) -> float:
+def _seconds_ahead(readiness: Readiness) -> float:
     """How far this host's clock is ahead of the store's; 0 where that is not known."""
     try:
-        return (time.time_ns() // 1000 - database.now()) / 1_000_000
+        return readiness.clock_ahead / 1_000_000
     except Refusal:
         return 0.0
 

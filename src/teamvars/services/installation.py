@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import msgspec
@@ -220,11 +220,18 @@ class Readiness:
         await asyncio.shield(self._asking)
 
     @property
+    def clock_ahead(self) -> int:
+        """How many µs this host's clock is ahead of the store's, or behind it when negative.
+        Refuses while the store was never reached.
+        """
+        return time.time_ns() // 1000 - self._installation.database.now()
+
+    @property
     def clock_is_off(self) -> int:
         """How many seconds this host's clock is ahead of the store's, or behind it when negative;
         0 within `CLOCK_APART`.
         """
-        off = time.time_ns() // 1000 - self._installation.database.now()
+        off = self.clock_ahead
         return round(off / 1_000_000) if abs(off) > CLOCK_APART else 0
 
     @property
@@ -237,6 +244,7 @@ class Readiness:
         return asking.done() and now - self._answered_at > REMEMBERED_SECONDS
 
     async def _ask(self) -> None:
+        is_ready = False
         try:
             if self._keys.refused is not None:
                 raise NotReady(self._keys.refused)
@@ -246,23 +254,21 @@ class Readiness:
             await self._installation.require_ready(self._keyring)
             self._opened = await self._installation.require_data_key(self._sealer, self._opened)
             self._note(None)
-            READY.set(1)
+            is_ready = True
         except NotReady as error:
             self._note(str(error))
-            READY.set(0)
-            raise
-        except Exception:
-            READY.set(0)
             raise
         finally:
+            READY.set(is_ready)
             self._answered_at = asyncio.get_running_loop().time()
 
     async def watch(self) -> None:
         """Checks now and then until it is cancelled, whether or not anybody asks."""
         while True:
             try:
-                with suppress(NotReady, Refusal):
-                    await self.require()
+                await self.require()
+            except (NotReady, Refusal):
+                pass  # of which the log has a line
             except Exception:  # whatever it was, it is looked again
                 log.exception("whether the installation can be served is not known")
             await asyncio.sleep(WATCH_SECONDS)
