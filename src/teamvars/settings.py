@@ -45,8 +45,8 @@ LEAST_RATE_LIMIT = 30
 """A second. A client that spreads its requests over time by the limit makes no use of one below."""
 _PREFIX = "TEAMVARS_"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-MOST_PORT = 65535
-METRICS_OFF = "off"
+_MOST_PORT = 65535
+_METRICS_OFF = "off"
 _LISTEN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+):(\d{1,5})")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
 
@@ -150,7 +150,7 @@ class Settings(BaseSettings):
     keyring: Path | None = None
     keyring_wrap: str | None = None
     host: str = "127.0.0.1"
-    port: int = Field(8080, ge=1, le=MOST_PORT)
+    port: int = Field(8080, ge=1, le=_MOST_PORT)
     workers: int = Field(1, ge=1, le=256)
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -287,7 +287,7 @@ class Settings(BaseSettings):
     @classmethod
     def _address_to_listen_on(cls, value: str) -> str:
         found = _LISTEN.fullmatch(value)
-        if value != METRICS_OFF and not (found and 0 < int(found[2]) <= MOST_PORT):
+        if value != _METRICS_OFF and not (found and 0 < int(found[2]) <= _MOST_PORT):
             raise ValueError("must be HOST:PORT, as 127.0.0.1:9464, or off")
         return value
 

@@ -38,7 +38,9 @@ class Exposition(Collector):
 
     def __init__(self, memories: Sequence[Memory]) -> None:
         """The first memory is that of the process in front, the others its workers'."""
-        self._memories = dict(zip(_names(), memories, strict=False))
+        self._memories = {
+            str(number) if number else "server": memory for number, memory in enumerate(memories)
+        }
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -74,13 +76,6 @@ class Exposition(Collector):
                 samples = [_of(process, sample) for sample in family.samples]
                 kept.samples = samples if kept is family else [*kept.samples, *samples]
         yield from families.values()
-
-
-def _names() -> Iterator[str]:
-    yield "server"
-    number = 0
-    while True:
-        yield str(number := number + 1)
 
 
 def _of(process: str, sample: Sample) -> Sample:

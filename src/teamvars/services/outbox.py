@@ -113,7 +113,7 @@ class Outbox(UseCases):
         try:
             await mailer.send(letter)
         except NotSent as not_sent:
-            MESSAGES.add("given up" if not_sent.for_good else "put off")
+            _count_failure(is_over=not_sent.for_good)
             await self._note(waiting, not_sent)
         else:
             MESSAGES.add("sent")
@@ -150,7 +150,7 @@ class Outbox(UseCases):
             try:
                 await mailer.tell(notice)
             except NotSent as not_sent:
-                MESSAGES.add("given up" if not_sent.for_good else "put off")
+                _count_failure(is_over=not_sent.for_good)
                 log.warning(
                     "an owner was not told of a runner",
                     runner=runner_id,
@@ -176,7 +176,7 @@ class Outbox(UseCases):
             await mailer.pass_on(memo)
         except NotSent as not_sent:
             is_over = not_sent.for_good or attempts >= GIVEN_UP_AFTER
-            MESSAGES.add("given up" if is_over else "put off")
+            _count_failure(is_over=is_over)
             log.warning(
                 "a memo was not sent",
                 memo=memo.id,
@@ -274,3 +274,7 @@ class Outbox(UseCases):
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
                 raise
+
+
+def _count_failure(*, is_over: bool) -> None:
+    MESSAGES.add("given up" if is_over else "put off")

@@ -96,6 +96,10 @@ def listening(host: str, port: int) -> socket.socket | None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return socket.create_server(found[0][4][:2], family=found[0][0])
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "this is no host name"
-        log.warning("there are no metrics", host=host, port=port, reason=reason)
+        log.warning("there are no metrics", host=host, port=port, reason=why_not(error))
         return None
+
+
+def why_not(error: OSError | UnicodeError) -> str:
+    """Why a socket cannot listen. A name that DNS cannot have is a UnicodeError."""
+    return str(error.strerror) if isinstance(error, OSError) else "this is no host name"

@@ -201,7 +201,7 @@ def free_address(config: Settings) -> str:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(name)
-    except (OSError, UnicodeError) as error:  # a name that DNS cannot have is a UnicodeError
-        reason = error.strerror if isinstance(error, OSError) else "this is no host name"
+    except (OSError, UnicodeError) as error:
+        reason = exporter.why_not(error)
         raise Failure(f"Cannot listen on {config.host} port {config.port}: {reason}.") from None
     return str(name[0])

@@ -42,7 +42,7 @@ REFUSALS = Counter(
     "teamvars_refusals_total",
     "What requests were refused for, by the codes of errors.",
     "code",
-    dict.fromkeys(code.word for code in Code),
+    (code.word for code in Code),
 )
 _CLASSES = [f"{hundred}xx" for hundred in range(10)]
 _NO_METHOD = "_OTHER"
