@@ -298,6 +298,17 @@ def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
         (STRAY, ACME_GONE, STRAY.digest, None),
         (CUT_ACME, CUT_ACME, CUT_ACME.digest, None),
     ],
+    ids=[
+        "nothing at all",
+        "entries without a row",
+        "a row without entries",
+        "nothing of what was opened",
+        "all of it",
+        "what was found of another",
+        "below what was cut",
+        "below nothing",
+        "what was cut",
+    ],
 )
 def test_what_is_there_of_a_stream_is_accepted_when_it_is_its_turn(
     remains: Remains, above: Remains, digest: str, why: str | None

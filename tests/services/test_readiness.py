@@ -229,6 +229,17 @@ UNUSED = noted_key("mk-unused", keys.MASTER, b"check", 1)
         ({MASTER: replace(NOTED[MASTER], retired_at=2)}, f"would use {MASTER}"),
         ({id_: None for id_, (purpose, _) in CHECKS.items() if purpose == keys.SERVER}, None),
     ],
+    ids=[
+        "its own",
+        "without one that was never in use",
+        "without one that was in use",
+        "with another audit key",
+        "with another audit key that was never in use",
+        "with an audit key that was never in use",
+        "with a master key that nobody knows",
+        "with a retired master key",
+        "with a server key that nobody knows",
+    ],
 )
 def test_a_keyring_fits_that_has_what_the_data_may_need_and_uses_nothing_else(
     change: dict[str, NotedKey | None], why: str | None
