@@ -99,17 +99,18 @@ def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     edition = digest.hexdigest()[:_DIGEST_CHARACTERS]
     base = f"{path}/{edition}"
     named = escape(json.dumps(dict(providers)))
+    imports = {name: _IMPORT.findall(text.decode()) for name, text in sources.items()}
 
     def shell(*starts: str) -> File:
         modules = "\n".join(
             f'<link rel="modulepreload" href="{base}/{name}">'
-            for name in sorted(_with_imports({_START, *starts}, sources))
+            for name in sorted(_with_imports({_START, *starts}, imports))
         )
         text = template.substitute(base=base, modules=modules, providers=named)
         return _file("text/html", text.encode())
 
     pages = _PAGE.findall(sources[_PAGES].decode())
-    shells = {module: shell(module) for _, module in pages}
+    shells = {module: shell(module) for module in {module for _, module in pages}}
     of_paths = [(_pattern(path + below), shells[module]) for below, module in pages]
     assets = {
         name: _file(_TYPES[Path(name).suffix], _without_notes(text))
@@ -128,14 +129,13 @@ def _without_notes(source: bytes) -> bytes:
     return _NOTE.sub(lambda note: b"\n" * note[0].count(b"\n"), source)
 
 
-def _with_imports(starts: Set[str], sources: Mapping[str, bytes]) -> set[str]:
+def _with_imports(starts: Set[str], imports: Mapping[str, Sequence[str]]) -> set[str]:
     """Those modules, and what they cannot be without: not what is asked for when it is wanted."""
     found: set[str] = set()
     waiting = set(starts)
     while waiting:
         found |= waiting
-        imported = {one for name in waiting for one in _IMPORT.findall(sources[name].decode())}
-        waiting = imported - found
+        waiting = {one for name in waiting for one in imports[name]} - found
     return found
 
 
