@@ -2,11 +2,10 @@
 it is changed.
 """
 
-from collections import OrderedDict
-
 from msgspec.structs import replace
 
 from teamvars.domain.effective import Holdings
+from teamvars.recent import Recent
 
 _VARIABLE_BYTES = 1024
 """What a variable takes beside its value, with Python's own need; and a workspace beside these."""
@@ -15,39 +14,20 @@ _VARIABLE_BYTES = 1024
 class KeptValues:
     """What workspaces have, as it was when all of it was last handed out. Whether that is what they
     still have is found out with the receipt: see `decisions.deliver`.
-
-    The least recently used go once all take more than `max_bytes`; what alone would take more is
-    not kept.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._room = self._max_bytes = max_bytes
-        self._kept: OrderedDict[str, Holdings] = OrderedDict()
+        self._kept: Recent[Holdings] = Recent(max_bytes)
 
     def find(self, workspace_id: str) -> Holdings | None:
         """What is kept of a workspace."""
-        kept = self._kept.get(workspace_id)
-        if kept is not None:
-            self._kept.move_to_end(workspace_id)
-        return kept
+        return self._kept.find(workspace_id)
 
     def keep(self, workspace_id: str, has: Holdings, keys: bytes) -> None:
         """Keeps what a workspace has, in place of what it had. All its values have opened under
         these wrapped data keys: one that is sealed anew moves no head, and its former seal opens
         only as long as there is the key.
         """
-        self._let_go(workspace_id)
-        if (size := _size(has)) <= self._max_bytes:
-            self._kept[workspace_id] = replace(has, keys=keys)
-            self._room -= size
-        while self._room < 0:
-            self._let_go(next(iter(self._kept)))
-
-    def _let_go(self, workspace_id: str) -> None:
-        if (kept := self._kept.pop(workspace_id, None)) is not None:
-            self._room += _size(kept)
-
-
-def _size(has: Holdings) -> int:
-    values = sum(stored.value_bytes for stored in has.variables)
-    return _VARIABLE_BYTES * (1 + len(has.variables)) + values
+        values = sum(stored.value_bytes for stored in has.variables)
+        size = _VARIABLE_BYTES * (1 + len(has.variables)) + values
+        self._kept.keep(workspace_id, replace(has, keys=keys), size)

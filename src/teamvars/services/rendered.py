@@ -6,7 +6,6 @@ history repeats one, so a lookup never returns a stale list. Sensitive values ar
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
@@ -14,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from teamvars.kernel import Discreet
 from teamvars.metrics import Counter, Gauge
+from teamvars.recent import Recent
 
 
 class Rendered(Discreet, frozen=True, weakref=True):
@@ -53,8 +53,7 @@ HELD = Gauge("teamvars_cache_bytes", "Bytes of lists that are held in memory.")
 
 
 class RenderedLists:
-    """The least recently used list is evicted once all take more than `max_bytes`; of each subject
-    there is one at most.
+    """Of each subject one list at most, and of all the most recently used ones.
 
     Lists with much in them are rendered one at a time, which bounds their memory. One larger than
     `max_bytes` is held weakly: it is shared by the requests that are under way, and freed with the
@@ -62,26 +61,25 @@ class RenderedLists:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
         # With more bytes of values a list may, once escaped, exceed the cache.
         self._large_value_bytes = min(_LARGE_VALUE_BYTES, max_bytes // 8)
         self._one_large = asyncio.Lock()
-        self.bytes = 0
-        """What all cached lists count."""
-        self._lists: OrderedDict[str, tuple[ListKey, Rendered]] = OrderedDict()
+        self._lists: Recent[tuple[ListKey, Rendered]] = Recent(max_bytes)
         self._too_large: WeakValueDictionary[tuple[str, ListKey], Rendered] = WeakValueDictionary()
         self._under_way: dict[tuple[str, ListKey], asyncio.Future[Rendered | None]] = {}
 
+    @property
+    def bytes(self) -> int:
+        """What all cached lists count."""
+        return self._lists.bytes
+
     def find(self, subject: str, key: ListKey) -> Rendered | None:
         """The list rendered at that key, if it is cached."""
-        kept = self._lists.get(subject)
-        if kept is None or kept[0] != key:
+        rendered_at, found = self._lists.find(subject) or (None, None)
+        if rendered_at != key:
             found = self._too_large.get((subject, key))
-            LOOKUPS.add("miss" if found is None else "hit")
-            return found
-        self._lists.move_to_end(subject)
-        LOOKUPS.add("hit")
-        return kept[1]
+        LOOKUPS.add("miss" if found is None else "hit")
+        return found
 
     async def make(
         self, subject: str, key: ListKey, render: Render, *, value_bytes: int = 0
@@ -124,20 +122,5 @@ class RenderedLists:
 
     def _keep(self, subject: str, key: ListKey, rendered: Rendered) -> None:
         """Caches a list in place of the subject's former one, and evicts down to the limit."""
-        self._evict(subject)
-        if _cost(rendered) > self._max_bytes:
+        if not self._lists.keep(subject, (key, rendered), rendered.size + ENTRY_BYTES):
             self._too_large[subject, key] = rendered
-            return
-        self._lists[subject] = (key, rendered)
-        self.bytes += _cost(rendered)
-        while self.bytes > self._max_bytes:
-            self._evict(next(iter(self._lists)))
-
-    def _evict(self, subject: str) -> None:
-        kept = self._lists.pop(subject, None)
-        if kept is not None:
-            self.bytes -= _cost(kept[1])
-
-
-def _cost(rendered: Rendered) -> int:
-    return rendered.size + ENTRY_BYTES

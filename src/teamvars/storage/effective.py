@@ -198,6 +198,7 @@ _OF_JOB = How(_for_job(_SEALED_TOO.supplies), _SEALED_TOO.every)
 _COUNTING = _counting()
 _COUNTING_FOR_JOB = _for_job(_COUNTING)
 _NAME = itemgetter(2, 4)
+"""The key of a row, then its category."""
 _LISTED = itemgetter(0, 2, 3, 4, 5, 6, 7, 8, 10, 11)
 """What a list has of a row."""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "global"}
@@ -230,7 +231,7 @@ async def _holdings(
     tx: Transaction, counting: str, reading: "Reading", most: int
 ) -> Holdings | None:
     rows = await tx.fetch(counting, *reading.asked)
-    if found := sorted((row for row in rows if row[0] is not None), key=itemgetter(2, 4)):
+    if found := sorted((row for row in rows if row[0] is not None), key=_NAME):
         return Holdings.at(
             {row[1]: row[-1] for row in rows}, [to_stored(row[:12]) for row in found]
         )

@@ -1,10 +1,10 @@
 """Rows of sets in memory, for lists: many workspaces have the same sets."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from teamvars.domain.effective import Level, Name, Supply
+from teamvars.recent import Recent
 from teamvars.storage.database import Row
 
 Held = Mapping[Name, Row]
@@ -23,18 +23,15 @@ class _Kept(NamedTuple):
 
     read: ReadThen
     keys: bytes
-    size: int
 
 
 class KeptRows:
     """The readable rows of sets as they were at their heads, with their values as they are sealed
-    in the store. The least recently used go once all take more than `max_bytes`; what alone would
-    take more is not kept.
+    in the store.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._room = self._max_bytes = max_bytes
-        self._sets: OrderedDict[str, _Kept] = OrderedDict()
+        self._sets: Recent[_Kept] = Recent(max_bytes)
 
     def find(self, every: Iterable[Supply], keys: bytes) -> dict[str, ReadThen]:
         """Those that there are of some sources where these stand, by their ids; `keys` are the data
@@ -42,9 +39,8 @@ class KeptRows:
         """
         found: dict[str, ReadThen] = {}
         for one in every:
-            kept = self._sets.get(one.source.id)
+            kept = self._sets.find(one.source.id)
             if kept is not None and kept.read[0] == one.head and kept.keys == keys:
-                self._sets.move_to_end(one.source.id)
                 found[one.source.id] = kept.read
         return found
 
@@ -52,14 +48,5 @@ class KeptRows:
         """Keeps those of the sets among some sources."""
         for one in some:
             if one.source.level is not Level.WORKSPACE:
-                self._let_go(one.source.id)
                 size = _ROW_BYTES * (1 + one.usage.variables) + one.usage.value_bytes
-                if size <= self._max_bytes:
-                    self._sets[one.source.id] = _Kept(read[one.source.id], keys, size)
-                    self._room -= size
-        while self._room < 0:
-            self._let_go(next(iter(self._sets)))
-
-    def _let_go(self, set_id: str) -> None:
-        if (kept := self._sets.pop(set_id, None)) is not None:
-            self._room += kept.size
+                self._sets.keep(one.source.id, _Kept(read[one.source.id], keys), size)
