@@ -7,6 +7,7 @@ from teamvars.cli import asking
 from teamvars.cli.client.api import Answer, Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import (
+    How,
     effect_rows,
     in_full,
     linked_workspaces,
@@ -22,7 +23,7 @@ from teamvars.cli.client.options import (
     yes_option,
 )
 from teamvars.cli.exits import DIFFERENCES, Misuse
-from teamvars.cli.options import argument, command, flag, json_option, option
+from teamvars.cli.options import argument, command, flag, json_option, option, together
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.names import escaped
 
@@ -45,6 +46,7 @@ description_option = option("--description", "What it is for.")
 dry_run_option = flag(
     "--dry-run", "Change nothing; say which workspaces would get other values, and exit with 3."
 )
+how_options = together("how", How, yes=yes_option, dry_run=dry_run_option)
 global_option = option(
     "--global/--no-global", "It reaches every workspace.", "is_global", default=None
 )
@@ -147,8 +149,7 @@ def create(
 @description_option
 @global_option
 @priority_option
-@yes_option
-@dry_run_option
+@how_options
 @json_option
 @connected("organization")
 def update(
@@ -158,8 +159,7 @@ def update(
     description: str | None,
     is_global: bool | None,
     priority: bool | None,
-    yes: bool,
-    dry_run: bool,
+    how: How,
 ) -> None:
     """Change what you name of a set.
 
@@ -172,12 +172,8 @@ def update(
     if not said:
         raise Misuse("Say what is to change: --name, --description, --global or --priority.")
     document = {"data": {"type": "varsets", "id": found["id"], "attributes": said}}
-    foreseen = _preview(api, found, document)
-    if dry_run:
-        _show_effects(foreseen)
+    if not _is_agreed(_preview(api, found, document), f"Change {name}?", how):
         return
-    if _tell_effects(foreseen):
-        asking.confirm(f"Change {name}?", yes=yes)
     after = told(api.patch(at("varsets", found["id"]), document).document["data"], _SHOWN)
     show(after, [_row(after)])
 
@@ -186,17 +182,11 @@ def update(
 @set_argument
 @some_workspaces_argument
 @projects_option
-@yes_option
-@dry_run_option
+@how_options
 @json_option
 @connected("organization")
 def attach(
-    api: Api,
-    name: str,
-    workspaces: Sequence[str],
-    projects: Sequence[str],
-    yes: bool,
-    dry_run: bool,
+    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], how: How
 ) -> None:
     """Attach a set to workspaces, or to projects, all or none.
 
@@ -207,11 +197,8 @@ def attach(
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     path = at("varsets", found["id"], "relationships", kind)
     foreseen = api.post(path, {**linked, **_DRY_RUN})
-    if dry_run:
-        _show_effects(foreseen)
+    if not _is_agreed(foreseen, f"Attach {name}?", how):
         return
-    if _tell_effects(foreseen):
-        asking.confirm(f"Attach {name}?", yes=yes)
     api.post(path, linked)
     words = [*workspaces, *projects]
     note(f"Attached to {number(len(words), kind.removesuffix('s'))}.")
@@ -222,17 +209,11 @@ def attach(
 @set_argument
 @some_workspaces_argument
 @projects_option
-@yes_option
-@dry_run_option
+@how_options
 @json_option
 @connected("organization")
 def detach(
-    api: Api,
-    name: str,
-    workspaces: Sequence[str],
-    projects: Sequence[str],
-    yes: bool,
-    dry_run: bool,
+    api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], how: How
 ) -> None:
     """Attach a set to workspaces, or to projects, no longer, all or none.
 
@@ -243,11 +224,8 @@ def detach(
     found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
     path = at("varsets", found["id"], "relationships", kind)
     foreseen = api.delete(path, {**linked, **_DRY_RUN})
-    if dry_run:
-        _show_effects(foreseen)
+    if not _is_agreed(foreseen, f"Detach {name}?", how):
         return
-    if _tell_effects(foreseen):
-        asking.confirm(f"Detach {name}?", yes=yes)
     api.delete(path, linked)
     words = [*workspaces, *projects]
     note(f"Detached from {number(len(words), kind.removesuffix('s'))}.")
@@ -256,11 +234,10 @@ def detach(
 
 @command
 @set_argument
-@yes_option
-@dry_run_option
+@how_options
 @json_option
 @placed("organization")
-def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
+def delete(where: Where, name: str, how: How) -> None:
     """Delete a set with its variables.
 
     It shows first which workspaces would lose a value or get another, and asks.
@@ -270,12 +247,12 @@ def delete(where: Where, name: str, yes: bool, dry_run: bool) -> None:
     api = connect(where)
     found = set_named(api, name)
     foreseen = _preview(api, found, None)
-    if dry_run:
+    if how.dry_run:
         _show_effects(foreseen)
         return
     _tell_effects(foreseen)
     count = number(found["attributes"]["var-count"], "variable")
-    asking.confirm(f"Delete {name} with {count}?", yes=yes)
+    asking.confirm(f"Delete {name} with {count}?", yes=how.yes)
     api.delete(at("varsets", found["id"]))
     note("Deleted.")
     show({"id": found["id"], "deleted": True}, ())
@@ -303,6 +280,18 @@ def _linkage(one: Resource) -> Resource:
 def _preview(api: Api, found: Resource, document: Resource | None) -> Answer:
     """What a change would do, or without a document a deletion."""
     return api.post(at("varsets", found["id"], "actions", "preview"), document)
+
+
+def _is_agreed(foreseen: Answer, question: str, how: How) -> bool:
+    """Whether a change is to be made: it says what that would do and, where workspaces would get
+    other values, asks. Not where it is only to be shown.
+    """
+    if how.dry_run:
+        _show_effects(foreseen)
+        return False
+    if _tell_effects(foreseen):
+        asking.confirm(question, yes=how.yes)
+    return True
 
 
 def _tell_effects(foreseen: Answer) -> bool:
