@@ -8,13 +8,12 @@ import hashlib
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 import msgspec
 
 from teamvars.cli.client.api import at
 from teamvars.cli.client.api.errors import faults_of
-from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
+from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of, form_to, object_of
 from teamvars.cli.client.api.transport import Connection, Reply, Request
 from teamvars.cli.client.jobs import Asked, Place, Proof
 from teamvars.cli.commands import SERVER_KEY
@@ -26,7 +25,6 @@ from teamvars.protocol.job_keys import JobKey
 
 _GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _JWT = "urn:ietf:params:oauth:token-type:jwt"
-_FORM = "application/x-www-form-urlencoded"
 _BAD_TOKEN, _NO_RUNNER = "invalid_request", "invalid_target"
 _MOST_LOST = 3
 """Answers of exchanges, each of which uses up what proves the job."""
@@ -120,7 +118,7 @@ def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: s
 
 def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
     """What was answered: a token, or that what proves the job is not good. Fails with all else."""
-    found = _object(reply)
+    found = object_of(reply) or {}
     if found.get("error") == _NO_RUNNER:
         raise Failure(
             f"{asked.service} has no approved runner that hands the values of "
@@ -142,8 +140,7 @@ def _exchange(asked: Asked, proof: Proof, thumbprint: str) -> Request:
         "resource": f"{asked.service}{at('workspaces', asked.workspace_id)}",
         **({} if proof.is_bound else {"thumbprint": thumbprint}),
     }
-    headers = {"Accept": "application/json", "Content-Type": _FORM}
-    return Request("POST", "/oauth/token", headers, urlencode(form).encode())
+    return form_to("/oauth/token", form)
 
 
 def _token(asked: Asked, found: dict[str, Any], proof: Proof) -> _Token:
@@ -174,14 +171,6 @@ def _delivered(connection: Connection, asked: Asked, token: _Token, key: JobKey)
         return Delivery(*(decoded(said[name]) for name in Delivery.__struct_fields__))
     except (KeyError, TypeError, AttributeError, Malformed):
         raise _unlike(asked) from None
-
-
-def _object(reply: Reply) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
 
 
 def _unlike(asked: Asked) -> Failure:

@@ -1,12 +1,10 @@
 """`login`, with what is below it, `logout`, `whoami` and `version`."""
 
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 
 from teamvars import __version__
 from teamvars.cli import asking, named
@@ -14,6 +12,7 @@ from teamvars.cli.client.api import Api, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
+from teamvars.cli.client.api.sending import answer_once, object_of
 from teamvars.cli.client.api.targets import (
     Given,
     Said,
@@ -25,15 +24,9 @@ from teamvars.cli.client.api.targets import (
     sendable,
     travel_of,
 )
-from teamvars.cli.client.api.transport import (
-    Connection,
-    NoAnswerError,
-    NoConnectionError,
-    Request,
-    Travel,
-)
+from teamvars.cli.client.api.transport import Connection, Request, Travel
 from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
-from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import (
     argument,
     command,
@@ -341,19 +334,11 @@ def version(where: Where) -> None:
 def _served(service: Address, where: Where) -> str:
     request = Request("GET", "/", {"Accept": "application/json"}, None)
     connection = Connection(service, travel_of(where))
-    try:
-        reply = connection.exchange(request, time.monotonic() + connection.seconds)
-    except NoConnectionError as error:
-        raise Failure(connection.unreachable(error), NO_CONNECTION) from None
-    except NoAnswerError as error:
-        raise Failure(f"No answer from {service}: {error}.", NO_CONNECTION) from None
-    try:
-        told: Any = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, RecursionError):
-        told = None
-    if reply.status != 200 or not isinstance(told, dict) or told.get("name") != "teamvars":
+    reply = answer_once(connection, request)
+    said = object_of(reply) or {}
+    if reply.status != 200 or said.get("name") != "teamvars":
         raise Failure(f"What answers at {service} is not teamvars. Check the address.")
-    return str(told.get("version", "-"))
+    return str(said.get("version", "-"))
 
 
 def _line(release: str) -> list[str]:

@@ -20,25 +20,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import msgspec
-
 from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.sending import answer_once, form_to, object_of
 from teamvars.cli.client.api.transport import (
     Connection,
     NoAnswerError,
     NoConnectionError,
     Reply,
-    Request,
     Travel,
 )
-from teamvars.cli.exits import (
-    ERROR,
-    FORBIDDEN,
-    INVALID,
-    NO_CONNECTION,
-    UNAUTHENTICATED,
-    Failure,
-)
+from teamvars.cli.exits import ERROR, FORBIDDEN, INVALID, UNAUTHENTICATED, Failure
 from teamvars.cli.output import note
 from teamvars.domain.logins import CLIENT
 from teamvars.protocol import encoded
@@ -48,7 +39,6 @@ _SECONDS = 600
 _MORE_SECONDS = 5
 """Between two polls, once the service wants fewer (RFC 8628, 3.5)."""
 _PASSING = frozenset((429, 502, 503, 504))
-_FORM = "application/x-www-form-urlencoded"
 _ODD = re.compile(r"[^A-Za-z0-9._-]")
 _MOST_OF_HOST = 64
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -69,23 +59,16 @@ class Service:
 
     def ask(self, path: str, form: Mapping[str, str]) -> Reply:
         """Sends a form once. Raises NoConnectionError, NoAnswerError."""
-        headers = {"Accept": "application/json", "Content-Type": _FORM}
-        request = Request("POST", path, headers, urlencode(form).encode())
-        return self._connection.exchange(request, time.monotonic() + self._connection.seconds)
+        until = time.monotonic() + self._connection.seconds
+        return self._connection.exchange(form_to(path, form), until)
 
     def answer(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
-        """As `ask`, for what is no refusal. Fails on any other."""
-        try:
-            reply = self.ask(path, form)
-        except NoConnectionError as error:
-            raise Failure(self._connection.unreachable(error), NO_CONNECTION) from None
-        except NoAnswerError as error:
-            raise Failure(f"No answer from {self.address}: {error}.", NO_CONNECTION) from None
-        return self.accepted(reply)
+        """As `ask`, for what is no refusal. Fails on any other, and where no answer comes."""
+        return self.accepted(answer_once(self._connection, form_to(path, form)))
 
     def accepted(self, reply: Reply) -> dict[str, Any]:
         """What an answer says that is no refusal. Fails on any other."""
-        said = document_of(reply)
+        said = object_of(reply) or {}
         if reply.status == 200:
             return said
         told = said.get("error_description")
@@ -173,21 +156,12 @@ def by_code(service: Service) -> str:
         except (NoConnectionError, NoAnswerError):
             pause += _MORE_SECONDS
             continue
-        error = document_of(reply).get("error")
+        error = (object_of(reply) or {}).get("error")
         if error == "slow_down" or reply.status in _PASSING:
             pause += _MORE_SECONDS
         elif error != "authorization_pending":
             return token_of(service.accepted(reply))
     raise _unapproved()
-
-
-def document_of(reply: Reply) -> dict[str, Any]:
-    """What an answer says; nothing, where it is none of OAuth's."""
-    try:
-        said = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 def token_of(said: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -124,10 +126,30 @@ _NOBODY_KNOWS = (
 )
 
 
+def form_to(path: str, said: Mapping[str, str]) -> Request:
+    """The request that sends a form, as OAuth has it."""
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    return Request("POST", path, headers, urlencode(said).encode())
+
+
+def answer_once(connection: Connection, request: Request) -> Reply:
+    """The answer to a request that is sent once. Fails where none comes."""
+    try:
+        return connection.exchange(request, time.monotonic() + connection.seconds)
+    except NoConnectionError as error:
+        raise Failure(connection.unreachable(error), NO_CONNECTION) from None
+    except NoAnswerError as error:
+        raise Failure(f"No answer from {connection.address}: {error}.", NO_CONNECTION) from None
+
+
 def document_of(reply: Reply) -> Any:
     """The document of an answer; None where it has none, as when others than a service refuse."""
-    if not reply.headers.get("content-type", "").startswith(MEDIA_TYPE):
-        return None
+    is_document = reply.headers.get("content-type", "").startswith(MEDIA_TYPE)
+    return object_of(reply) if is_document else None
+
+
+def object_of(reply: Reply) -> dict[str, Any] | None:
+    """The JSON object that an answer is, of whatever type it says it is; None where it is none."""
     try:
         found = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):
