@@ -7,7 +7,6 @@ text, and nothing happens before somebody presses the button.
 
 from pathlib import Path
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, refuse_all
 from teamvars.domain.invitations import Invited
 from teamvars.domain.tokens import NewToken
@@ -105,8 +104,7 @@ def routes(links: InvitationLinks) -> list[Route]:
     async def accept(request: Request) -> Response:
         """Accept an invitation by its link: once, with a first token as the answer."""
         secret = INVITED.new_draft(request.document)
-        caller = Caller(hash_token(secret), request.request_id, address=request.audited_address)
-        request.caller = caller
+        request.caller = caller = request.sender(hash_token(secret))
         work = links.accept(caller, secret)
         return await changed(request, work, _accepted, made=lambda made: made.token.id)
 

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.logins import (
     CHALLENGE,
@@ -166,14 +165,9 @@ def _for_programs(logins: Logins) -> list[Route]:
 
     async def revoke(request: Request) -> Response:
         """Revoke a token of a user, whoever has it (RFC 7009). One that is none is as good."""
-        said = request.document
-        assert isinstance(said, Mapping)  # a form is one
-        if "token" not in said:
+        if "token" not in request.form:
             raise Refusal(Fault(Code.INVALID_REQUEST, "Send token."))
-        caller = Caller(
-            hash_token(said["token"]), request.request_id, address=request.audited_address
-        )
-        request.caller = caller
+        request.caller = caller = request.sender(hash_token(request.form["token"]))
         await logins.revoke(caller)
         return Response(200, b"", {"Cache-Control": "no-store"})
 
@@ -241,8 +235,7 @@ _FORMS: Mapping[type[Struct], Mapping[str, str]] = {
 
 def _asked(request: Request) -> Asked:
     """What a program says that begins to wait. Refuses: invalid_request, invalid_client."""
-    said = request.document
-    assert isinstance(said, Mapping)  # a form is one
+    said = request.form
     oauth.require_client(said, "host")
     text = said.get("expires_in")
     seconds = int(text) if text and text.isascii() and text.isdecimal() and len(text) < 16 else None

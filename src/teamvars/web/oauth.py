@@ -12,7 +12,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.decisions import deliveries as jobs
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.logins import CLIENT, Presented
 from teamvars.security.logins import challenge_of
@@ -113,8 +112,7 @@ def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
     """The one operation."""
 
     async def prove(request: Request, check: Check) -> None:
-        said = request.document
-        assert isinstance(said, Mapping)  # a form is one
+        said = request.form
         request.document = _presented(said)
         if request.document is None:
             known = {name: said[name] for name in ExchangeForm.__struct_fields__ if name in said}
@@ -122,7 +120,7 @@ def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
 
     async def exchange(request: Request) -> Response:
         """Exchange what a job or a program shows for a token (RFC 8693, RFC 6749, RFC 8628)."""
-        asked, caller = request.document, sender(request)
+        asked, caller = request.document, request.sender()
         if isinstance(asked, Presented):
             made, seconds = await logins.redeem(caller, asked)
             return document(TokenAnswer(made.secret, seconds))
@@ -147,11 +145,6 @@ def routes(deliveries: Deliveries, logins: Logins) -> list[Route]:
             name="exchangeToken",
         )
     ]
-
-
-def sender(request: Request) -> Caller:
-    """Whoever asks, of whom nothing is known."""
-    return Caller(b"", request.request_id, address=request.audited_address)
 
 
 def document(answer: msgspec.Struct) -> Response:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, forbidden, not_found
 from teamvars.domain.sign_ins import SESSION, SignOut, device_of
 from teamvars.kernel import Discreet
@@ -134,17 +133,14 @@ class SignInPages:
 
         Refuses: not found, on other paths; what it has not said.
         """
-        name, form = self._signing_out(request), request.document
-        assert isinstance(form, Mapping)  # a form is one
-        token = form.get("logout_token", "")
+        name, token = self._signing_out(request), request.form.get("logout_token", "")
         request.document = await self._sign_ins.proven(name, token, check)
 
     async def sign_out(self, request: Request) -> Response:
         """End what somebody has signed in for. Refuses: what was said before."""
         name, said = self._signing_out(request), request.document
         assert isinstance(said, SignOut)  # that is what was proven
-        caller = Caller(b"", request.request_id, address=request.audited_address)
-        await self._sign_ins.sign_out(caller, name, said)
+        await self._sign_ins.sign_out(request.sender(), name, said)
         return Response(200, b"", _FRESH)
 
     def _signing_out(self, request: Request) -> str:
@@ -203,7 +199,6 @@ class SignInPages:
 
     def _arriving(self, name: str) -> Handler:
         async def arrive(request: Request) -> Response:
-            caller = Caller(b"", request.request_id, address=request.audited_address)
             said = dict(request.query)
             answered = self._answered(request, said)
             try:
@@ -211,7 +206,7 @@ class SignInPages:
                     raise Unproven("a parameter that is sent twice")
                 if self._sign_ins.links(name, answered):
                     return self._keeping(name, said)
-                secret = await self._sign_ins.arrive(caller, name, answered)
+                secret = await self._sign_ins.arrive(request.sender(), name, answered)
             except Unproven as unproven:
                 return _failed(request, name, unproven)
             except Refusal as refusal:

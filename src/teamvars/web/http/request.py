@@ -291,8 +291,20 @@ class Request:
         token = token.strip()
         if scheme.lower() != "bearer" or form.fullmatch(token) is None:
             raise Refusal(NO_VALID_TOKEN)
-        self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
+        self.caller = self.sender(hash_token(token))
         return self.caller
+
+    def sender(self, token_hash: bytes = b"") -> Caller:
+        """Whoever has sent it, as far as that is known before storage looks up the token of which
+        this is the hash; without a token there is nothing to look up.
+        """
+        return Caller(token_hash, self.request_id, address=self.audited_address)
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        """The parameters that were sent, where the route takes a form: each has come once."""
+        assert isinstance(self.document, Mapping)
+        return self.document
 
     @cached_property
     def body_digest(self) -> "hashlib._Hash":
