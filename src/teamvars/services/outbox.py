@@ -27,16 +27,7 @@ from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
-from teamvars.storage import (
-    invitations,
-    memberships,
-    memos,
-    organizations,
-    runners,
-    streams,
-    teams,
-    users,
-)
+from teamvars.storage import invitations, memos, organizations, runners, streams, users
 from teamvars.storage.database import Transaction
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
@@ -201,13 +192,9 @@ class Outbox(UseCases):
         stands = known.status(at)
         who = await users.find(tx, acted(known, stands) or "")
         by = None if who is None else who.username
-        (team,) = [
-            one for one in await teams.of_organizations(tx, [organization.id]) if one.is_owners
-        ]
-        inside = (await memberships.of_teams(tx, [team.id]))[team.id]
         return [
             Notice(
-                one.user.email,
+                owner.email,
                 organization.name,
                 runner.spec.name,
                 runner.version,
@@ -215,8 +202,8 @@ class Outbox(UseCases):
                 by,
                 at,
             )
-            for one in inside
-            if one.counts_as_owner and one.user.email
+            for owner in await users.active_owners(tx, organization.id)
+            if owner.email
         ]
 
     async def _claim(self, tx: Transaction) -> tuple[Letter | None, invitations.Waiting | None]:
