@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import hashlib
 import json
 import re
 import ssl
@@ -23,8 +22,8 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.sign_ins import OpenSession, Person, Provider, SignOut, is_entra
 from teamvars.domain.tokens import SIGNED_IN
 from teamvars.kernel import Discreet
-from teamvars.protocol import encoded
 from teamvars.security.assertions import Unproven, claimed, require_signed
+from teamvars.security.logins import challenge_of
 from teamvars.security.sign_ins import Attempt, person, sign_out
 from teamvars.security.tokens import hash_token, new_session, session_token
 from teamvars.services import https
@@ -269,7 +268,7 @@ def departure(client: Client, about: Mapping[str, Any], attempt: Attempt, **more
         "redirect_uri": client.redirect,
         "state": attempt.state,
         "nonce": attempt.nonce,
-        "code_challenge": encoded(hashlib.sha256(attempt.verifier.encode()).digest()),
+        "code_challenge": challenge_of(attempt.verifier),
         "code_challenge_method": "S256",
         **more,
     }

@@ -7,7 +7,6 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -15,7 +14,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from teamvars.protocol import encoded
+from teamvars.security.logins import challenge_of
 
 CLIENT = "teamvars"
 _SECONDS = 300
@@ -108,8 +107,8 @@ class _Answering(BaseHTTPRequestHandler):
 
     def _redeem(self, form: Mapping[str, str]) -> None:
         said = self.server.codes.pop(form.get("code", ""), None)
-        verifier = encoded(sha256(form.get("code_verifier", "").encode()).digest())
-        if said is None or said["code_challenge"] != verifier:
+        challenge = challenge_of(form.get("code_verifier", ""))
+        if said is None or said["code_challenge"] != challenge:
             self._say(400, {"error": "invalid_grant"})
         else:
             self._say(200, {"id_token": self.server.id_token(said), "token_type": "Bearer"})

@@ -1,7 +1,7 @@
 /** Where somebody approves that a program of theirs acts as them: `teamvars login`. */
 
 import { readAll, send } from "./api.js";
-import { announce, button, h, name, time } from "./dom.js";
+import { announce, button, h, listed, name, time } from "./dom.js";
 import { field, form } from "./fields.js";
 import { lead } from "./hands.js";
 
@@ -99,15 +99,6 @@ async function question({ attributes }, account, signal) {
   ];
   return h("div", {}, h(code ? "h2" : "h1", { tabindex: -1 }, "Log in ", name(attributes.host), "?"),
     h("dl", { class: "facts" }, rows.map(([term, said]) => [h("dt", {}, term), h("dd", {}, said)])));
-}
-
-/**
- * With commas between them.
- * @param {HTMLElement[]} some
- * @returns {Child[]}
- */
-function listed(some) {
-  return some.flatMap((one, index) => (index ? [", ", one] : [one]));
 }
 
 /** @param {Asked} attributes */
