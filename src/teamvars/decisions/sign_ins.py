@@ -267,7 +267,7 @@ def _giving_way(found: Found, user: User) -> list[Decision[None]]:
     again, as often as it likes, and is to keep nobody out by it.
     """
     issued = (one.token for one in found.of(TokensIssued("session", user.id)))
-    live = [one for one in issued if one.expires_at is None or one.expires_at > found.now]
+    live = [one for one in issued if one.is_live(found.now)]
     return [tokens.revoked(found, one) for one in live[: max(len(live) - MAX_SESSIONS + 1, 0)]]
 
 

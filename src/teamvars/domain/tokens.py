@@ -60,6 +60,10 @@ class Token(msgspec.Struct, frozen=True):
     provider: str | None = None
     sid: str | None = None
 
+    def is_live(self, now: int) -> bool:
+        """Whether it has not ended by itself."""
+        return self.expires_at is None or self.expires_at > now
+
     def faulty(self) -> list[str]:
         """The names of the times that no calendar has: the row was altered by hand."""
         times = {
@@ -173,7 +177,7 @@ class IssuedToken(msgspec.Struct, frozen=True):
             return ["touched"]
         found = {
             "disabled": self.owner_disabled,
-            "expired": token.expires_at is not None and token.expires_at <= now,
+            "expired": not token.is_live(now),
             "unused": max(token.created_at, token.last_used_at or 0) <= now - UNUSED_AFTER,
         }
         return [mark for mark, holds in found.items() if holds]
