@@ -113,9 +113,8 @@ def redeem(found: Found, presented: Presented, fresh: tokens.Fresh) -> Decision[
     has another. Refuses as `redeemable`; invalid_grant where the session has ended since, or the
     user is disabled; too many live tokens.
     """
-    redeemable(found, presented)
-    found.require_locked({SYSTEM_STREAM})  # so that it is redeemed once
     login = redeemable(found, presented)
+    found.require_locked({SYSTEM_STREAM})  # so that it is redeemed once
     if login.issued_id is not None:
         leaked = found.of(TokensIssued("id", login.issued_id))
         return together(None, *(tokens.revoked(found, one.token) for one in leaked))
@@ -155,7 +154,7 @@ def approving(found: Found, login: Login) -> Token:
     """The token with which it was approved, if that is still good. Refuses: invalid_grant."""
     tokens_there = found.of(TokensIssued("id", login.token_id or ""))
     by = next((one.token for one in tokens_there), None)
-    if by is None or (by.expires_at is not None and by.expires_at <= found.now):
+    if by is None or not by.is_live(found.now):
         raise Refusal(NO_GRANT)
     user = found.of(UserWithId(by.owner_id))
     if user is None or user.disabled:

@@ -68,6 +68,7 @@ class Logins(UseCases):
     _show = looks(decisions.show)
     _approve = makes(decisions.approve)
     _redeemable = looks(decisions.redeemable)
+    _approving = looks(decisions.approving)
     deny = makes(decisions.deny)
 
     def __init__(self, house: House, place: str | None) -> None:
@@ -129,7 +130,7 @@ class Logins(UseCases):
         login = await self._redeemable(caller, presented)
         if login.token_id is None:
             raise Refusal(_PENDING if await self._may_ask(login) else _TOO_SOON)
-        by = await looks(decisions.approving)(self, caller, login)
+        by = await self._approving(caller, login)
         caller.actor = Actor("user", by.owner_id, by.id)
         made = await self._make(caller, decisions.redeem, presented, fresh_token("user"))
         if made is None:
