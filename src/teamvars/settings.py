@@ -36,6 +36,7 @@ from teamvars.domain.variable_sets import MOST_SETS, SetLimits
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
+from teamvars.security.answers import LOOPBACK, is_guarded
 from teamvars.security.wrapping.adapters import adapter
 
 CONFIG_FILE = "teamvars.toml"
@@ -44,7 +45,6 @@ CACHE_MIB = 32
 LEAST_RATE_LIMIT = 30
 """A second. A client that spreads its requests over time by the limit makes no use of one below."""
 _PREFIX = "TEAMVARS_"
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MOST_PORT = 65535
 _METRICS_OFF = "off"
 _LISTEN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+):(\d{1,5})")
@@ -308,7 +308,7 @@ class Settings(BaseSettings):
     def _whole_sign_in(self) -> "Settings":
         if self.providers and self.public_url is None:
             raise ValueError("providers need public_url")
-        if self.providers and urlsplit(self.public_url or "").hostname not in _LOOPBACK:
+        if self.providers and urlsplit(self.public_url or "").hostname not in LOOPBACK:
             for name, one in self.providers.items():
                 if not _is_issuer_url(one.issuer):
                     text = f"providers.{name}: one without TLS is for a public_url of this machine"
@@ -444,7 +444,7 @@ def _is_issuer_url(url: str) -> bool:
 
 def _is_here(url: str) -> bool:
     """Whether it can be an issuer on this machine, which needs no TLS."""
-    return _is_issuer_url(url.replace("http:", "https:", 1)) and urlsplit(url).hostname in _LOOPBACK
+    return _is_issuer_url(url.replace("http:", "https:", 1)) and urlsplit(url).hostname in LOOPBACK
 
 
 def _each(value: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -496,7 +496,7 @@ def _is_public_url(url: str) -> bool:
         and bool(parts.hostname)
         and parts.path in ("", "/")
         and not parts.query + parts.fragment
-        and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK))
+        and is_guarded(parts)
     )
 
 

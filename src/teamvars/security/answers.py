@@ -1,9 +1,15 @@
-"""Answers of HTTP servers that this service asks: received whole, within a bound, then read."""
+"""HTTP servers that this service asks: which may be asked, and their answers, which are received
+whole, within a bound, then read.
+"""
 
 from email.message import Message
 from http.client import HTTPResponse
 from io import BytesIO
 from typing import NamedTuple
+from urllib.parse import SplitResult
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""How URLs call this machine."""
 
 
 class Answer(NamedTuple):
@@ -12,6 +18,11 @@ class Answer(NamedTuple):
     status: int
     content: bytes
     headers: Message
+
+
+def is_guarded(place: SplitResult) -> bool:
+    """Whether nobody on the way hears what is said there: it has TLS, or is on this machine."""
+    return place.scheme == "https" or (place.scheme == "http" and place.hostname in LOOPBACK)
 
 
 def answer(received: bytes) -> Answer:

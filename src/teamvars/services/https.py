@@ -9,13 +9,12 @@ from functools import cache
 from http.client import HTTPException
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from teamvars.security.answers import Answer, answer
+from teamvars.security.answers import Answer, answer, is_guarded
 
 FAILURES = (OSError, HTTPException, ValueError)
 """What comes of a server that is away, hangs up, or says what is no answer."""
 _MAX_BYTES = 256 * 1024
 _PORTS = {"https": 443, "http": 80}
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NONE: Mapping[str, str] = {}
 
 tls_of_machine = cache(ssl.create_default_context)
@@ -68,14 +67,14 @@ async def _ask(
     headers: Mapping[str, str] = _NONE,
 ) -> Answer:
     place = urlsplit(url)
-    is_here = place.scheme == "http" and place.hostname in _LOOPBACK
-    if not place.hostname or not (is_here or place.scheme == "https"):
+    if not place.hostname or not is_guarded(place):
         raise ValueError
-    trusted = await asyncio.to_thread(tls_of_machine) if tls is None else tls
+    if place.scheme == "http":
+        trusted = None
+    else:
+        trusted = await asyncio.to_thread(tls_of_machine) if tls is None else tls
     port = place.port or _PORTS[place.scheme]
-    reader, writer = await asyncio.open_connection(
-        place.hostname, port, ssl=None if is_here else trusted
-    )
+    reader, writer = await asyncio.open_connection(place.hostname, port, ssl=trusted)
     try:
         writer.write(_head(method, place, headers) + body)
         received = await _at_most(reader, _MAX_BYTES)

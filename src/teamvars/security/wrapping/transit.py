@@ -18,14 +18,13 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from teamvars.security.answers import Answer, answer
+from teamvars.security.answers import Answer, answer, is_guarded
 from teamvars.security.wrapping import MOST_BYTES, SECONDS, NotUnwrapped, Unavailable
 
 TOKEN_FILE = "~/.vault-token"
 _TOKENS = ("BAO_TOKEN", "VAULT_TOKEN")
 _AUTHORITIES = ("BAO_CACERT", "VAULT_CACERT")
 _MOST_ANSWER_BYTES = 16 * 1024
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PATH = re.compile(r"(?:/[\w.-]+)+", re.ASCII)
 _REASONS = {
     400: "refuses it: it was wrapped with another key, or this is none of its kind",
@@ -117,9 +116,8 @@ def _place(url: str) -> SplitResult | None:
         _ = place.port
     except ValueError:
         return None
-    is_safe = place.scheme == "https" or (place.scheme == "http" and place.hostname in _LOOPBACK)
     is_odd = place.query or place.fragment or "@" in place.netloc or not place.hostname
-    return place if is_safe and not is_odd and _PATH.fullmatch(place.path) else None
+    return place if is_guarded(place) and not is_odd and _PATH.fullmatch(place.path) else None
 
 
 def _token() -> str:
