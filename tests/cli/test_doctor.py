@@ -109,7 +109,7 @@ def test_what_was_found_before_a_damaged_keyring_is_kept_and_what_is_behind_it_n
     assert severity == ADVICE
     assert text == (
         "Not looked at for that: the keyring and the schema, lost rows, the audit trail, values, "
-        "the directory, mail, runners, addresses."
+        "the directory, mail, runners, signing in, addresses."
     )
 
 
@@ -239,7 +239,15 @@ def test_each_provider_is_tried(
 ) -> None:
     with provider(tmp_path) as running:
         monkeypatch.setenv("SSL_CERT_FILE", str(running.authority))
-        said = {"title": "T", "client_id": "us", "organizations": ["acme"]}
+        secret = tmp_path / "secret"
+        secret.write_text("the client's own secret")
+        secret.chmod(0o600)
+        said = {
+            "title": "T",
+            "client_id": "us",
+            "organizations": ["acme"],
+            "client_secret_file": str(secret),
+        }
         away = f"https://127.0.0.1:{free_port()}"
         host = ready.having(
             public_url="https://vars.test",
@@ -253,11 +261,26 @@ def test_each_provider_is_tried(
         ((severity, subject, text),) = findings(host, 1)
         assert (severity, subject) == (PROBLEM, "provider away")
         assert text.startswith(f"{away} cannot be asked: ConnectionRefusedError. Check its address")
-        told = {one["subject"]: one for one in host.run("doctor", "--json").json}
-        assert told["provider company"]["text"] == (
-            f"{running.url} answers; keys: 1; it sends browsers back to "
-            "https://vars.test/app/sign-in/company/callback"
-        )
+        told = host.run("doctor", "--json").json
+        back = "https://vars.test/app/sign-in/company/callback"
+        assert [one["text"] for one in told if one["subject"] == "provider company"] == [
+            f"{running.url} answers; keys: 1; it sends browsers back to {back}",
+            f"{running.url} takes the client us, and refuses a code that it never gave",
+        ]
+
+
+def test_an_organization_that_nobody_can_sign_in_to_is_named(ready: Host) -> None:
+    names = ("acme", "shut", "open")
+    directory = "organizations:\n" + "".join(f"  - {{name: {name}}}\n" for name in names)
+    (ready.folder / "directory.yaml").write_text(directory)
+    ready.succeed("directory", "apply", "directory.yaml")
+    execute(ready, "UPDATE organizations SET sso_required = 1 WHERE name <> 'open'")
+    away = f"https://127.0.0.1:{free_port()}"
+    said = {"title": "T", "issuer": away, "client_id": "us", "organizations": ["ACME"]}
+    host = ready.having(public_url="https://vars.test", providers=json.dumps({"away": said}))
+    for where, named in ((host, ["shut"]), (ready, ["acme", "shut"])):
+        shut = [text for _, subject, text in findings(where, 1) if subject == "sign-in"]
+        assert [text.split()[2] for text in shut] == named
 
 
 def test_a_providers_secret_that_cannot_be_read_is_told_once(ready: Host, tmp_path: Path) -> None:

@@ -1,16 +1,12 @@
 """What `doctor` makes of what it finds."""
 
-from typing import Any
-
 import pytest
-from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import (
     CLOCK_TOLERANCE,
     MOST_SEALS,
     Engine,
     Losses,
-    ProviderTrial,
     Severity,
     address_findings,
     damage_findings,
@@ -18,7 +14,6 @@ from teamvars.domain.diagnosis import (
     engine_findings,
     loss_findings,
     mail_findings,
-    provider_finding,
     seal_findings,
     token_findings,
     trail_findings,
@@ -173,26 +168,3 @@ def test_a_data_key_that_may_have_sealed_many_values_wants_another() -> None:
     (found,) = seal_findings("org-1", MOST_SEALS + 1)
     assert found.severity is ADVICE
     assert found.text.startswith("The data key of org-1 may have sealed 1,073,741,825 values")
-
-
-TRIAL = ProviderTrial("one", "https://id.example.com", "us", "https://vars.example.com", keys=1)
-
-
-@pytest.mark.parametrize(
-    ("said", "severity", "told"),
-    [
-        ({"error": ""}, OK, "keys: 1"),
-        ({"error": "login_required"}, OK, "keys: 1"),
-        ({"error": "login_required", "seconds_apart": 60}, OK, "keys: 1"),
-        ({"seconds_apart": 61}, PROBLEM, "61 s apart"),
-        ({"error": None}, ADVICE, "did not send a browser back"),
-        ({"error": "invalid_client"}, PROBLEM, "signs nobody in: invalid_client"),
-        ({"keys": 0}, PROBLEM, "no key to use"),
-        ({"keys": 0, "reason": "away"}, PROBLEM, "cannot be asked: away"),
-    ],
-)
-def test_whether_people_can_sign_in_with_a_provider_is_told(
-    said: dict[str, Any], severity: Severity, told: str
-) -> None:
-    found = provider_finding(replace(TRIAL, **said))
-    assert (found.severity, told in found.text) == (severity, True)

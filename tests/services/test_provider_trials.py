@@ -14,7 +14,7 @@ from teamvars.services import issuers, provider_trials
 from teamvars.services.provider_trials import tried
 from teamvars.services.sign_ins import Client
 from teamvars.storage.engines.sqlite import host_time
-from tests.support.issuer_servers import document, raw
+from tests.support.issuer_servers import Answer, document, raw
 from tests.support.patience import HANGS
 from tests.support.server import free_port
 from tests.support.sign_in_provider import SignInProvider, sign_in_provider
@@ -42,11 +42,12 @@ def client_of(url: str, name: str = "one") -> Client:
 
 
 async def said(provider: SignInProvider) -> Finding:
-    """What is said of it."""
-    (found,) = await tried([client_of(provider.url)], host_time, provider.client)
-    assert found.subject == "provider one"
-    assert SECRET not in found.text
-    return found
+    """What is said of it, and of its client where that is all right."""
+    way, *client = await tried([client_of(provider.url)], host_time, provider.client)
+    assert [one.severity for one in client] == [OK] * len(client)
+    assert {one.subject for one in (way, *client)} == {"provider one"}
+    assert SECRET not in way.text
+    return way
 
 
 async def test_a_provider_that_signs_people_in_is_told_with_the_address(
@@ -55,7 +56,6 @@ async def test_a_provider_that_signs_people_in_is_told_with_the_address(
     found = await said(provider)
     assert found.severity is OK
     assert found.text == f"{provider.url} answers; keys: 1; it sends browsers back to {REDIRECT}"
-    assert provider.redeemed == []
 
 
 CASES: dict[str, tuple[Callable[[SignInProvider], object], Severity, str]] = {
@@ -126,12 +126,79 @@ async def test_what_keeps_people_from_signing_in_is_told(
     assert (found.severity, text in found.text) == (severity, True), found.text
 
 
+REFUSALS: dict[str, tuple[Callable[[SignInProvider], object], Severity, str]] = {
+    "knows it": (
+        lambda one: setattr(one, "secret", SECRET),
+        OK,
+        "takes the client us, and refuses a code that it never gave",
+    ),
+    "another secret": (
+        lambda one: setattr(one, "secret", "another"),
+        PROBLEM,
+        "refuses the client us: invalid_client. Check client_id and client_secret_file.",
+    ),
+    "as Keycloak does": (
+        lambda one: one.says(refusal("unauthorized_client"), "/token"),
+        PROBLEM,
+        "refuses the client us: unauthorized_client",
+    ),
+    "something else": (
+        lambda one: one.says(refusal("invalid_request"), "/token"),
+        ADVICE,
+        "answers a code that it never gave with: invalid_request. A provider that knows",
+    ),
+    "what is no word": (
+        lambda one: one.says(refusal("\x1b[2J"), "/token"),
+        ADVICE,
+        "with: it does not say why",
+    ),
+    "a token": (
+        lambda one: one.says(document({"id_token": "x"}), "/token"),
+        ADVICE,
+        "with: it does not say why",
+    ),
+}
+
+
+def refusal(error: str) -> Answer:
+    """What a provider answers that says no."""
+    return document({"error": error}, "400 Bad Request")
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_whether_a_provider_takes_the_clients_secret_is_told(
+    provider: SignInProvider, case: str
+) -> None:
+    change, severity, text = REFUSALS[case]
+    change(provider)
+    _, found = await tried([client_of(provider.url)], host_time, provider.client)
+    assert (found.severity, text in found.text) == (severity, True), found.text
+    assert SECRET not in found.text
+
+
+async def test_each_time_another_code_is_made_up(provider: SignInProvider) -> None:
+    for _ in range(2):
+        await said(provider)
+    first, second = provider.redeemed
+    assert first["code"] != second["code"]
+    assert first["redirect_uri"] == REDIRECT
+
+
+async def test_a_place_for_codes_that_does_not_answer_is_told(provider: SignInProvider) -> None:
+    provider.says(raw(b"{", "200 OK"), "/token")
+    found = await said(provider)
+    assert (found.severity, found.text.partition(" ")[2].partition(". ")[0]) == (
+        PROBLEM,
+        "cannot be asked: a code that nobody redeems: JSONDecodeError",
+    )
+
+
 async def test_a_provider_that_is_away_keeps_no_other_from_being_told(
     provider: SignInProvider,
 ) -> None:
     away = f"https://127.0.0.1:{free_port()}"
     clients = [client_of(away, "away"), client_of(provider.url)]
-    gone, there = await tried(clients, host_time, provider.client)
+    gone, there, _ = await tried(clients, host_time, provider.client)
     assert (gone.severity, gone.subject) == (PROBLEM, "provider away")
     assert "cannot be asked: ConnectionRefusedError" in gone.text
     assert there.severity is OK

@@ -8,12 +8,12 @@ import hashlib
 import json
 import secrets
 import time
-from base64 import urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 from joserfc import jws
 from joserfc.jwk import ECKey
@@ -23,7 +23,8 @@ from tests.support.issuer_servers import IssuerServer, document, issuer_server, 
 
 class SignInProvider(IssuerServer):
     """`says` of `claims` are in each ID token; `about` in what it publishes. Whoever wants no page
-    is sent back with `error` to one of `redirects`, at one of `times`, which are headers.
+    is sent back with `error` to one of `redirects`, at one of `times`, which are headers. Without
+    the `secret`, where it has one, nobody redeems anything.
     """
 
     def begin(self) -> None:
@@ -36,6 +37,7 @@ class SignInProvider(IssuerServer):
         self.redirects = ["https://vars.test/app/sign-in/one/callback"]
         self.error = "error=login_required"
         self.times: dict[str, str] = {}
+        self.secret: str | None = None
 
     def answer(self, location: str, **changed: str | None) -> dict[str, str]:
         """What it sends a browser back with that was sent there, some of it changed."""
@@ -56,16 +58,19 @@ class SignInProvider(IssuerServer):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             path = head.split()[1]
             self.asked.append(path)
-            fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+            lines = (line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+            fields = {name.lower(): value for name, value in lines}
             body = await reader.readexactly(int(fields.get("content-length", "0")))
-            told = self.answers.get(path) or self._said(path, body.decode())
+            told = self.answers.get(path) or self._said(path, body.decode(), _secret(fields))
             await told(writer)
         writer.transport.abort() if writer.is_closing() else writer.close()
 
-    def _said(self, path: str, body: str) -> Any:
+    def _said(self, path: str, body: str, shown: str | None) -> Any:
         if path == "/token":
             form = {name: one for name, (one,) in parse_qs(body).items()}
             self.redeemed.append(form)
+            if self.secret not in (None, shown):
+                return document({"error": "invalid_client"}, "401 Unauthorized")
             return self._redeem(form)
         if path.startswith("/authorize?"):
             asked = {name: one for name, (one,) in parse_qs(urlsplit(path).query).items()}
@@ -120,6 +125,12 @@ class SignInProvider(IssuerServer):
         signing = ".".join(_encoded(part.encode()) for part in parts)
         signature = jws.default_registry.algorithms["ES256"].sign(signing.encode(), self.keys[0])
         return f"{signing}.{_encoded(signature)}"
+
+
+def _secret(fields: Mapping[str, str]) -> str | None:
+    """What a client shows in its header."""
+    _, _, shown = fields.get("authorization", "").partition(" ")
+    return unquote_plus(b64decode(shown).decode().partition(":")[2]) if shown else None
 
 
 def _encoded(content: bytes) -> str:

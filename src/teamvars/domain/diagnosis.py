@@ -19,15 +19,6 @@ _LEAST_FREE = 64 * 1024 * 1024
 _SQLITE_SAFE_SINCE = (3, 51, 3)
 _POSTGRES_SUPPORTED_SINCE = 15
 _MANY_CALLERS = 3
-_MOST_APART = 60
-"""How many seconds a provider's clock may be from ours: what it says is good as long."""
-_NOBODY_IS_THERE = {
-    "login_required",
-    "interaction_required",
-    "account_selection_required",
-    "consent_required",
-}
-"""What a provider says that was asked to show no page (OpenID Connect Core 1.0, 3.1.2.6)."""
 _WHOLE = "every row that a stream counts is there, and every data key opens"
 
 
@@ -77,23 +68,6 @@ class Engine(msgspec.Struct, frozen=True):
     unsafe_settings: tuple[str, ...] = ()
     clock: int | None = None
     missing_standbys: int = 0
-
-
-class ProviderTrial(msgspec.Struct, frozen=True):
-    """What came of asking a provider as if somebody signed in who is not signed in there.
-
-    `reason`: why it could not be asked. `keys`: how many it has. `error`: that with which it has
-    sent the browser back to `redirect`, and empty without one; None: it has not.
-    """
-
-    name: str
-    issuer: str
-    client_id: str
-    redirect: str
-    reason: str | None = None
-    keys: int = 0
-    seconds_apart: int = 0
-    error: str | None = None
 
 
 class Census(msgspec.Struct, frozen=True):
@@ -233,34 +207,6 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         for suspects, what, mend in told
         if suspects.total
     ]
-
-
-def provider_finding(trial: ProviderTrial) -> Finding:
-    """Whether people can sign in there."""
-    subject, issuer = f"provider {trial.name}", trial.issuer
-    if trial.reason is not None:
-        text = f"{issuer} cannot be asked: {trial.reason}. Check its address, and the way there."
-        return _problem(subject, text)
-    if not trial.keys:
-        text = f"{issuer} has no key to use: RSA from 2048 bits, P-256 or Ed25519, for signatures."
-        return _problem(subject, text)
-    if trial.seconds_apart > _MOST_APART:
-        text = (
-            f"The clocks of {issuer} and of this host are {trial.seconds_apart} s apart, so that "
-            "nobody can sign in. Synchronise this one."
-        )
-        return _problem(subject, text)
-    if trial.error is None:
-        text = (
-            f"{issuer} did not send a browser back to {trial.redirect}. See that this address is "
-            f"registered there, for the client {trial.client_id}."
-        )
-        return _advice(subject, text)
-    if trial.error and trial.error not in _NOBODY_IS_THERE:
-        text = f"{issuer} signs nobody in: {trial.error}. Check the client {trial.client_id} there."
-        return _problem(subject, text)
-    text = f"{issuer} answers; keys: {trial.keys}; it sends browsers back to {trial.redirect}"
-    return _ok(subject, text)
 
 
 def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:

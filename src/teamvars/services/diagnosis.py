@@ -1,6 +1,6 @@
 """What `doctor` asks of a store that is ready to be served."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -23,7 +23,10 @@ from teamvars.domain.diagnosis import (
     trail_findings,
 )
 from teamvars.domain.generations import active_of
+from teamvars.domain.names import fold
 from teamvars.domain.runner_findings import Examined, Ways, runner_findings
+from teamvars.domain.sign_in_findings import sign_in_findings
+from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Opener, SealBroken, Sealer
@@ -127,6 +130,17 @@ class Diagnosis:
 
         examined = await self._database.read(body)
         return runner_findings(examined, ways, self._database.now())
+
+    async def of_sign_ins(self, providers: Sequence[Provider]) -> list[Finding]:
+        """Whether one of these signs people in to each organization whose members have to."""
+        there = await self._database.read(organizations.every)
+        spoken_for = {fold(name) for one in providers for name in one.organizations}
+        shut = [
+            one.name
+            for folded, one in there.items()
+            if one.sso_required and folded not in spoken_for
+        ]
+        return sign_in_findings(sorted(shut))
 
     async def of_addresses(self) -> list[Finding]:
         """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""

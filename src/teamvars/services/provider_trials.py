@@ -1,8 +1,9 @@
-"""What `doctor` asks of providers that people sign in with: what they publish, and what becomes of
-a browser in which nobody is signed in.
+"""What `doctor` asks of providers that people sign in with: what they publish, what becomes of a
+browser in which nobody is signed in, and of a code that nobody was given.
 """
 
 import asyncio
+import secrets
 import ssl
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -10,14 +11,15 @@ from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
-from teamvars.domain.diagnosis import Finding, ProviderTrial, provider_finding
+from teamvars.domain.diagnosis import Finding
+from teamvars.domain.sign_in_findings import ProviderTrial, provider_findings
 from teamvars.domain.times import Clock
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https
 from teamvars.services.issuers import published
-from teamvars.services.sign_ins import Client, departure, word
+from teamvars.services.sign_ins import Client, departure, redeemed, word
 
 SECONDS = 10.0
 """For each provider; all are asked at once."""
@@ -31,7 +33,7 @@ async def tried(
     None: whom this machine trusts.
     """
     found = await asyncio.gather(*(_tried(client, clock, tls) for client in clients))
-    return [provider_finding(one) for one in found]
+    return [finding for one in found for finding in provider_findings(one)]
 
 
 async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> ProviderTrial:
@@ -45,6 +47,9 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
             # (OpenID Connect Core 1.0, 3.1.2.6).
             asked = departure(client, has.about or {}, attempt, prompt="none")
             told = await https.ask(asked, tls)
+            # Whose the client is, it finds out before it looks at the code (RFC 6749, 3.2.1).
+            code, verifier = secrets.token_urlsafe(), secrets.token_urlsafe()
+            refused = await redeemed(client, has.about or {}, code, verifier, tls)
     except (*https.FAILURES, Unproven) as error:
         reason = error.reason if isinstance(error, Unproven) else type(error).__name__
         return replace(trial, reason=reason)
@@ -53,6 +58,7 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
         keys=len(has.keys),
         seconds_apart=_seconds_apart(told, clock()),
         error=_sent_back_with(told, client.redirect),
+        refusal=refused.error,
     )
 
 

@@ -64,6 +64,13 @@ class Answered(Discreet, frozen=True):
     address: str
 
 
+class Redeemed(Discreet, frozen=True):
+    """The ID token that a provider gives for a code; None: it does not, and this is its `error`."""
+
+    id_token: str | None
+    error: str
+
+
 class Opened(Discreet, frozen=True):
     """An open session, and its token."""
 
@@ -209,45 +216,23 @@ class SignIns(UseCases):
 
     async def _person(self, name: str, answered: Answered, *, links: bool = False) -> Person:
         """Whom the provider means. Raises Unproven."""
-        client, said = self._clients[name], answered.parameters
+        client, asked = self._clients[name], answered.parameters
         now = self._clock() // _SECOND
         attempt = Attempt.kept(name, answered.cookie, now, links=links)
-        attempt.require_state(said.get("state", ""))
+        attempt.require_state(asked.get("state", ""))
         about = await self._keys[name].about()
-        _require_issuer(about, client.provider.issuer, said.get("iss"))
-        if "code" not in said:
-            raise Unproven(f"no code: {word(said.get('error'))}")
-        id_token = claimed(await self._redeemed(client, about, said["code"], attempt.verifier))
+        _require_issuer(about, client.provider.issuer, asked.get("iss"))
+        if "code" not in asked:
+            raise Unproven(f"no code: {word(asked.get('error'))}")
+        said = await redeemed(client, about, asked["code"], attempt.verifier, self._tls)
+        if said.id_token is None:
+            raise Unproven(f"a code that is refused: {said.error}")
+        id_token = claimed(said.id_token)
         if id_token.issuer != client.provider.issuer:
             raise Unproven("an ID token of another issuer")
         meant = person(id_token, client.provider.client_id, attempt.nonce, now)
         require_signed(id_token, await self._keys[name].key_for(id_token))
         return meant
-
-    async def _redeemed(
-        self, client: Client, about: Mapping[str, Any], code: str, verifier: str
-    ) -> str:
-        """The ID token that a code stands for. Raises Unproven."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": client.redirect,
-            "code_verifier": verifier,
-        }
-        headers, more = _credentials(client, about)
-        try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                place = _place(client, about, "token_endpoint")
-                found = await https.post(place, form | more, headers, self._tls)
-            said = json.loads(found.content)
-        except (*https.FAILURES, RecursionError) as error:
-            raise Unproven(f"a code that nobody redeems: {type(error).__name__}") from None
-        if not isinstance(said, dict):
-            raise Unproven("a code that nobody redeems")
-        id_token = said.get("id_token")
-        if found.status != 200 or not isinstance(id_token, str):
-            raise Unproven(f"a code that is refused: {word(said.get('error'))}")
-        return id_token
 
 
 def tell(request_id: str, provider: str, reason: str) -> None:
@@ -274,6 +259,37 @@ def departure(client: Client, about: Mapping[str, Any], attempt: Attempt, **more
     }
     place = _place(client, about, "authorization_endpoint")
     return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
+
+
+async def redeemed(
+    client: Client,
+    about: Mapping[str, Any],
+    code: str,
+    verifier: str,
+    tls: ssl.SSLContext | None,
+) -> Redeemed:
+    """What a provider that says so about itself gives for a code. Raises Unproven: it could not be
+    asked.
+    """
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": client.redirect,
+        "code_verifier": verifier,
+    }
+    headers, more = _credentials(client, about)
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            place = _place(client, about, "token_endpoint")
+            found = await https.post(place, form | more, headers, tls)
+        said = json.loads(found.content)
+    except (*https.FAILURES, RecursionError) as error:
+        raise Unproven(f"a code that nobody redeems: {type(error).__name__}") from None
+    if not isinstance(said, dict):
+        raise Unproven("a code that nobody redeems")
+    id_token = said.get("id_token")
+    is_given = found.status == 200 and isinstance(id_token, str)
+    return Redeemed(id_token if is_given else None, word(said.get("error")))
 
 
 def _require_issuer(about: Mapping[str, Any], issuer: str, said: str | None) -> None:

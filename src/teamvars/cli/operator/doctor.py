@@ -42,6 +42,7 @@ _PARTS = (
     "the directory",
     "mail",
     "runners",
+    "signing in",
     "addresses",
 )
 """Of the store, in the order in which they are looked at."""
@@ -104,6 +105,7 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
         yield await diagnosis.of_data()
         yield await diagnosis.of_mail(config.mail_host)
         yield await _runners(config, diagnosis, keys)
+        yield await diagnosis.of_sign_ins([one.provider for one in wiring.setup_of(config).clients])
         yield [] if config.trusted_proxies else await diagnosis.of_addresses()
 
 
