@@ -259,16 +259,17 @@ def test_nobody_is_linked_by_what_no_provider_calls_them(subject: str) -> None:
 
 
 def test_whose_link_is_taken_back_is_signed_out() -> None:
-    session = issued("at-8", NOW + 5)
     answers = {
         UserMeant("alice"): ALICE,
         IdentityOf(ISSUER, "a-1"): KNOWN,
-        TokensIssued("session", "user-1"): [session],
+        TokensIssued("sign-in", "user-1"): [issued("at-8", NOW + 5), issued("at-9", NOW + 5)],
     }
     decision = unlink(found(answers, actor=OPERATOR), "alice", ISSUER, "a-1")
-    assert decision.writes == (Delete(Identity, ("id-1",)), Delete(HashedToken, ("at-8",)))
+    ended = (Delete(HashedToken, (id_,)) for id_ in ("at-8", "at-9"))
+    assert decision.writes == (Delete(Identity, ("id-1",)), *ended)
     assert actions(decision) == [
         (SYSTEM_STREAM, "user.unlink"),
+        (SYSTEM_STREAM, "token.revoke"),
         (SYSTEM_STREAM, "token.revoke"),
     ]
     for there in (None, replace(KNOWN, user_id="user-2")):

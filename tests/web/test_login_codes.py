@@ -11,12 +11,13 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.decisions.users import Disabling
 from teamvars.domain.logins import CLIENT
 from teamvars.security.tokens import hash_token
 from teamvars.storage import logins
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import open_deployment
+from tests.support.deployment import open_deployment, operator
 from tests.support.jobs import SERVICE
 from tests.support.logging_in import (
     BY_DEVICE,
@@ -193,6 +194,22 @@ async def test_a_session_that_ends_after_it_approved_a_code_gives_nothing(tenant
     assert (await act(tenant, session, "approve", {"user-code": said["user_code"]})).is_success
     await end(tenant, session)
     assert (await polled(tenant, said["device_code"])).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize("is_session", [False, True], ids=["pasted", "session"])
+async def test_a_user_who_is_disabled_after_they_approved_a_code_gives_nothing(
+    tenant: Tenant, is_session: bool
+) -> None:
+    said = (await begun(tenant)).json()
+    by = await session_of(tenant, "writer") if is_session else tenant.tokens["writer"]
+    assert (await act(tenant, by, "approve", {"user-code": said["user_code"]})).is_success
+    accounts, user = tenant.deployment.services.accounts, tenant.users["writer"]
+    await accounts.disable(operator(), user, Disabling())
+    refused = await polled(tenant, said["device_code"])
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
+    await accounts.enable(operator(), user)
+    later = await polled(tenant, said["device_code"])
+    assert later.status_code == (400 if is_session else 200)
 
 
 async def test_of_two_who_approve_a_code_at_once_one_is_heard(tenant: Tenant) -> None:

@@ -275,17 +275,20 @@ async def test_a_session_that_idles_before_the_code_is_shown_gives_nothing(tenan
     assert (await program.redeemed(code)).json()["error"] == "invalid_grant"
 
 
+@pytest.mark.parametrize("is_session", [False, True], ids=["pasted", "session"])
 async def test_a_user_who_is_disabled_before_the_code_is_shown_is_given_nothing(
-    tenant: Tenant,
+    tenant: Tenant, is_session: bool
 ) -> None:
+    """Nor, where they approved it in a session, once they are enabled: that has ended for good."""
     program = Program(tenant)
-    code = await program.approved(tenant.tokens["writer"])
-    accounts = tenant.deployment.services.accounts
-    name = f"writer-{tenant.organization.removeprefix('org-')}"
-    await accounts.disable(operator(), name, Disabling())
-    assert (await program.redeemed(code)).json()["error"] == "invalid_grant"
-    await accounts.enable(operator(), name)
-    assert (await program.redeemed(code)).status_code == 200
+    by = await session_of(tenant, "writer") if is_session else tenant.tokens["writer"]
+    code = await program.approved(by)
+    accounts, user = tenant.deployment.services.accounts, tenant.users["writer"]
+    await accounts.disable(operator(), user, Disabling())
+    refused = await program.redeemed(code)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
+    await accounts.enable(operator(), user)
+    assert (await program.redeemed(code)).status_code == (400 if is_session else 200)
 
 
 async def test_whoever_approves_again_brings_another_code_and_nobody_else_does(

@@ -32,9 +32,10 @@ from teamvars.storage.database import Transaction
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.sign_ins import SignInPages, callback
-from tests.support.deployment import operator
+from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
 from tests.support.issuer_servers import document, raw
+from tests.support.logging_in import Program, status_of
 from tests.support.patience import HANGS
 from tests.support.signing_in import (
     ATTEMPT,
@@ -47,7 +48,7 @@ from tests.support.signing_in import (
     into_both,
     text_of,
 )
-from tests.support.tenant import ACTIVE
+from tests.support.tenant import ACTIVE, Tenant
 
 
 async def test_whoever_signs_in_is_given_one_token_in_every_tab(scene: Scene) -> None:
@@ -246,13 +247,36 @@ async def test_a_disabled_user_is_signed_out_for_good(scene: Scene) -> None:
     assert (await browser.arrive(scene.one.answer(await browser.depart()))).status_code == 303
 
 
-async def test_a_link_that_is_taken_back_ends_sessions(scene: Scene) -> None:
+async def test_a_link_that_is_taken_back_ends_all_that_came_of_it_on_every_node(
+    scene: Scene,
+) -> None:
+    """Also where the session is over, and where somebody approved a program in it."""
+    tenant, deployment = scene.tenant, scene.tenant.deployment
+    browser, over = await scene.signed_in()
+    session = (await browser.take_up()).json()["session"]
+    made = (await scene.make_token("writer", over))["token"]
+    of_made = (await scene.make_token("writer", made))["token"]
+    program = Program(tenant)
+    given = (await program.redeemed(await program.approved(over))).json()["access_token"]
+    assert await scene.call(over, f"/authentication-tokens/{session}", "DELETE") == 204
     browser, token = await scene.signed_in()
-    accounts, user = scene.tenant.deployment.services.accounts, scene.tenant.users["writer"]
-    await accounts.unlink(operator(), user, scene.one.url, scene.name_of("writer"))
-    assert await scene.call(token, "/account/details") == 401
+    async with open_deployment(deployment.config.url, keys=deployment.keys) as beside:
+        there = Tenant(**{**vars(tenant), "deployment": beside})
+
+        async def statuses() -> list[int]:
+            tokens = token, made, of_made, given, tenant.tokens["writer"]
+            return [await status_of(there, one) for one in tokens]
+
+        assert await statuses() == [200] * 5
+        account = scene.one.url, scene.name_of("writer")
+        await deployment.services.accounts.unlink(operator(), tenant.users["writer"], *account)
+        assert await statuses() == [401, 401, 401, 401, 200]
     refused = await browser.arrive(scene.one.answer(await browser.depart()))
     assert refused.status_code == 403
+    newest = await deployment.services.audit.newest(5)
+    assert [one.action for one in newest] == ["token.revoke"] * 4 + ["user.unlink"]
+    assert {one.actor_kind for one in newest} == {"operator"}
+    assert await deployment.audit_holds()
 
 
 async def test_an_account_is_linked_with_one_user(scene: Scene) -> None:

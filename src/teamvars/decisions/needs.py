@@ -410,9 +410,9 @@ class LiveTokensOf(Need[int], frozen=True):
 
 class TokensIssued(Need[Sequence[IssuedToken]], frozen=True):
     """The tokens that an operator means: by the `id` or the `hash` of one, by the id of their
-    `user`, all or those that a `session` has, by the name of their `organization`, or by the id of
-    the `maker` of others' tokens.
+    `user`, all, those that a `session` has or those that come of any `sign-in`, by the name of
+    their `organization`, or by the id of the `maker` of others' tokens.
     """
 
-    by: Literal["id", "hash", "user", "session", "organization", "maker"]
+    by: Literal["id", "hash", "user", "session", "sign-in", "organization", "maker"]
     value: str | bytes

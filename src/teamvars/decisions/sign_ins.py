@@ -4,6 +4,8 @@ All of it is recorded in the system's stream. A session is a token of its user, 
 as tokens do.
 """
 
+from typing import Literal
+
 from teamvars.decisions import Decision, Found, tokens
 from teamvars.decisions.deliveries import USED_BEFORE, Use
 from teamvars.decisions.needs import (
@@ -188,7 +190,9 @@ def _link(found: Found, user: User, person: Person, fresh_id: str) -> Decision[U
 
 
 def unlink(found: Found, who: str, issuer: str, subject: str) -> Decision[User]:
-    """From now on the issuer means nobody by that name, and all sessions of the user end."""
+    """From now on the issuer means nobody by that name, and all that the user has signed in for
+    ends: no token says with which of their accounts that was.
+    """
     user = found.of(UserMeant(who))
     there = found.of(IdentityOf(issuer, subject))
     if there is None or there.user_id != user.id:
@@ -196,12 +200,14 @@ def unlink(found: Found, who: str, issuer: str, subject: str) -> Decision[User]:
     gone = Decision(
         None, (Delete(Identity, (there.id,)),), (found.note(*_about(user, "unlink", there)),)
     )
-    return together(user, gone, *ended(found, user))
+    return together(user, gone, *ended(found, user, "sign-in"))
 
 
-def ended(found: Found, user: User) -> list[Decision[None]]:
-    """All sessions of a user end."""
-    return [tokens.revoked(found, one.token) for one in found.of(TokensIssued("session", user.id))]
+def ended(
+    found: Found, user: User, what: Literal["session", "sign-in"] = "session"
+) -> list[Decision[None]]:
+    """All sessions of a user end, or all that comes of any sign-in."""
+    return [tokens.revoked(found, one.token) for one in found.of(TokensIssued(what, user.id))]
 
 
 def meant(found: Found, provider: Provider, person: Person) -> User:

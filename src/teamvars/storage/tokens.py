@@ -44,6 +44,7 @@ _MEANT = {
     "user": "tokens.user_id = $1",
     "organization": "organizations.name_folded = $1",
     "session": "tokens.user_id = $1 AND tokens.id IN (SELECT token_id FROM sessions)",
+    "sign-in": "tokens.user_id = $1 AND tokens.reach IS NOT NULL",
     "maker": "tokens.created_by = $1 AND tokens.user_id IS NULL",
 }
 # Bounded, with how many there are in all.

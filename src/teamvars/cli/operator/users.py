@@ -108,14 +108,17 @@ def left_behind(who: str, end: bool) -> None:
 @user_argument
 @option("--issuer", "The provider's issuer, as it stands in teamvars.toml.", required=True)
 @option("--subject", "What the provider calls them: `sub`, and with Entra `oid`.", required=True)
-@flag("--remove", "Take the link back, and end all of the user's sessions.")
+@flag("--remove", "Take the link back, and end all that the user has signed in for.")
 @json_option
 def link(who: str, issuer: str, subject: str, remove: bool) -> None:
     """Say who signs in as a user: an account at a provider."""
     asked = who, issuer, subject
     if remove:
         user = run(lambda services, caller: services.accounts.unlink(caller, *asked))
-        said = f"This account signs in as {user.username} no more; all their sessions have ended."
+        said = (
+            f"This account signs in as {user.username} no more. Their sessions have ended, with "
+            "all tokens that were made in them."
+        )
     else:
         user = run(lambda services, caller: services.accounts.link(caller, *asked))
         said = f"This account signs in as {user.username} ({user.id})."
