@@ -51,6 +51,12 @@ def test_nobody_else_makes_one(actor: Actor) -> None:
     assert refused(create, known, DRAFT, FRESH) == ["forbidden"]
 
 
+def test_neither_does_a_site_admin_whose_token_has_rights_in_some_alone() -> None:
+    known = found({UserWithId("user-1"): replace(ALICE, site_admin=True)})
+    known.caller.reach = frozenset({"org-2"})
+    assert refused(create, known, DRAFT, FRESH) == ["forbidden"]
+
+
 @pytest.mark.parametrize(
     ("draft", "recorded"),
     [

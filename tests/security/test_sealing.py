@@ -203,6 +203,12 @@ def test_a_generation_that_is_there_is_not_made_again() -> None:
     assert again.open(SEALED, VARIABLE) == CANARY
 
 
+def test_each_data_key_is_stored_once() -> None:
+    both = SEALER.with_generation(WRAPPED, 2)
+    assert len(WRAPPED.wrapped) == 12 + 32 + 16
+    assert len(both.wrapped) == len(WRAPPED.wrapped) + 8 + 32
+
+
 def test_a_generation_that_is_not_there_is_not_taken_into_use() -> None:
     with pytest.raises(SealBroken):
         SEALER.in_use(WRAPPED, 2)

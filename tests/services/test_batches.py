@@ -18,7 +18,7 @@ from teamvars.changes.batches import (
 from teamvars.changes.waves import Attempt, Change, _within
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.storage.database import Transaction
@@ -471,3 +471,34 @@ async def test_a_subject_that_runs_isolated_is_left_out_of_batches() -> None:
     assert queue.take() == [other]
     await isolated.pop("a")
     assert queue.take() == [first]
+
+
+class Reluctant(Done):
+    """A database that makes nothing in a batch, and everything by itself; `waited` says which had
+    how many changes.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+        self.waited: list[tuple[int, bool]] = []
+
+    async def batch(self, body: Any, _: object, *, waits: bool, is_brief: bool = False) -> None:
+        self.waited.append((len(body.args[1]), waits))
+        if not waits:
+            raise self.error
+        await super().batch(body, _, waits=waits, is_brief=is_brief)
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), not_found()], ids=["failed", "refused"])
+async def test_what_a_batch_could_not_do_is_done_by_itself_at_once_and_before_closing_ends(
+    error: Exception,
+) -> None:
+    store: Any = Reluctant(error)
+    batches = Batches(store, store)
+    changes = [Change(operator(), subject, lambda _: Decision(None)) for subject in "abc"]
+    assert len(changes) > LOCK_WAITERS  # nobody waits for a lock here
+    made = [batches.make(change, {}) for change in changes]
+    await batches.close()
+    assert [one.done() and one.result() for one in made] == [None] * 3
+    assert store.waited == [(3, False), *[(1, True)] * 3]

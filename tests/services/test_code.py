@@ -82,7 +82,9 @@ async def refusal(of: asyncio.Future[Examination]) -> Code:
 
 async def test_short_code_needs_no_process(code: CodeChecker) -> None:
     before = process_ids()
-    assert await code.check("somebody", ["[1, 2"]) != [None]
+    wrong, right = await code.check("somebody", ["[1, 2", "[1, 2]"])
+    assert wrong is not None
+    assert right is None
     assert (await code.evaluate("somebody", '{ a = 1 + 1, b = "${true}" }')).evaluated
     assert process_ids() == before
 
@@ -377,6 +379,32 @@ async def test_who_waits_longer_than_they_may_is_refused_and_forgotten() -> None
 
 
 # Pieces of it, without a process
+
+
+@pytest.mark.parametrize("source", [LONG, '"' + "a" * 8_000 + '"', "[for a in [1] : a]", "x[*].y"])
+async def test_what_is_long_or_repeats_something_is_left_to_the_process(
+    code: CodeChecker, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    found = Examination(valid=True)
+
+    async def asked(*_: object) -> Examination:
+        return found
+
+    monkeypatch.setattr(code, "_result", asked)
+    assert await code.evaluate("somebody", source) is found
+
+
+async def test_of_a_batch_that_is_too_complex_each_piece_is_tried_alone(
+    code: CodeChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asked(_: str, job: CheckJob, __: object) -> list[None]:
+        if len(job.sources) > 1 or job.sources == ("b",):
+            raise TooComplex
+        return [None]
+
+    monkeypatch.setattr(code, "_result", asked)
+    one, two, three = await code._checked("somebody", ["a", "b", "c"])
+    assert (one, type(two), three) == (None, TooComplex, None)
 
 
 @pytest.mark.parametrize(

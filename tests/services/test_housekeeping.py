@@ -339,6 +339,7 @@ async def test_an_installation_is_ready_step_by_step(empty_url: str) -> None:
             await installation.require_ready(keys)
         assert await installation.migrate() == list(migrations.known())
         assert not (await installation.outstanding()).missing
+        await installation.adopt(keys)  # which is for a store that had a keyring
         assert not await installation.is_initialised()
         with pytest.raises(NotReady, match="teamvars init"):
             await installation.require_ready(keys)

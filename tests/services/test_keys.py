@@ -866,3 +866,21 @@ async def test_what_fails_is_tried_again_at_the_next_look(
     asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
     told = [line["event"] for line in logged]
     assert told == ["the keyring is looked at later", "the keyring of the file is in use"]
+
+
+async def test_a_store_that_is_put_back_is_told_of_later_keys_and_of_none_that_was_retired(
+    hand: Hand,
+) -> None:
+    services, before = hand.node.services, hand.keyring
+    former, _ = await hand.replaced(SERVER)
+    await hand.retire(former)
+    waiting, used = keyring.new_key(AUDIT), keyring.new_key(MASTER)
+    later = hand.keyring.holding(AUDIT, waiting).holding(MASTER, used)
+    assert before.server is not None
+    later = later.using(MASTER, used.active).holding(SERVER, before.server)
+    known = await services.database.read(keys.noted)
+    await services.installation.adopt(later)
+    noted = await services.database.read(keys.noted)
+    assert noted.keys() - known.keys() == {waiting.active, used.active}
+    assert noted[waiting.active].activated_at is None
+    assert noted[used.active].activated_at is not None

@@ -346,9 +346,10 @@ def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None
     """The sign-in that a token comes of which the caller makes: a user's own is of that which the
     token is of that it is made with.
     """
-    actor = found.caller.actor
-    if owner.kind != "user" or actor is None or actor.token_id is None:
+    if owner.kind != "user":
         return None, None
+    actor = found.caller.actor
+    assert actor is not None and actor.token_id is not None  # authenticated by it
     used = found.of(TokenWithId(actor.token_id))
     return used.provider, used.sid
 

@@ -149,6 +149,8 @@ class PostgresTransaction(Transaction):
         return row is not None and bool(row[0])
 
     async def write_each(self, *parts: Part) -> None:
+        if not parts:
+            return
         sqls, rows_of = zip(*parts, strict=True)
         if set(map(len, rows_of)) == {1}:
             rows = chain.from_iterable(rows_of)
