@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.sign_ins import Person
+from teamvars.domain.sign_ins import Person, SignOut
 from teamvars.security.assertions import SKEW_SECONDS, Claimed, Unproven
-from teamvars.security.sign_ins import ATTEMPT_SECONDS, Attempt, person
+from teamvars.security.sign_ins import ATTEMPT_SECONDS, Attempt, person, sign_out
 
 NOW = 1_800_000_000
 ISSUER, ENTRA = "https://id.example.com", "https://login.microsoftonline.com/tenant/v2.0"
@@ -123,3 +123,50 @@ def test_entra_names_somebody_by_oid_and_others_by_sub() -> None:
     for oid in (None, 7, ""):
         with pytest.raises(Unproven):
             person(said(ENTRA, oid=oid), "us", "n", NOW)
+
+
+EVENT = "http://schemas.openid.net/event/backchannel-logout"
+
+
+def signed_out(**claims: Any) -> SignOut:
+    """Whom a logout token with these claims is about."""
+    whole = {"nonce": None, "events": {EVENT: {}}, "jti": "j", **claims}
+    return sign_out(said(**whole), "us", NOW)
+
+
+@pytest.mark.parametrize(
+    ("claims", "whom"),
+    [
+        ({}, ("ann", None)),
+        ({"sid": "s"}, ("ann", "s")),
+        ({"sub": None, "sid": "s"}, (None, "s")),
+    ],
+)
+def test_a_logout_token_names_somebody_or_a_session(
+    claims: Mapping[str, Any], whom: tuple[str | None, str | None]
+) -> None:
+    found = signed_out(**claims)
+    assert (found.subject, found.sid) == whom
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"aud": "them"},
+        {"events": None},
+        {"events": [EVENT]},
+        {"events": {EVENT: True}},
+        {"events": {"other": {}}},
+        {"nonce": "n"},
+        {"jti": None},
+        {"jti": 7},
+        {"jti": ""},
+        {"sub": None},
+        {"sub": "", "sid": ""},
+    ],
+)
+def test_nobody_is_signed_out_by_what_is_no_logout_token_or_names_nobody(
+    claims: Mapping[str, Any],
+) -> None:
+    with pytest.raises(Unproven):
+        signed_out(**claims)
