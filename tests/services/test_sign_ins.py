@@ -1,17 +1,27 @@
 """What is believed of a provider's answers, and by what it knows us."""
 
 import base64
+from contextlib import ExitStack
+from email.message import Message
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from msgspec.structs import replace
 
-from teamvars.domain.sign_ins import Provider
+from teamvars.decisions.sign_ins import Fresh
+from teamvars.domain.access import Caller
+from teamvars.domain.errors import Refusal
+from teamvars.domain.sign_ins import Person, Provider
+from teamvars.domain.tokens import SIGNED_IN
+from teamvars.domain.users import User
+from teamvars.protocol import encoded
+from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import sign_ins
-from teamvars.services.sign_ins import Client, departure, word
+from teamvars.services.sign_ins import Answered, Client, SignIns, departure, word
 
 ISSUER = "https://id.example.com"
 ONE = Provider("one", "One", ISSUER, "us :", ("acme",), (), 0)
@@ -108,3 +118,117 @@ def test_a_browser_is_sent_there_with_what_the_attempt_is_known_by(
 )
 def test_of_what_a_provider_says_of_a_failure_only_a_word_is_told(said: object, told: str) -> None:
     assert word(said) == told
+
+
+NOW = 1_800_000_000
+ABOUT = {"token_endpoint": f"{ISSUER}/token"}
+
+
+@pytest.fixture
+def service() -> SignIns:
+    """With that provider, and without anything that is stored."""
+
+    class Keys:
+        async def about(self) -> dict[str, str]:
+            return ABOUT
+
+    tools = SimpleNamespace(clock=lambda: NOW * 1_000_000)
+    house: Any = SimpleNamespace(database=None, tools=tools)
+    made = SignIns(house, [CLIENT])
+    keys: Any = {"one": Keys()}
+    made._keys = keys
+    return made
+
+
+def came_back(**said: str) -> Answered:
+    """A browser that has begun an attempt, and what it was sent back with."""
+    attempt = Attempt.new("one", NOW)
+    return Answered({"state": attempt.state, **said}, attempt.cookie, "a browser", "a")
+
+
+def test_so_many_wait_for_providers_and_so_many_of_them_at_one_address(
+    service: SignIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_ins, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(sign_ins, "MOST_OF_ADDRESS", 2)
+    with ExitStack() as places:
+        for address in "aab":
+            if address == "b":
+                with pytest.raises(Refusal, match="busy"):
+                    places.enter_context(service._place_of("a"))
+            places.enter_context(service._place_of(address))
+        with pytest.raises(Refusal, match="busy"):
+            places.enter_context(service._place_of("c"))
+    assert not service._under_way
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "reason"),
+    [
+        (200, b'{"id_token": "t"}', None),
+        (400, b'{"id_token": "t", "error": "invalid_grant"}', "refused: invalid_grant"),
+        (200, b'{"id_token": 7}', "refused: it does not say why"),
+        (200, b"{}", "refused: it does not say why"),
+        (200, b"[]", "nobody redeems"),
+        (200, b"{", "nobody redeems"),
+    ],
+)
+async def test_a_code_stands_for_what_comes_with_a_good_answer_alone(
+    service: SignIns,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    content: bytes,
+    reason: str | None,
+) -> None:
+    async def answered(*_: object) -> Answer:
+        return Answer(status, content, Message())
+
+    monkeypatch.setattr(sign_ins.https, "post", answered)
+    redeeming = service._redeemed(CLIENT, ABOUT, "code", "verifier")
+    if reason is None:
+        assert await redeeming == "t"
+        return
+    with pytest.raises(Unproven, match=reason):
+        await redeeming
+
+
+async def test_nobody_is_meant_by_an_answer_without_a_code_or_with_anothers_token(
+    service: SignIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def redeemed(*_: object) -> str:
+        return ".".join(map(encoded, (b'{"alg": "RS256"}', b'{"iss": "https://evil.test"}', b"")))
+
+    monkeypatch.setattr(service, "_redeemed", redeemed)
+    with pytest.raises(Unproven, match="no code: access_denied"):
+        await service._person("one", came_back(error="access_denied"))
+    with pytest.raises(Unproven, match="another issuer"):
+        await service._person("one", came_back(code="code"))
+
+
+async def test_nobody_is_linked_to_a_provider_that_is_gone(service: SignIns) -> None:
+    with pytest.raises(Unproven, match="not there any more"):
+        await service.link(Caller(b"", "req-1"), "gone", came_back(code="code"))
+
+
+@pytest.mark.parametrize(
+    ("address", "told"), [(None, ", a browser"), ("192.0.2.7", " from 192.0.2.7, a browser")]
+)
+async def test_a_session_says_whence_it_is_where_that_is_known(
+    service: SignIns, monkeypatch: pytest.MonkeyPatch, address: str | None, told: str
+) -> None:
+    begun: list[Fresh] = []
+
+    async def whom(*_: object) -> Person:
+        return Person(ISSUER, "ann")
+
+    async def user(*_: object) -> User:
+        return User("user-1", "ann", None, site_admin=False)
+
+    async def begin(_: SignIns, __: Caller, *asked: Any) -> None:
+        begun.append(asked[-1])
+
+    monkeypatch.setattr(SignIns, "_person", whom)
+    monkeypatch.setattr(SignIns, "_meant", user)
+    monkeypatch.setattr(SignIns, "_begin", begin)
+    await service.arrive(Caller(b"", "req-1", address=address), "one", came_back(code="code"))
+    assert [one.description for one in begun] == [f"{SIGNED_IN}One{told}"]
