@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from email.message import Message
 from email.utils import formatdate
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.tokens import DAY
+from teamvars.security import answers
 from teamvars.services import issuers, provider_trials
 from teamvars.services.provider_trials import tried
 from teamvars.services.sign_ins import Client
@@ -219,3 +221,24 @@ async def test_a_provider_that_hangs_is_given_up(
             found = await said(provider)
         assert (found.severity, "TimeoutError" in found.text) == (PROBLEM, True), found.text
     gone.set()
+
+
+@pytest.mark.parametrize(
+    ("status", "place", "error"),
+    [
+        (302, f"{REDIRECT}?error=login_required", "login_required"),
+        (303, f"{REDIRECT}?state=s", ""),
+        (302, REDIRECT, ""),
+        (200, f"{REDIRECT}?error=login_required", None),
+        (302, "https://evil.test/?error=login_required", None),
+        (302, None, None),
+    ],
+)
+def test_a_browser_is_sent_back_by_a_redirect_to_the_very_address(
+    status: int, place: str | None, error: str | None
+) -> None:
+    headers = Message()
+    if place is not None:
+        headers["Location"] = place
+    told = answers.Answer(status, b"", headers)
+    assert provider_trials._sent_back_with(told, REDIRECT) == error

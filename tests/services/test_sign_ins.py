@@ -20,7 +20,7 @@ from teamvars.protocol import encoded
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import Attempt
-from teamvars.services import sign_ins
+from teamvars.services import https, sign_ins
 from teamvars.services.sign_ins import Answered, Client, SignIns, departure, word
 
 ISSUER = "https://id.example.com"
@@ -146,6 +146,15 @@ def came_back(**said: str) -> Answered:
     return Answered({"state": attempt.state, **said}, attempt.cookie, "a browser", "a")
 
 
+def has_answered(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -> None:
+    """That is what the provider says to whatever it is asked."""
+
+    async def post(*_: object) -> Answer:
+        return Answer(status, content, Message())
+
+    monkeypatch.setattr(https, "post", post)
+
+
 def test_so_many_wait_for_providers_and_so_many_of_them_at_one_address(
     service: SignIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,42 +172,37 @@ def test_so_many_wait_for_providers_and_so_many_of_them_at_one_address(
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "reason"),
+    ("status", "content", "given"),
     [
-        (200, b'{"id_token": "t"}', None),
-        (400, b'{"id_token": "t", "error": "invalid_grant"}', "refused: invalid_grant"),
-        (200, b'{"id_token": 7}', "refused: it does not say why"),
-        (200, b"{}", "refused: it does not say why"),
-        (200, b"[]", "nobody redeems"),
-        (200, b"{", "nobody redeems"),
+        (200, b'{"id_token": "t"}', "t"),
+        (400, b'{"id_token": "t", "error": "invalid_grant"}', None),
+        (200, b'{"id_token": 7, "error": "invalid_grant"}', None),
+        (200, b'{"error": "invalid_grant"}', None),
     ],
 )
 async def test_a_code_stands_for_what_comes_with_a_good_answer_alone(
-    service: SignIns,
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    content: bytes,
-    reason: str | None,
+    monkeypatch: pytest.MonkeyPatch, status: int, content: bytes, given: str | None
 ) -> None:
-    async def answered(*_: object) -> Answer:
-        return Answer(status, content, Message())
+    has_answered(monkeypatch, status, content)
+    found = await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", None)
+    told = "it does not say why" if given else "invalid_grant"
+    assert (found.id_token, found.error) == (given, told)
 
-    monkeypatch.setattr(sign_ins.https, "post", answered)
-    redeeming = service._redeemed(CLIENT, ABOUT, "code", "verifier")
-    if reason is None:
-        assert await redeeming == "t"
-        return
-    with pytest.raises(Unproven, match=reason):
-        await redeeming
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b""])
+async def test_what_is_no_answer_redeems_no_code(
+    monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    has_answered(monkeypatch, 200, content)
+    with pytest.raises(Unproven, match="nobody redeems"):
+        await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", None)
 
 
 async def test_nobody_is_meant_by_an_answer_without_a_code_or_with_anothers_token(
     service: SignIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def redeemed(*_: object) -> str:
-        return ".".join(map(encoded, (b'{"alg": "RS256"}', b'{"iss": "https://evil.test"}', b"")))
-
-    monkeypatch.setattr(service, "_redeemed", redeemed)
+    token = ".".join(map(encoded, (b'{"alg": "RS256"}', b'{"iss": "https://evil.test"}', b"")))
+    has_answered(monkeypatch, 200, f'{{"id_token": "{token}"}}'.encode())
     with pytest.raises(Unproven, match="no code: access_denied"):
         await service._person("one", came_back(error="access_denied"))
     with pytest.raises(Unproven, match="another issuer"):
