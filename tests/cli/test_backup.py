@@ -15,7 +15,7 @@ import pyrage
 import pytest
 
 from teamvars.cli.exits import Failure
-from teamvars.cli.operator import backup
+from teamvars.cli.operator import backing_up, backup
 from teamvars.services import archives
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
@@ -355,7 +355,7 @@ def test_a_backup_that_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None
     for name in ("whole", "b.tar"):
         (tmp_path / name).write_text(name)
     with pytest.raises(Failure, match="stays as it is") as refused:
-        backup._publish(tmp_path / "whole", tmp_path / "b.tar")
+        backing_up._publish(tmp_path / "whole", tmp_path / "b.tar")
     assert refused.value.code == 6
     assert (tmp_path / "b.tar").read_text() == "b.tar"
 
@@ -368,7 +368,7 @@ def test_a_file_system_without_links_takes_backups(
 
     (tmp_path / "whole").write_text("whole")
     monkeypatch.setattr(Path, "hardlink_to", link)
-    backup._publish(tmp_path / "whole", tmp_path / "b.tar")
+    backing_up._publish(tmp_path / "whole", tmp_path / "b.tar")
     assert (tmp_path / "b.tar").read_text() == "whole"
 
 

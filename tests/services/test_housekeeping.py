@@ -19,9 +19,9 @@ from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
-from teamvars.services.installation import Installation, NotReady
+from teamvars.services.installation import Installation
 from teamvars.storage import migrations
-from teamvars.storage.database import Body, Database, T, Transaction
+from teamvars.storage.database import Body, Database, NotReady, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
 from tests.services.calls import Calls, caller, caller_with, count, dump, refusal_of

@@ -23,11 +23,10 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringUnavailable, KeySet
 from teamvars.services import installation, nodes
 from teamvars.services import keys as service
-from teamvars.services.installation import NotReady
 from teamvars.services.nodes import ServingNode
 from teamvars.services.trust import Trust
 from teamvars.storage import keys, migrations, runners, streams
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import NotReady, Transaction
 from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words

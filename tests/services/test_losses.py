@@ -12,9 +12,9 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.sealing import Sealer
 from teamvars.services import diagnosis
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.installation import Installation, NotReady
+from teamvars.services.installation import Installation
 from teamvars.storage import installation
-from teamvars.storage.database import Body, T, Transaction
+from teamvars.storage.database import Body, NotReady, T, Transaction
 from tests.services.calls import Calls
 from tests.support.deployment import Deployment
 from tests.support.tenant import build_tenant

@@ -16,8 +16,8 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services import installation
-from teamvars.services.installation import Installation, NotReady, Readiness
-from teamvars.storage.database import Transaction
+from teamvars.services.installation import Installation, Readiness
+from teamvars.storage.database import NotReady, Transaction
 from tests.services.calls import Calls
 from tests.support.deployment import Deployment, operator
 from tests.support.patience import until

@@ -91,7 +91,7 @@ OPERATOR = (
         "key_wrap:wrap",
         "Write the keyring anew, wrapped as TEAMVARS_KEYRING_WRAP says.",
     ),
-    ("backup create", "backup:create", "Copy the store to a file."),
+    ("backup create", "backing_up:create", "Copy the store to a file."),
     ("backup verify", "backup:verify", "Read everything in a backup, and prove its trail."),
     ("backup restore", "backup:restore", "Put a backup where there is no store."),
     ("backup drill", "backup:drill", "Restore a backup beside, verify it and remove it."),

@@ -26,7 +26,7 @@ from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.security.server_keys import thumbprint
 from teamvars.storage import installation, keys, streams
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database, NotReady, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.migrations import Migration
 
@@ -55,10 +55,6 @@ class Filled(msgspec.Struct, frozen=True):
 
 
 Tell = Callable[[Filled], object]
-
-
-class NotReady(Exception):
-    """The store cannot be served as it is; the text says which command mends it."""
 
 
 class Outstanding(msgspec.Struct, frozen=True):

@@ -17,9 +17,9 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.keys import Node
 from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
 from teamvars.security.keys_in_use import KeysInUse
-from teamvars.services.installation import Installation, NotReady
+from teamvars.services.installation import Installation
 from teamvars.storage import keys
-from teamvars.storage.database import Database
+from teamvars.storage.database import Database, NotReady
 
 LOOK_SECONDS = 2.0
 """How often a node looks whether the file is another."""

@@ -327,6 +327,10 @@ class Database(Store, Protocol):
         await self.close()
 
 
+class NotReady(Exception):
+    """The store cannot be served as it is; the text says which command mends it."""
+
+
 class StorageMisconfigured(Exception):
     """The settings or the store do not allow for its use, on either engine; the text says why."""
 

@@ -13,7 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from teamvars import __version__
 from teamvars.domain.errors import storage_unavailable
-from teamvars.services.installation import NotReady, Readiness
+from teamvars.services.installation import Readiness
+from teamvars.storage.database import NotReady
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi, pages
 from teamvars.web.http.negotiation import JSON, prefers_html

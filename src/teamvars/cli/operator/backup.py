@@ -1,30 +1,25 @@
-"""`backup create`, `verify`, `restore` and `drill`."""
+"""`backup verify`, `restore` and `drill`."""
 
 import os
-import shutil
-import signal
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from teamvars import wiring
-from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
-from teamvars.cli.operator.context import (
-    database_file,
-    ending,
-    finish,
-    load_settings,
-    require_closed,
-    warn_of_mark,
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, Failure, Misuse
+from teamvars.cli.operator.backing_up import (
+    bad_backups,
+    settings_of_file,
+    temporary_folder,
+    write_backup,
 )
+from teamvars.cli.operator.context import warn_of_mark
 from teamvars.cli.operator.heads import accepted_option, read_heads
+from teamvars.cli.operator.host import database_file, ending, finish, load_settings, require_closed
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
@@ -33,21 +28,14 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.security.whole_files import settle
-from teamvars.services import archives, backups
-from teamvars.services.archives import BadBackup, BadKey
+from teamvars.services import archives, backups, proving
+from teamvars.services.archives import BadBackup
 from teamvars.services.audit_verification import Place
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
-from teamvars.storage.engines import database_for, described, is_sqlite
+from teamvars.storage.engines import database_for, described
 from teamvars.storage.engines.outages import tells_of_damage
-from teamvars.versions import version
 
-_OTHER_ENGINE = (
-    "This is for SQLite. Back PostgreSQL up with its own tools, restore that beside, and check it: "
-    "teamvars backup verify --database URL"
-)
-
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _BESIDE = ("-wal", "-shm", "-journal")
 """How the files end that SQLite keeps beside a store."""
 
@@ -66,28 +54,6 @@ class Unpacked(NamedTuple):
     store: Path
     heads: bytes
     manifest: Manifest
-
-
-@command
-@argument("file", "What to write; it must not be there yet.", type=Path)
-@option(
-    "--recipient",
-    "Encrypt it to this recipient of age; repeatable.",
-    "recipients",
-    multiple=True,
-    metavar="AGE",
-)
-@json_option
-def create(file: Path, recipients: Sequence[str]) -> None:
-    """Copy the store to a file. It may be served and written to meanwhile; the keyring is not in
-    the file.
-    """
-    config = _of_file()
-    with _bad_backups(file):
-        to = [archives.recipient(text) for text in recipients]
-    manifest = _create(config, file, to)
-    said = f"{file}, {file.stat().st_size} bytes: {manifest.title}. The keyring is not in it."
-    show(manifest, (), said=said)
 
 
 @command
@@ -116,7 +82,7 @@ def verify(
         _end_with(_examined(config, kept, accepted), is_strict=True)
         return
     config = load_settings()
-    with _folder() as folder:
+    with temporary_folder() as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Verifying a {unpacked.manifest.title}.")
         found = _examined(config, kept, accepted, unpacked)
@@ -135,12 +101,12 @@ def restore(
     """Put a backup where there is no store. Everything in it is verified before; what --heads knows
     and the backup does not have is said.
     """
-    config = _of_file()
+    config = settings_of_file()
     place, kept = database_file(config), _kept(heads)
     with ending():
         require_closed(config)
     _require_empty(place)
-    with _folder(place.parent) as folder:
+    with temporary_folder(place.parent) as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Restoring a {unpacked.manifest.title}.")
         found = _examined(config, kept, accepted, unpacked)
@@ -162,13 +128,13 @@ def drill(file: Path | None, identity: Path | None, accepted: Collection[Place])
     """Restore a backup beside, verify it and remove it. Says how long that took, and what it lacks
     of the store. It takes as much room in TMPDIR as two stores.
     """
-    config = _of_file()
-    with _folder() as folder:
+    config = settings_of_file()
+    with temporary_folder() as folder:
         begun = time.monotonic()
         kept, is_new = _heads(config), file is None
         if file is None:
             file = folder / "backup"
-            _create(config, file, ())
+            write_backup(config, file, ())
         made = time.monotonic()
         (there := folder / "restored").mkdir()
         unpacked = _unpack(file, there, identity)
@@ -183,61 +149,9 @@ def drill(file: Path | None, identity: Path | None, accepted: Collection[Place])
     note(f"Drilled with a {unpacked.manifest.title}.")
 
 
-def _of_file() -> Settings:
-    config = load_settings()
-    if not is_sqlite(config.url):
-        raise Failure(_OTHER_ENGINE)
-    return config
-
-
-def _create(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
-    source = database_file(config)
-    if not source.exists():
-        raise Failure(f"There is no store at {source}, and nothing to back up.", NOT_FOUND)
-    if file.exists() or file.is_symlink():
-        raise _stays(file)
-
-    with _folder(file.parent) as folder:
-        with (whole := folder / "whole").open("xb") as out:
-            manifest = _write(out, source, to)
-            out.flush()
-            os.fsync(out.fileno())
-        _publish(whole, file)
-    return manifest
-
-
-def _publish(whole: Path, file: Path) -> None:
-    """Puts a backup in its place, where another may have come meanwhile."""
-    try:
-        file.hardlink_to(whole)  # which replaces nothing
-    except FileExistsError:
-        raise _stays(file) from None
-    except OSError:  # as of a file system without links
-        whole.replace(file)
-    settle(file.parent)
-
-
-def _stays(file: Path) -> Failure:
-    return Failure(f"{file} is there already, and stays as it is.", CONFLICT)
-
-
-def _write(out: BinaryIO, source: Path, to: Sequence[object]) -> Manifest:
-    with backups.taken(source, version()) as (store, known):
-        archives.write(out, store, _texts(known), to)
-        manifest, _ = known()
-    return manifest
-
-
-def _texts(known: Callable[[], backups.Known]) -> Iterator[bytes]:
-    """What a backup has beside the store."""
-    manifest, heads = known()
-    yield backups.lines(heads)
-    yield msgspec.json.encode(manifest) + b"\n"
-
-
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
     """The members of a backup, each in its place."""
-    with _bad_backups(folder), file.open("rb") as source:
+    with bad_backups(folder), file.open("rb") as source:
         by = [] if identity is None else archives.identities(identity.read_text(errors="replace"))
         archives.unpack(source, folder, by)
         heads, text = ((folder / name).read_bytes() for name in (archives.HEADS, archives.MANIFEST))
@@ -262,16 +176,16 @@ def _examined(
     async def gone_through(database: Database, keys: Keyring) -> list[Finding]:
         services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
         if unpacked is not None:
-            if found := await backups.moved(database, unpacked.heads):
+            if found := await proving.moved(database, unpacked.heads):
                 return found
             await services.installation.migrate()
             await services.installation.adopt(keys)
         await services.installation.require_ready(keys)
-        return await backups.examine(database, Sealer(keys), services.audit, kept, passed)
+        return await proving.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
         keys = wiring.keys_of(config)
-        if unpacked and (found := await backups.altered(unpacked.store, unpacked.manifest)):
+        if unpacked and (found := await proving.altered(unpacked.store, unpacked.manifest)):
             return found
         database = database_for(url)
         try:
@@ -279,7 +193,7 @@ def _examined(
             return await gone_through(database, keys)
         except Exception as error:
             # Reading everything says more of what is damaged than what came upon it first.
-            if not (tells_of_damage(error) and (found := await backups.damage(database))):
+            if not (tells_of_damage(error) and (found := await proving.damage(database))):
                 raise
             return found
         finally:
@@ -326,40 +240,6 @@ def _taken(path: Path) -> Failure:
     return Failure(text, CONFLICT)
 
 
-@contextmanager
-def _folder(where: Path | None = None) -> Iterator[Path]:
-    """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that."""
-    with (
-        ending(where or "TMPDIR"),
-        tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder,
-        _cleared(Path(folder)),
-    ):
-        yield Path(folder)
-
-
-@contextmanager
-def _cleared(folder: Path) -> Iterator[None]:
-    """Within it a signal that ends the process takes the folder along. Nothing is raised: what runs
-    may be a copy in a thread, for which the end of the process would wait.
-    """
-    before = {number: signal.getsignal(number) for number in _ENDING}
-
-    def end(number: int, _: FrameType | None) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        # Which may have a folder to clear around this one.
-        signal.signal(number, before[signal.Signals(number)])
-        os.kill(os.getpid(), number)
-
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number in heeded:
-            signal.signal(number, before[number])
-
-
 def _put(store: Path, place: Path) -> None:
     if store.with_name(f"{store.name}-wal").exists():
         raise Failure(f"{place}: what was verified could not be written to one file. Is it full?")
@@ -370,15 +250,3 @@ def _put(store: Path, place: Path) -> None:
     except FileExistsError:
         raise _taken(place) from None
     settle(place.parent)
-
-
-@contextmanager
-def _bad_backups(where: Path) -> Iterator[None]:
-    """Within it one is read, or written, there."""
-    try:
-        with ending(where):
-            yield
-    except BadBackup as bad:
-        raise Failure(str(bad), DIFFERENCES) from None
-    except BadKey as bad:
-        raise Misuse(str(bad)) from None

@@ -16,9 +16,9 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars import settings, wiring
-from teamvars.cli.operator.context import finish, load_settings, operator
 from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
+from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
 from teamvars.cli.options import command, flag, option

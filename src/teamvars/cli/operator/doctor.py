@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
 from teamvars.cli.exits import ERROR
-from teamvars.cli.operator.context import (
+from teamvars.cli.operator.context import marking_of
+from teamvars.cli.operator.host import (
     PROBLEMS,
     database_file,
     explanation,
     exposures,
     finish,
     load_settings,
-    marking_of,
 )
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import show

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from teamvars.cli.exits import NOT_STARTED, Failure
-from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.operator.context import run
+from teamvars.cli.operator.host import load_settings
 from teamvars.cli.options import argument, option
 from teamvars.cli.starting import Starter, Values, become, own_environment
 from teamvars.domain.audit import MAX_REASON_CHARACTERS

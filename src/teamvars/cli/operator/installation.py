@@ -7,15 +7,8 @@ from pathlib import Path
 
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, Failure
-from teamvars.cli.operator.context import (
-    finish,
-    load_settings,
-    marking_of,
-    operator,
-    renew_mark,
-    require_closed,
-    warn_of_mark,
-)
+from teamvars.cli.operator.context import marking_of, renew_mark, warn_of_mark
+from teamvars.cli.operator.host import finish, load_settings, operator, require_closed
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 from teamvars.security import keyring

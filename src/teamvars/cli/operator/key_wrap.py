@@ -2,7 +2,7 @@
 
 from teamvars import wiring
 from teamvars.cli.exits import Misuse
-from teamvars.cli.operator.context import ending, load_settings
+from teamvars.cli.operator.host import ending, load_settings
 from teamvars.cli.options import command, option
 from teamvars.cli.output import note
 from teamvars.security import keyring

@@ -3,7 +3,8 @@
 from functools import partial
 
 from teamvars import wiring
-from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.operator.context import run
+from teamvars.cli.operator.host import load_settings
 from teamvars.cli.options import OneOf, argument, command, flag, json_option
 from teamvars.cli.output import Fields, note, say, show
 from teamvars.domain.generations import is_generation

@@ -15,12 +15,8 @@ from granian.log import LogLevels
 from teamvars import __version__, logs, settings, wiring
 from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator import exporter
-from teamvars.cli.operator.context import (
-    finish,
-    load_settings,
-    marking_of,
-    require_closed,
-)
+from teamvars.cli.operator.context import marking_of
+from teamvars.cli.operator.host import finish, load_settings, require_closed
 from teamvars.cli.operator.server import Server
 from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Kind, Refusal

@@ -4,7 +4,8 @@ from functools import partial
 
 from teamvars import wiring
 from teamvars.cli.exits import Failure
-from teamvars.cli.operator.context import ending, load_settings, run
+from teamvars.cli.operator.context import run
+from teamvars.cli.operator.host import ending, load_settings
 from teamvars.cli.options import command
 from teamvars.cli.output import note, say
 from teamvars.security import keyring, server_keys

@@ -1,0 +1,153 @@
+"""`backup create`, which needs little of the program: it begins at once, and copies files."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO
+
+import msgspec
+
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
+from teamvars.cli.operator.host import database_file, ending, load_settings
+from teamvars.cli.options import argument, command, json_option, option
+from teamvars.cli.output import show
+from teamvars.domain.backups import Manifest
+from teamvars.security.whole_files import settle
+from teamvars.services import archives, backups
+from teamvars.services.archives import BadBackup, BadKey
+from teamvars.settings import Settings
+from teamvars.storage.engines import is_sqlite
+from teamvars.versions import version
+
+_OTHER_ENGINE = (
+    "This is for SQLite. Back PostgreSQL up with its own tools, restore that beside, and check it: "
+    "teamvars backup verify --database URL"
+)
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@command
+@argument("file", "What to write; it must not be there yet.", type=Path)
+@option(
+    "--recipient",
+    "Encrypt it to this recipient of age; repeatable.",
+    "recipients",
+    multiple=True,
+    metavar="AGE",
+)
+@json_option
+def create(file: Path, recipients: Sequence[str]) -> None:
+    """Copy the store to a file. It may be served and written to meanwhile; the keyring is not in
+    the file.
+    """
+    config = settings_of_file()
+    with bad_backups(file):
+        to = [archives.recipient(text) for text in recipients]
+    manifest = write_backup(config, file, to)
+    said = f"{file}, {file.stat().st_size} bytes: {manifest.title}. The keyring is not in it."
+    show(manifest, (), said=said)
+
+
+def settings_of_file() -> Settings:
+    """The settings of a store that is a file; ends the command for any other."""
+    config = load_settings()
+    if not is_sqlite(config.url):
+        raise Failure(_OTHER_ENGINE)
+    return config
+
+
+def write_backup(config: Settings, file: Path, to: Sequence[object]) -> Manifest:
+    """Makes the file, which is whole as soon as it is there; returns what it says of itself."""
+    source = database_file(config)
+    if not source.exists():
+        raise Failure(f"There is no store at {source}, and nothing to back up.", NOT_FOUND)
+    if file.exists() or file.is_symlink():
+        raise _stays(file)
+    with temporary_folder(file.parent) as folder:
+        with (whole := folder / "whole").open("xb") as out:
+            manifest = _write(out, source, to)
+            out.flush()
+            os.fsync(out.fileno())
+        _publish(whole, file)
+    return manifest
+
+
+def _publish(whole: Path, file: Path) -> None:
+    """Puts a backup in its place, where another may have come meanwhile."""
+    try:
+        file.hardlink_to(whole)  # which replaces nothing
+    except FileExistsError:
+        raise _stays(file) from None
+    except OSError:  # as of a file system without links
+        whole.replace(file)
+    settle(file.parent)
+
+
+def _stays(file: Path) -> Failure:
+    return Failure(f"{file} is there already, and stays as it is.", CONFLICT)
+
+
+def _write(out: BinaryIO, source: Path, to: Sequence[object]) -> Manifest:
+    with backups.taken(source, version()) as (store, known):
+        archives.write(out, store, _texts(known), to)
+        manifest, _ = known()
+    return manifest
+
+
+def _texts(known: Callable[[], backups.Known]) -> Iterator[bytes]:
+    """What a backup has beside the store."""
+    manifest, heads = known()
+    yield backups.lines(heads)
+    yield msgspec.json.encode(manifest) + b"\n"
+
+
+@contextmanager
+def temporary_folder(where: Path | None = None) -> Iterator[Path]:
+    """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that."""
+    with (
+        ending(where or "TMPDIR"),
+        tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder,
+        _cleared(Path(folder)),
+    ):
+        yield Path(folder)
+
+
+@contextmanager
+def _cleared(folder: Path) -> Iterator[None]:
+    """Within it a signal that ends the process takes the folder along. Nothing is raised: what runs
+    may be a copy in a thread, for which the end of the process would wait.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+
+    def end(number: int, _: FrameType | None) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        # Which may have a folder to clear around this one.
+        signal.signal(number, before[signal.Signals(number)])
+        os.kill(os.getpid(), number)
+
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def bad_backups(where: Path) -> Iterator[None]:
+    """Within it one is read, or written, there."""
+    try:
+        with ending(where):
+            yield
+    except BadBackup as bad:
+        raise Failure(str(bad), DIFFERENCES) from None
+    except BadKey as bad:
+        raise Misuse(str(bad)) from None
