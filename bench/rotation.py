@@ -1,18 +1,21 @@
 """Every key changes under load: `python -m bench.rotation [--organizations N] [--values N]`.
 
 It fills a PostgreSQL of its own with so many values of so many organizations, and has two nodes
-serve them behind a balancer to clients that make and list variables all the while. Then each kind
-of key is replaced and the former one retired, as docs/keys.md says, and each run of `keys rewrap`
-is killed after a few seconds until one comes to its end first. It prints what failed, and how long
-the slowest hundredth of answers took, while nothing changed and while keys did. In the end
-everything is opened and verified with the keys that are left.
+serve them behind a balancer to clients that make and list variables all the while; with `--sqlite`
+it is a file, which one node serves. Then each kind of key is replaced and the former one retired,
+as docs/keys.md says, and each run of `keys rewrap` is killed some seconds after it has begun to
+seal, until one comes to its end first. It prints what failed, and how long the slowest hundredth of
+answers took, in turns: while nothing changed and while keys did. In the end everything is opened
+and verified with the keys that are left. It exits with 1 if anything is not as it should be.
 """
 
 import argparse
 import asyncio
 import os
+import random
 import signal
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from subprocess import TimeoutExpired
+from typing import IO
 
 import httpx
 
@@ -29,6 +33,7 @@ from bench.resealing import CALLER
 from bench.transfer import Bulk
 from teamvars import settings, wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.services.directory_files.files import Options
@@ -37,14 +42,17 @@ from teamvars.storage.engines import database_for
 from tests.faults.test_rotation import Keys
 from tests.faults.test_upgrades import CLIENTS, DIRECTORY, Load
 from tests.support.commands import Host
+from tests.support.forked import Started
 from tests.support.haproxy import Balancer
 from tests.support.patience import wait_until
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
 
-PURPOSES = ("master", "data", "audit", "server")
+PURPOSES = (MASTER, DATA, AUDIT, SERVER)
 BUSY = 6
 """The exit code of a job while the place of one that was killed is not free yet."""
+SAYS_HOW_FAR = " values, "
+"""In what a job says every few seconds."""
 
 
 @dataclass
@@ -82,7 +90,7 @@ class Rotation:
     host: Host
     rate: int
     patience: float
-    """For how many seconds a job is left alone."""
+    """For how many seconds at most a job is left alone once it has said how far it is."""
 
     def replace(self, purpose: str) -> None:
         """Has another key in use, everything under it, and the former one retired."""
@@ -90,29 +98,36 @@ class Rotation:
         former = keys.active(purpose)
         added = self.host.succeed("keys", "add", purpose).out.strip()
         wait_until(lambda: self.host.run("keys", "activate", added).code == 0)
-        early = self.host.run("keys", "retire", former) if purpose != "server" else None
-        assert early is None or early.code == 1, "retired too early"
+        early = self.host.run("keys", "retire", former) if purpose != SERVER else None
+        assert early is None or (early.code, "not retired" in early.err) == (1, True), early.err
+        self.host.succeed("audit", "verify")
         kills = self._rewrap()
         wait_until(lambda: self.host.run("keys", "retire", former).code == 0)
         self.host.succeed("audit", "verify")
+        assert purpose == AUDIT or former not in (self.host.data / "keyring.json").read_text()
         print(f"{purpose}: {former} gave way to {added}, {kills} jobs were killed", flush=True)
 
     def _rewrap(self) -> int:
         """Runs the job until it comes to its end; returns how often it was killed."""
         kills = 0
-        with (self.host.folder / "rewrap.log").open("a") as log:
-            while True:
+        while True:
+            with (self.host.folder / "rewrap.log").open("w+") as log:
                 job = self.host.start("keys", "rewrap", "--rate", self.rate, out=log, err=log)
-                try:
-                    code = job.wait(self.patience)
-                except TimeoutExpired:
-                    with suppress(ProcessLookupError):
-                        os.killpg(job.pid, signal.SIGKILL)
-                    kills, code = kills + 1, job.wait()
-                if code == 0:
-                    return kills
-                assert code in (BUSY, -signal.SIGKILL), code
-                time.sleep(1)
+                code = self._left_alone(job, log)
+            if code == 0:
+                return kills
+            assert code in (BUSY, -signal.SIGKILL), code
+            kills += code == -signal.SIGKILL
+
+    def _left_alone(self, job: Started, log: IO[str]) -> int:
+        """How the job ends. It gets somewhere, however slow the host is, before it is killed."""
+        wait_until(lambda: job.poll() is not None or SAYS_HOW_FAR in _read(log))
+        try:
+            return job.wait(random.uniform(0, self.patience))
+        except TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGKILL)
+        return job.wait()
 
 
 def main() -> None:
@@ -122,39 +137,61 @@ def main() -> None:
     parser.add_argument("--values", type=int, default=1_000_000)
     parser.add_argument("--rate", type=int, default=5000)
     parser.add_argument("--kill-after", type=float, default=5.0, metavar="SECONDS")
-    parser.add_argument("--quiet", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument("--quiet", type=float, default=30.0, metavar="SECONDS")
+    parser.add_argument("--sqlite", action="store_true")
     wanted = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="teamvars-bench-")))
-        postgres = stack.enter_context(LocalPostgres(durable=True))
         host = Host(folder, {"MAX_VARIABLES": "0"})
+        begun = time.monotonic()
         ids = asyncio.run(_fill(host, wanted.organizations, wanted.values))
-        host = asyncio.run(copy(host, postgres, "rotation"))
-        print(f"{wanted.values:,} values of {wanted.organizations:,} organizations", flush=True)
-        load = _rotate(stack, Rotation(host, wanted.rate, wanted.kill_after), ids, wanted.quiet)
-        made = sum(map(len, load.made))
-        print(f"{len(load.failed)} of {sum(load.asked):,} requests failed: {load.failed[:3]}")
-        print(f"{wanted.values + made:,} values there should be")
-        print(host.run("doctor", "--all").out)
-        print(host.run("audit", "verify").out[-200:])
+        if not wanted.sqlite:
+            postgres = stack.enter_context(LocalPostgres(durable=True))
+            host = asyncio.run(copy(host, postgres, "rotation"))
+        _say(begun, f"{wanted.values:,} values of {wanted.organizations:,} organizations are made")
+        rotation = Rotation(host, wanted.rate, wanted.kill_after)
+        load = _rotate(rotation, ids, wanted.quiet)
+        _say(begun, f"{len(load.failed)} of {sum(load.asked):,} requests failed: {load.failed[:3]}")
+        is_whole = _proves(host, wanted.values + sum(map(len, load.made)))
+        _say(begun, "the end")
+    sys.exit(0 if is_whole and not load.failed else 1)
 
 
-def _rotate(stack: ExitStack, rotation: Rotation, ids: list[str], quiet: float) -> TimedLoad:
+def _rotate(rotation: Rotation, ids: list[str], quiet: float) -> TimedLoad:
     host = rotation.host
-    nodes = stack.enter_context(Server(host)), stack.enter_context(Server(host))
-    balancer = stack.enter_context(Balancer(host.folder, nodes))
-    token = host.succeed("token", "create", "--user", "alice").out.strip()
-    load = TimedLoad(balancer.url, token, [f"/workspaces/{id_}/vars" for id_ in ids])
-    with load.running():
-        load.goes_on()
-        with load.timed("quiet"):
-            time.sleep(quiet)
-        for purpose in PURPOSES:
-            with load.timed(purpose):
-                rotation.replace(purpose)
-        with load.timed("quiet"):
-            time.sleep(quiet)
+    with ExitStack() as stack:
+        if "DATABASE_URL" in host.settings:
+            nodes = stack.enter_context(Server(host)), stack.enter_context(Server(host))
+            url = stack.enter_context(Balancer(host.folder, nodes)).url
+        else:
+            url = stack.enter_context(Server(host)).url
+        token = host.succeed("token", "create", "--user", "alice").out.strip()
+        load = TimedLoad(url, token, [f"/workspaces/{id_}/vars" for id_ in ids])
+        with load.running():
+            load.goes_on()
+            for purpose in (*PURPOSES, None):
+                with load.timed("quiet"):
+                    time.sleep(quiet)
+                if purpose is not None:
+                    with load.timed(purpose):
+                        rotation.replace(purpose)
     return load
+
+
+def _proves(host: Host, values: int) -> bool:
+    """Whether so many values open with the keys that are left, and the trail verifies."""
+    doctor, audit = host.run("doctor", "--all"), host.run("audit", "verify")
+    print(*(line for line in doctor.out.splitlines() if "open" in line), audit.err[-200:], sep="\n")
+    return f"{values} open: every value" in doctor.out and audit.code == 0
+
+
+def _say(begun: float, text: str) -> None:
+    print(f"{time.monotonic() - begun:5.0f} s  {text}", flush=True)
+
+
+def _read(log: IO[str]) -> str:
+    log.seek(0)
+    return log.read()
 
 
 async def _fill(host: Host, organizations: int, values: int) -> list[str]:
