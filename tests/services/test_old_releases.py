@@ -6,7 +6,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.services import installation
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import NotReady, Transaction
 from tests.storage.stores import words
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
@@ -60,7 +60,7 @@ async def test_every_change_is_refused_and_nothing_is_changed(
     with pytest.raises(Refusal) as refused:
         await node.services.database.probe()
     assert words(refused.value) == ["release_too_old"]
-    with pytest.raises(installation.NotReady, match="admits no release"):
+    with pytest.raises(NotReady, match="admits no release"):
         await node.services.installation.initialise(node.keys, operator())
     assert [(await tenant.call("owner", "GET", each)).text for each in (path, team)] == before
 
