@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,10 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return counted
 
 
-async def invite(calls: Calls, email: str | None = None) -> Membership:
-    draft = InvitationDraft(email or f"{uuid4().hex}@example.com")
+async def invite(
+    calls: Calls, email: str | None = None, team_ids: Sequence[str] = ()
+) -> Membership:
+    draft = InvitationDraft(email or f"{uuid4().hex}@example.com", team_ids)
     place = caller(calls.tenant, "owner"), calls.tenant.organization
     return (await calls.services.invitations.invite(*place, draft)).memberships[0]
 
@@ -498,6 +500,17 @@ async def test_owners_are_told_where_a_runner_stands_whenever_that_changes(
     assert f"{mailing.named('owner')[0]} proposed it" in text
     assert f"{PUBLIC_URL}/app/{tenant.organization}/runners" in text
     assert len({message["Message-ID"] for message in mailbox.messages}) == 3
+
+
+async def test_who_is_only_invited_to_be_an_owner_is_told_of_no_runner(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await invite(mailing, team_ids=[mailing.tenant.teams["owners"]])
+    await until(mailing.services.outbox.send_next)
+    mailbox.recipients.clear()
+    await propose_one(mailing)
+    await until(mailing.services.outbox.send_next)
+    assert mailbox.recipients == [f"{mailing.named('owner')[0]}@example.com"]
 
 
 async def test_owners_are_told_later_where_the_server_is_away_and_given_up_in_the_end(
