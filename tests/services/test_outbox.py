@@ -1,5 +1,7 @@
 """Messages of invitations: sent at least once, whatever the mail server and other nodes do."""
 
+# ruff: noqa: S608 - what is put together here is done behind the service's back
+
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -27,6 +29,7 @@ from tests.services.altered_trails import Place
 from tests.services.calls import Calls, caller, dump
 from tests.services.jobs import approve, propose
 from tests.support.deployment import open_deployment, operator
+from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUERS
 from tests.support.mailbox import (
     PASSWORD,
@@ -632,3 +635,45 @@ async def test_a_memo_is_kept_for_a_day_where_there_is_no_mail(calls: Calls) -> 
     await execute(calls, "UPDATE memos SET due_at = due_at - $1", STALE_AFTER)
     await calls.services.outbox.forget_stale()
     assert await memos_left(calls) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("subject", "two\nlines"), ("attempts", 2**63 - 1), ("attempts", -(2**63))],
+    ids=str,
+)
+async def test_a_memo_that_cannot_be_sent_keeps_back_no_other(
+    mailing: Calls, mailbox: Mailbox, column: str, value: object
+) -> None:
+    assert await subjects_beside(mailing, mailbox, column, value) == ["A subject"]
+
+
+@ON_SQLITE  # which takes everything into every column
+@pytest.mark.parametrize(
+    ("column", "value", "sent"),
+    [
+        ("due_at", "soon", ["A subject"]),
+        ("address", b"\xff", ["A subject"]),
+        ("subject", b"\xff", ["b'\\xff'", "A subject"]),
+        ("attempts", "none", ["A subject"]),
+    ],
+    ids=str,
+)
+async def test_a_memo_that_was_altered_by_hand_keeps_back_no_other(
+    mailing: Calls, mailbox: Mailbox, column: str, value: object, sent: list[str]
+) -> None:
+    assert await subjects_beside(mailing, mailbox, column, value) == sent
+
+
+async def subjects_beside(
+    mailing: Calls, mailbox: Mailbox, column: str, value: object
+) -> list[str]:
+    """What is sent where a memo was altered and another comes after it."""
+    bad = await put_memo(mailing)
+    await put_memo(mailing)
+    await execute(mailing, "UPDATE memos SET due_at = 1, subject = 'altered' WHERE id = $1", bad.id)
+    await execute(mailing, f"UPDATE memos SET {column} = $1 WHERE id = $2", value, bad.id)
+    while await mailing.services.outbox.send_next():
+        pass
+    await mailing.services.outbox.forget_stale()
+    return [message["Subject"] for message in mailbox.messages]

@@ -237,3 +237,22 @@ async def test_every_change_over_http_has_an_address_and_an_operator_s_has_none(
         1, AuditFilter(subject_ids=[tenant.teams["crew"]], action="team.create")
     )
     assert (made.actor_kind, made.address) == ("operator", None)
+
+
+@ON_SQLITE  # which takes bytes into a column of text
+async def test_a_token_whose_description_is_no_text_hides_no_event(tenant: Tenant) -> None:
+    await tenant.make_variable("told")
+    path = f"/users/{tenant.users['writer']}/authentication-tokens"
+    document = {"data": {"type": "authentication-tokens", "attributes": {"description": "x"}}}
+    made = (await tenant.call("writer", "POST", path, document)).json()["data"]
+    bearer = {"Authorization": f"Bearer {made['attributes']['token']}"}
+    variables = tenant.vars_path()
+    assert (
+        await tenant.call(None, "POST", variables, variable_document(key="by"), bearer)
+    ).status_code == 201
+    await tenant.deployment.services.database.write(
+        lambda tx: tx.execute("UPDATE tokens SET description = $1 WHERE id = $2", b"", made["id"])
+    )
+    answer = await events(tenant, "reader", of_workspace(tenant))
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["data"]) == 2

@@ -2,6 +2,8 @@
 attacks that gets.
 """
 
+# ruff: noqa: S608 - what is put together here is done behind the service's back
+
 import asyncio
 from collections.abc import Mapping
 from functools import partial
@@ -18,18 +20,20 @@ from teamvars.storage import logins
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import open_deployment, operator
+from tests.support.engines import ON_SQLITE
 from tests.support.jobs import SERVICE
 from tests.support.logging_in import (
     BY_DEVICE,
     ORIGIN,
     act,
     end,
+    id_of,
     post,
     session_of,
     status_of,
 )
 from tests.support.signing_in import into_both
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, faults
 
 SECOND = 1_000_000
 NOTHING: Mapping[str, str | None] = {}
@@ -292,3 +296,59 @@ async def test_what_somebody_has_approved_no_flood_drives_out(
     for _ in range(6):
         await begun(tenant, "203.0.113.66")
     assert (await polled(tenant, said["device_code"])).status_code == 200
+
+
+async def altered(tenant: Tenant, code: str, column: str, value: object) -> None:
+    """Changes the row of a program behind the service's back."""
+    await tenant.deployment.services.database.write(
+        lambda tx: tx.execute(
+            f"UPDATE logins SET {column} = $1 WHERE code_hash = $2",
+            value,
+            hash_token(code),
+        )
+    )
+
+
+@ON_SQLITE  # which takes everything into every column
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("lifetime", "long"),
+        ("expires_at", "never"),
+        ("expires_at", b""),
+        ("polled_at", "lately"),
+        ("host", b"\xff"),
+    ],
+    ids=str,
+)
+async def test_no_program_waits_in_a_row_that_nobody_can_read(
+    tenant: Tenant, column: str, value: object
+) -> None:
+    session, begun_ = await session_of(tenant, "writer"), (await begun(tenant)).json()
+    await altered(tenant, begun_["device_code"], column, value)
+    assert (await asked(tenant, begun_["device_code"])).json()["error"] == "invalid_grant"
+    for action in ("show", "approve", "deny"):
+        found = await act(tenant, session, action, {"user-code": begun_["user_code"]})
+        assert faults(found) == [("422", "invalid_value", "/data/attributes/user-code")]
+
+
+async def test_what_was_approved_and_has_lost_its_end_gives_nothing(tenant: Tenant) -> None:
+    session, begun_ = await session_of(tenant, "writer"), (await begun(tenant)).json()
+    approval = await act(tenant, session, "approve", {"user-code": begun_["user_code"]})
+    assert approval.status_code == 200, approval.text
+    await altered(tenant, begun_["device_code"], "ends_at", None)
+    assert (await asked(tenant, begun_["device_code"])).json()["error"] == "invalid_grant"
+
+
+@ON_SQLITE
+async def test_a_session_that_nobody_can_read_gives_no_token(tenant: Tenant) -> None:
+    session = await session_of(tenant, "writer")
+    id_ = await id_of(tenant, session)
+    await tenant.deployment.services.database.write(
+        lambda tx: tx.execute("UPDATE sessions SET longest = 'long' WHERE token_id = $1", id_)
+    )
+    path = f"/users/{tenant.users['writer']}/authentication-tokens"
+    document = {"data": {"type": "authentication-tokens", "attributes": {}}}
+    headers = {"Authorization": f"Bearer {session}"}
+    found = await tenant.call(None, "POST", path, document, headers)
+    assert faults(found) == [("422", "invalid_value", "/data/attributes/expired-at")]

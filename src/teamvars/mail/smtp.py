@@ -86,6 +86,8 @@ class Mailer:
             recipient = "@".join(reachable(address))
         except Undeliverable:
             raise NotSent("no mail can go to such an address", for_good=True) from None
+        except ValueError:
+            raise NotSent("no mail can say that", for_good=True) from None
         try:
             await self._send(message, recipient)
         except (SMTPException, OSError, ValueError) as error:  # TimeoutError is an OSError

@@ -116,7 +116,8 @@ async def names_in(
         )
         for what, id_, said in found:
             if what == _TOKEN:
-                descriptions[id_] = told_of(said)
+                # SQLite may have bytes there, of somebody who altered the row by hand.
+                descriptions[id_] = told_of(str(said))
             else:
                 names[id_] = said
     return ActorNames(names, descriptions)

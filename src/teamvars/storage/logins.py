@@ -1,5 +1,7 @@
 """Programs that wait to be approved, as rows."""
 
+import msgspec
+
 from teamvars.domain.logins import Login
 from teamvars.storage import tables
 from teamvars.storage.database import Row, Transaction
@@ -11,17 +13,22 @@ _LEVELED_AT_ONCE = 256
 _SWEPT_AT_ONCE = 500
 
 
-def _login(row: Row) -> Login:
-    fields = [row[0], bytes(row[1]), *row[2:12], bool(row[12]), *row[13:]]
-    return Login(*fields)
-
-
-_LOGINS = Reading(
+_COLUMNS = (
     "id, code_hash, host, lifetime, created_at, expires_at, challenge, redirect, user_code, "
-    "address, network, polled_at, denied, token_id, ends_at, issued_id",
-    "logins",
-    _login,
+    "address, network, polled_at, denied, token_id, ends_at, issued_id"
 )
+
+
+def _login(row: Row) -> Login | None:
+    """The program of a row with these columns; None: nobody can read it, and so none waits."""
+    read = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    try:
+        return msgspec.convert(read | {"denied": bool(read["denied"])}, Login)
+    except msgspec.ValidationError:
+        return None
+
+
+_LOGINS = Reading(_COLUMNS, "logins", _login)
 # The oldest of those networks that have the most, down to where all have as many.
 _LEVEL = """DELETE FROM logins WHERE id IN (
     SELECT id FROM (

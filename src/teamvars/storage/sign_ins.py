@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from teamvars.domain.organizations import Organization
 from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
 from teamvars.storage import organizations
@@ -13,11 +15,20 @@ _IDENTITIES = Reading(
 )
 
 
+_COLUMNS = "token_id, cookie_hash, provider, ends_at, longest"
+
+
 def _session(row: Row) -> Session:
-    return Session(row[0], bytes(row[1]), *row[2:])
+    """The session of a row with these columns. What is made in one that nobody can read ends at
+    once.
+    """
+    try:
+        return msgspec.convert(dict(zip(_COLUMNS.split(", "), row, strict=True)), Session)
+    except msgspec.ValidationError:
+        return Session(str(row[0]), b"", "", 0, 0)
 
 
-_SESSIONS = Reading("token_id, cookie_hash, provider, ends_at, longest", "sessions", _session)
+_SESSIONS = Reading(_COLUMNS, "sessions", _session)
 _SWEPT_AT_ONCE = 500
 
 
