@@ -38,7 +38,7 @@ from teamvars.domain.errors import Code
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES
 from teamvars.security import assertions
 from teamvars.services import audit_pages, parsed_files
-from teamvars.storage.variable_search import MAX_LOOKED_AT
+from teamvars.storage.variable_search import MAX_KEYS, MAX_LOOKED_AT
 from teamvars.variable_files import findings
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import (
@@ -322,6 +322,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         paging.MAX_SIZE,
         variable_search.MAX_PAGE_VALUE_BYTES,
         MAX_LOOKED_AT,
+        MAX_KEYS,
         paging.MAX_CURSOR_CHARACTERS,
         *[audit_pages.MOST_SEARCHED] * 3,
         errors.MOST_BYTES,

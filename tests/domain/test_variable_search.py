@@ -20,6 +20,26 @@ LAST = "\U0010ffff"
 
 
 @pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        ("url", ["DB_URL", "Url", "url"]),
+        ("B_u", ["DB_URL"]),
+        ("strasse", ["STRASSE", "Straße"]),
+        ("É", ["CAFÉ", "café"]),
+        ("e\u0301", ["CAFE\u0301"]),
+        ("e", ["CAFE\u0301", "STRASSE", "Straße"]),
+        ("*", ["*"]),
+        ("", None),
+    ],
+)
+def test_a_part_is_found_in_any_case_and_nothing_else_is_alike(
+    part: str, found: list[str] | None
+) -> None:
+    keys = ["*", "CAFE\u0301", "CAFÉ", "DB_URL", "STRASSE", "Straße", "Url", "café", "url"]
+    assert VariableSearch(part=part).matching(keys) == (keys if found is None else found)
+
+
+@pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
         ("key", ["key"], ["ke", "key ", "kez", "keyx"]),

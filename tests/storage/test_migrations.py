@@ -319,10 +319,11 @@ def test_what_a_release_needs_is_a_script_and_what_it_takes_away_is_one_that_com
 
 
 def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None:
-    said = {"lock": r"L(\1)", "each": r"E(\1)", "encoded": r"R(\1)", "hex": r"H(\1)"}
+    lists = {"each": r"E(\1)", "texts": r"F(\1)"}
+    said = {"lock": r"L(\1)", **lists, "encoded": r"R(\1)", "hex": r"H(\1)"}
     fragments = Fragments({"text": "T", "bytes": "B", **said})
-    sql = "{text} {bytes} {lock streams} IN {each $12} {encoded f.g} {hex h.i} {} {unknown} $1"
-    assert fragments.render(sql) == "T B L(streams) E($12) R(f.g) H(h.i) {} {unknown} $1"
+    sql = "{text} {bytes} {lock streams} IN {each $12} {texts $1} {encoded f.g} {hex h.i} {no} $1"
+    assert fragments.render(sql) == "T B L(streams) E($12) F($1) R(f.g) H(h.i) {no} $1"
 
 
 async def test_addresses_that_were_told_apart_before_still_are_and_are_found_by_the_new_rule(

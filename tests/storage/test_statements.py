@@ -8,7 +8,7 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
-from teamvars.storage import teams, variable_search
+from teamvars.storage import teams, variable_search_statements
 from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import sqlite_connection
@@ -94,9 +94,12 @@ async def test_rows_have_the_columns_that_are_read_from_them(
 LISTS = [
     OF_WORKSPACES.list_.single,
     OF_WORKSPACES.page,
-    variable_search._PAGE_OF_FEW,
-    variable_search._PAGE_OF_ALL,
-    variable_search._PAGE_OF_GRANTED,
+    variable_search_statements.OF_WORKSPACES.page,
+    variable_search_statements.OF_WORKSPACES.page_of_keys,
+    variable_search_statements.PAGE_OF_ALL,
+    variable_search_statements.PAGE_OF_KEYS,
+    variable_search_statements.PAGE_OF_GRANTED,
+    variable_search_statements.PAGE_OF_GRANTED_KEYS,
 ]
 
 

@@ -36,7 +36,19 @@ from tests.web.test_variable_sets import as_global, attach, make_set, put, right
 
 KEYS = [
     *("a", "a*", "a*b", "a%", "a_", "a!", "ab", "A", "b", "B", "AWS_1", "AWS_2", "aws_1"),
-    *("é", "e\u0301", "\ud7ff", "\ud7ffz", "\ue000", "😀", "😀😀", "\U0010ffff", "\U0010ffffz"),
+    *(
+        "é",
+        "É",
+        "ẞ_URL",
+        "e\u0301",
+        "\ud7ff",
+        "\ud7ffz",
+        "\ue000",
+        "😀",
+        "😀😀",
+        "\U0010ffff",
+        "\U0010ffffz",
+    ),
 ]
 PATTERNS = [
     *(
@@ -57,6 +69,7 @@ PATTERNS = [
     ),
     *("\ud7ff", "\ud7ff*", "😀*", "\U0010ffff*", "é*", "a*b", "b*"),
 ]
+PARTS = ["a", "A", "ws", "*", "%", "_", "É", "SS_url", "E\u0301", "\ud7ff", "😀", "none", "=", "!"]
 CALLERS = {
     "owner": None,
     "organization-token": None,
@@ -81,11 +94,13 @@ class Wanted(NamedTuple):
     category: str | None = None
     sensitive: str | None = None
     workspace: str | None = None
+    part: str | None = None
 
     def matches(self, one: Attributes) -> bool:
         """Whether the model finds it."""
         return (
             matches(self.key, one["key"])
+            and (self.part or "").casefold() in one["key"].casefold()
             and self.category in (None, one["category"])
             and self.sensitive in (None, str(one["sensitive"]).lower())
             and (self.workspace is None or fold(self.workspace) == fold(where(one)))
@@ -93,7 +108,8 @@ class Wanted(NamedTuple):
 
     def query(self) -> dict[str, str]:
         """The filters of the query."""
-        return {f"filter[{name}]": said for name, said in self._asdict().items() if said}
+        names = {name: f"filter[{name}]" for name in self._fields} | {"part": "q"}
+        return {names[name]: said for name, said in self._asdict().items() if said}
 
 
 def matches(pattern: str | None, key: str) -> bool:
@@ -208,6 +224,7 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param != "as it is":
         monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 11)
         monkeypatch.setattr(variable_search, "_MAX_ROWS", 5)
+        monkeypatch.setattr(variable_search, "MAX_KEYS", 3)
     if "grants" in request.param:
         monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
         monkeypatch.setattr(variable_search, "_MAX_RIGHTS", 7)
@@ -225,6 +242,7 @@ async def test_all_pages_together_are_what_is_wanted_and_may_be_read_in_order(
         (None, "tool", "env"),
         (None, "true", "false"),
         (None, None, "zoo", "NETWORK", "nothing"),
+        (*(None,) * len(PARTS), *PARTS),
     )
     chance = random.Random(f"{who} {bounds}")
     for wanted in map(Wanted._make, chance.sample(list(choices), 50)):
@@ -547,6 +565,50 @@ async def test_where_a_page_ends_tells_no_key_that_its_reader_may_not_see(
     assert 0 < len(behind) < len(own)
     for key in hidden:
         assert len([one for one in behind if one.startswith(key[:-1])]) in (0, 4), behind
+
+
+async def test_a_part_is_looked_for_in_what_one_may_read_alone_so_that_no_page_tells_of_others(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates from keys that one may not read would end pages earlier the more of them match."""
+    monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
+    monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 6)
+    monkeypatch.setattr("secrets.randbelow", lambda _: 0)
+    own = [item(f"k{n}{end}", "env", value="v") for n in range(9) for end in ("_URL", "_other")]
+    await apply(tenant, *own)
+    seen = []
+    for end in ("_url", "_xyz"):
+        hidden = [item(f"k{n}a{end}", "env", value="v") for n in range(9)]
+        made = await apply(tenant, *hidden, who="owner", workspace="payments", prune=True)
+        assert made.is_success
+        seen.append([one["data"] async for one in pages(tenant, "writer", q="url", size=2)])
+    assert seen[0] == seen[1]
+    assert sum(map(len, seen[0])) == 9
+
+
+async def test_who_reads_all_workspaces_learns_nothing_of_keys_in_sets_that_they_do_not_see(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rights(tenant, "readers", "read-workspaces")
+    monkeypatch.setattr(variable_search, "MAX_KEYS", 3)
+    await apply(tenant, *[item(f"k{n}_url", "env", value="v") for n in range(9)], who="owner")
+    before = [one["data"] async for one in pages(tenant, "reader", q="URL", size=2)]
+    nowhere = await make_set(tenant, "nowhere")
+    for n in range(7):
+        await put(tenant, nowhere, f"k{n}_a_url")
+    assert [one["data"] async for one in pages(tenant, "reader", q="URL", size=2)] == before
+    assert len(await keys(tenant, "owner", q="URL", size=2)) == 16
+
+
+async def test_a_part_of_many_keys_fills_its_pages_however_many_variables_each_key_has(
+    tenant: Tenant,
+) -> None:
+    await make_workspaces(tenant, "m-1", "m-2")
+    for name in ("network", "m-1", "m-2"):
+        made = [item(f"k{n}_url", "env", value="v") for n in range(4)]
+        await apply(tenant, *made, item("other", "env", value="v"), who="owner", workspace=name)
+    sizes = [len(one["data"]) async for one in pages(tenant, q="URL", size=5)]
+    assert sizes == [5, 5, 2]
 
 
 async def test_a_grant_that_is_revoked_ends_the_walk(tenant: Tenant) -> None:

@@ -5,7 +5,7 @@ then by the name of the set or workspace as it is compared, then category. Of ca
 grants those of sets come in portions, each in this order.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Self
 
@@ -98,6 +98,16 @@ class SetPlace(NamedTuple):
     walk: SetWalk
 
 
+def fold_key(text: str) -> str:
+    """The form in which a part of a key is looked for: Unicode's full case folding.
+
+    So `ß` is found by `SS`, and `É` by `é`. Nothing else is alike: neither `é` and `e`, nor an `é`
+    of one character and one of two, which are different keys. No order depends on it, nor whether a
+    key is taken.
+    """
+    return text.casefold()
+
+
 class KeyRange(msgspec.Struct, frozen=True):
     """The keys from `first` on that come before `end`."""
 
@@ -120,10 +130,12 @@ class VariableSearch(msgspec.Struct, frozen=True):
     """Which variables are wanted: so many of them, with their values or without, from a place on.
 
     Those of sets come first: the place is among them as long as there is a `walk`. `workspace` is a
-    name, however it is capitalised: then none of a set is wanted.
+    name, however it is capitalised: then none of a set is wanted. `part` is anywhere in the key, in
+    any case.
     """
 
     keys: KeyRange = KeyRange()
+    part: str | None = None
     category: Category | None = None
     sensitive: bool | None = None
     workspace: str | None = None
@@ -150,8 +162,13 @@ class VariableSearch(msgspec.Struct, frozen=True):
 
     @property
     def wants_all(self) -> bool:
-        """Whether every variable of the keys is wanted."""
+        """Whether every variable of the keys is wanted that match."""
         return self.category is None and self.sensitive is None
+
+    def matching(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys that have the part in them."""
+        part = fold_key(self.part or "")
+        return [key for key in keys if part in fold_key(key)]
 
 
 class SearchAccess(msgspec.Struct, frozen=True):

@@ -364,7 +364,8 @@ class Fragments:
     """What differs between the engines in a statement; `render` replaces the markers by it.
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
-    of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`.
+    of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`, and
+    `FROM {texts $1} AS its`: a row for each of them, its `value`.
     `{encoded a.b}`: a text that may be no UTF-8, and would fail the whole statement, as bytes.
     `{hex a.b}`: bytes as a text, in hex.
     """
@@ -374,6 +375,7 @@ class Fragments:
         "bytes": re.compile(r"\{bytes\}"),
         "lock": re.compile(r"\{lock (\w+)\}"),
         "each": re.compile(r"IN \{each ([$\w.]+)\}"),
+        "texts": re.compile(r"\{texts ([$\w.]+)\}"),
         "encoded": re.compile(r"\{encoded ([\w.]+)\}"),
         "hex": re.compile(r"\{hex ([\w.]+)\}"),
     }

@@ -5,6 +5,11 @@ each set. Of all other workspaces the organization's index has the whole order, 
 looked up for each row. Both look at a bounded number of rows, up to the *frontier*: where the page
 ends if it is not full by then.
 
+Where a part of a key is wanted, the keys of what a page looks at are read first, and it has what
+has one of those that match: what matches, seen or not, changes nothing of what is looked at.
+Whoever reads all workspaces is spared most rows: the organization's index has the next key behind
+each, however many variables there are of either.
+
 Variables of sets come first. Which sets somebody sees depends on which workspaces they read. Of
 those with many grants some workspaces of the organization are looked at for a page, and it has what
 is in the sets that are found by these and have not been listed before.
@@ -36,7 +41,20 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.storage import variable_sets
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.variable_search_statements import (
+    COUNTED,
+    KEYS_LOOKED_AT,
+    KEYS_OF_ALL,
+    OF_SETS,
+    OF_WORKSPACES,
+    PAGE_OF_ALL,
+    PAGE_OF_GRANTED,
+    PAGE_OF_GRANTED_KEYS,
+    PAGE_OF_KEYS,
+    SEALED,
+    SEEN_BY_MANY,
+    OfFew,
+)
 
 MAX_LOOKED_AT = 2000
 """Entries of an index that a page may look at."""
@@ -44,164 +62,10 @@ _MAX_ROWS = 500
 """The same where the row of each has to be looked at as well."""
 _MAX_RIGHTS = 8000
 """Grants that a page may look up: one for each row and team of the caller."""
+MAX_KEYS = 1000
+"""Of an organization, that a page may look at for a part of them."""
 _OF_ONE_KEY = 2
 """Variables of one key that a workspace or a set may have, one a category."""
-
-
-def _columns(variables: str, owners: str) -> str:
-    return f"""{variables}.key, {owners}.name_folded, {variables}.category, {variables}.id,
-    {owners}.id AS owner_id, {owners}.name AS owner_name, description, hcl, sensitive,
-    version_id, {variables}.created_at, value_bytes"""
-
-
-def _page_of_few(variables: str, owner: str, owners: str) -> str:
-    """$1: owners, $2 to $4: the place after which the page begins, $5: the end of the keys,
-    $6: how many rows of each owner come before its own frontier, $7 and $8: what is wanted, $9:
-    how many. CROSS JOIN fixes the order of the joins on SQLite.
-    """
-    return f"""
-WITH few AS (
-    SELECT id, name, name_folded FROM {owners} WHERE id IN {{each $1}}
-), frontier AS (
-    SELECT min((
-        SELECT key FROM {variables}
-        WHERE {owner} = few.id AND key >= $2 AND key < $5
-        ORDER BY key, category LIMIT 1 OFFSET $6
-    )) AS key FROM few
-)
-SELECT frontier.key AS frontier, page.*
-FROM frontier LEFT JOIN (
-    SELECT {_columns(variables, owners)}
-    FROM few AS {owners} CROSS JOIN {variables}
-    WHERE {variables}.{owner} = {owners}.id
-        AND {variables}.key >= $2 AND {variables}.key < $5
-        AND {variables}.key <= coalesce((SELECT key FROM frontier), $5)
-        AND ({variables}.key, {owners}.name_folded, {variables}.category) > ($2, $3, $4)
-        AND (CAST($7 AS TEXT) IS NULL OR {variables}.category = $7)
-        AND (CAST($8 AS BIGINT) IS NULL OR {variables}.sensitive = $8)
-    ORDER BY {variables}.key, {owners}.name_folded, {variables}.category
-    LIMIT $9
-) AS page ON TRUE
-ORDER BY page.key, page.name_folded, page.category
-"""
-
-
-_PAGE_OF_FEW = _page_of_few("variables", "workspace_id", "workspaces")
-_PAGE_OF_SETS = _page_of_few("set_variables", "set_id", "variable_sets")
-
-# As the other, but $1: the organization, $6: how many entries of its index are looked at. What is
-# found among them is joined with its rows when no more is left of it than a page: with the choice,
-# PostgreSQL would go through another index. `key >= ''` is the condition of the organization's.
-_PAGE_OF_ALL = """
-WITH looked_at AS MATERIALIZED (
-    SELECT key, workspace_name, category, workspace_id FROM variables
-    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
-        AND key >= ''
-    ORDER BY key, workspace_name, category LIMIT $6
-), found AS MATERIALIZED (
-    SELECT key, workspace_name, category, workspace_id FROM looked_at
-    WHERE (CAST($7 AS TEXT) IS NULL OR category = $7)
-        AND (CAST($8 AS BIGINT) IS NULL OR (
-            SELECT variables.sensitive FROM variables
-            WHERE variables.workspace_id = looked_at.workspace_id
-                AND variables.key = looked_at.key AND variables.category = looked_at.category
-        ) = $8)
-    ORDER BY key, workspace_name, category LIMIT $9
-), frontier AS (
-    SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
-    FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
-)
-SELECT frontier.*, page.*
-FROM frontier LEFT JOIN (
-    SELECT {columns}
-    FROM found CROSS JOIN variables CROSS JOIN workspaces
-    WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
-        AND variables.category = found.category AND workspaces.id = found.workspace_id
-) AS page ON TRUE
-ORDER BY page.key, page.name_folded, page.category
-""".replace("{columns}", _columns("variables", "workspaces"))
-
-
-def _is_read(teams: str, workspace: str, project: str) -> str:
-    """Whether teams read a workspace. Not EXISTS, of which PostgreSQL would make a join with all
-    their grants.
-    """
-    return f"""coalesce((
-            SELECT 1 FROM grants
-            WHERE grants.team_id IN {{each {teams}}} AND grants.workspace_id = {workspace}
-                AND grants.level >= {Level.READ.value}
-            LIMIT 1
-        ), (
-            SELECT 1 FROM project_grants
-            WHERE project_grants.team_id IN {{each {teams}}}
-                AND project_grants.project_id = {project}
-                AND project_grants.level >= {Level.READ.value}
-            LIMIT 1
-        )) = 1"""
-
-
-_ITS_PROJECT = f"""(
-                    SELECT {PROJECT_OF} FROM workspaces
-                    WHERE workspaces.id = looked_at.workspace_id)"""
-
-# $10: the caller's teams. `middle` is in the middle of what is looked at, and found in the index:
-# nothing is sorted for it.
-_PAGE_OF_GRANTED = (
-    _PAGE_OF_ALL.replace(
-        "WHERE (CAST($7",
-        f"""WHERE {_is_read("$10", "looked_at.workspace_id", _ITS_PROJECT)}
-        AND (CAST($7""",
-    )
-    .replace(
-        "), frontier AS (",
-        """), middle AS (
-    SELECT key, workspace_name, category FROM variables
-    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
-        AND key >= ''
-    ORDER BY key, workspace_name, category LIMIT 1 OFFSET $6 / 2
-), frontier AS (""",
-    )
-    .replace("frontier.*, page.*", "frontier.*, middle.*, page.*")
-    .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
-)
-
-# Which sets reach workspaces that teams $4 read, of some of an organization $1, and behind which
-# name the next ones come, if there are more. Some are those behind the name $2, each with the sets
-# that are attached to it, in $3 rows. The last of them may have more sets than are among these: it
-# is left to the next.
-_SEEN_BY_MANY = f"""
-WITH looked_at AS MATERIALIZED (
-    SELECT workspaces.id, workspaces.name_folded, {PROJECT_OF} AS project_id, set_targets.set_id
-    FROM workspaces LEFT JOIN set_targets ON set_targets.target_id = workspaces.id
-    WHERE workspaces.organization_id = $1 AND workspaces.name_folded > $2
-    ORDER BY workspaces.name_folded LIMIT $3
-), more AS (
-    SELECT max(name_folded) AS name_folded FROM looked_at
-    WHERE (SELECT count(*) FROM looked_at) = $3
-), its AS MATERIALIZED (
-    SELECT looked_at.* FROM looked_at CROSS JOIN more
-    WHERE (more.name_folded IS NULL OR looked_at.name_folded < more.name_folded)
-        AND {_is_read("$4", "looked_at.id", "looked_at.project_id")}
-)
-SELECT (
-    SELECT max(looked_at.name_folded) FROM looked_at
-    WHERE looked_at.name_folded < more.name_folded
-) AS behind, found.set_id
-FROM more LEFT JOIN (
-    SELECT its.set_id FROM its WHERE its.set_id IS NOT NULL
-    UNION
-    SELECT set_targets.set_id FROM (
-        SELECT DISTINCT its.project_id AS id FROM its
-        UNION ALL SELECT CAST($1 AS TEXT) WHERE (SELECT count(*) FROM its) > 0
-    ) AS targets CROSS JOIN set_targets
-    WHERE set_targets.target_id = targets.id
-) AS found ON TRUE
-"""
-
-_SEALED = """
-SELECT id, sealed_value, key_version FROM variables WHERE id IN {each $1}
-UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN {each $1}
-"""
 
 
 async def find_page(
@@ -222,7 +86,7 @@ async def find_page(
 
 async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, Sealed]:
     """The sealed values of variables by id, as this transaction has found them."""
-    rows = await tx.fetch(_SEALED, each(variable_ids))
+    rows = await tx.fetch(SEALED, each(variable_ids))
     return {id_: Sealed(sealed, version) for id_, sealed, version in rows}
 
 
@@ -233,7 +97,7 @@ async def _of_sets(
     if wanted.workspace is not None or wanted.walk is None:
         return (), None
     set_ids, further = await _sets_seen(tx, granted, wanted.walk)
-    end, rows = await _of_few(tx, _PAGE_OF_SETS, set_ids, wanted)
+    end, rows = await _page_of_few(tx, OF_SETS, set_ids, wanted)
     if end is not None:
         return rows, SetPlace(end, wanted.walk)
     return rows, further and SetPlace(Place.before(wanted.keys.first), further)
@@ -256,7 +120,7 @@ async def _sets_seen(
         # Enough for a workspace to which all sets are attached, and one more.
         most = max(_rights(granted), len(every) + 1)
         args = granted.organization_id, walk.behind, most, each(granted.team_ids)
-        rows = await tx.fetch(_SEEN_BY_MANY, *args)
+        rows = await tx.fetch(SEEN_BY_MANY, *args)
         behind = rows[0][0]
         found |= {id_ for _, id_ in rows if id_ is not None} - listed
     if behind is None or len(listed | found) == len(every):
@@ -268,7 +132,9 @@ async def _of_workspaces(
     tx: Transaction, granted: SearchAccess, wanted: VariableSearch
 ) -> tuple[Sequence[Row], Place | None]:
     if granted.workspace_ids is not None:
-        end, rows = await _of_few(tx, _PAGE_OF_FEW, granted.workspace_ids, wanted)
+        end, rows = await _page_of_few(tx, OF_WORKSPACES, granted.workspace_ids, wanted)
+    elif granted.reads_all and wanted.part is not None:
+        end, rows = await _of_all_keys(tx, granted.organization_id, wanted)
     elif granted.reads_all:
         end, rows = await _of_all(tx, granted, wanted)
     else:
@@ -276,8 +142,8 @@ async def _of_workspaces(
     return [row for row in rows if end is None or _place(row) <= end], end
 
 
-async def _of_few(
-    tx: Transaction, sql: str, owner_ids: Sequence[str], wanted: VariableSearch
+async def _page_of_few(
+    tx: Transaction, ask: OfFew, owner_ids: Sequence[str], wanted: VariableSearch
 ) -> tuple[Place | None, list[Row]]:
     """Up to its frontier each owner has a share of the rows that may be looked at. What comes
     before the first of the frontiers is complete.
@@ -286,9 +152,14 @@ async def _of_few(
         return None, []
     # At least one key more than that of `start`, of which all may be before it: pages go on.
     share = max(_look_at(wanted) // len(owner_ids), _OF_ONE_KEY + 1)
-    if wanted.wants_all:
+    if wanted.wants_all and wanted.part is None:
         share = min(share, wanted.size + _OF_ONE_KEY + 1)
-    rows = await tx.fetch(sql, each(owner_ids), *_asked(wanted, share - 1))
+    sql, args = ask.page, (each(owner_ids), *_asked(wanted, share - 1))
+    if wanted.part is not None:
+        range_ = wanted.start.key, wanted.keys.end
+        keys = await tx.fetch(ask.keys, each(owner_ids), *range_, share - 1)
+        sql, args = ask.page_of_keys, (*args, _matching(keys, wanted))
+    rows = await tx.fetch(sql, *args)
     frontier = rows[0][0]
     return None if frontier is None else Place.behind(frontier), _without(1, rows)
 
@@ -297,8 +168,12 @@ async def _of_granted(
     tx: Transaction, granted: SearchAccess, wanted: VariableSearch
 ) -> tuple[Place | None, list[Row]]:
     most = _by_chance(min(_look_at(wanted), _rights(granted)))
-    args = granted.organization_id, *_asked(wanted, most), each(granted.team_ids)
-    rows = await tx.fetch(_PAGE_OF_GRANTED, *args)
+    asked = granted.organization_id, *_asked(wanted, most)
+    sql, args = PAGE_OF_GRANTED, (*asked, each(granted.team_ids))
+    if wanted.part is not None:
+        keys = await tx.fetch(KEYS_LOOKED_AT, *asked[:6])
+        sql, args = PAGE_OF_GRANTED_KEYS, (*args, _matching(keys, wanted))
+    rows = await tx.fetch(sql, *args)
     if not rows:
         return None, []
     found = _without(7, rows)
@@ -313,11 +188,62 @@ async def _of_all(
     tx: Transaction, granted: SearchAccess, wanted: VariableSearch
 ) -> tuple[Place | None, list[Row]]:
     most = wanted.size + 1 if wanted.wants_all else _look_at(wanted)
-    rows = await tx.fetch(_PAGE_OF_ALL, granted.organization_id, *_asked(wanted, most))
+    rows = await tx.fetch(PAGE_OF_ALL, granted.organization_id, *_asked(wanted, most))
     if not rows:
         return None, []
     *frontier, looked_at = rows[0][:4]
     return Place(*frontier) if looked_at == most else None, _without(4, rows)
+
+
+async def _of_all_keys(
+    tx: Transaction, organization_id: str, wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    """Of the keys that match all variables of the first ones, and some of the next."""
+    few, end = await _next_matching(tx, organization_id, wanted)
+    if not few:
+        return end, []
+    whole, cut, room = await _with_room(tx, organization_id, few, wanted)
+    *place, _, _, category, sensitive, most = _asked(wanted, room)
+    args = organization_id, *place, each(whole), room, category, sensitive, most, cut
+    rows = await tx.fetch(PAGE_OF_KEYS, *args)
+    return end if cut is None else Place(*rows[0][:3]), _without(4, rows)
+
+
+async def _next_matching(
+    tx: Transaction, organization_id: str, wanted: VariableSearch
+) -> tuple[list[str], Place | None]:
+    """The next keys that match, as many as there may be on a page, and up to where these are all;
+    None: to the end.
+    """
+    asked = organization_id, wanted.start.key, wanted.keys.end, MAX_KEYS
+    keys = [key for (key,) in await tx.fetch(KEYS_OF_ALL, *asked)]
+    matching = wanted.matching(keys)
+    few = matching[: wanted.size + 1]
+    if len(few) < len(matching):
+        return few, Place.behind(few[-1])
+    return few, Place.behind(keys[-1]) if len(keys) == MAX_KEYS else None
+
+
+async def _with_room(
+    tx: Transaction, organization_id: str, keys: Sequence[str], wanted: VariableSearch
+) -> tuple[list[str], str | None, int]:
+    """The keys of which a page may look at all variables; the next one, if there is one, and at how
+    many of that.
+    """
+    most = wanted.size + 1
+    room = most if wanted.wants_all else _look_at(wanted)
+    counted = await tx.fetch(COUNTED, organization_id, *wanted.start, most, each(keys))
+    whole: list[str] = []
+    for key, count in sorted(map(tuple, counted)):
+        if count == most or count > room:
+            return whole, key, room
+        whole.append(key)
+        room -= count
+    return whole, None, room
+
+
+def _matching(keys: Sequence[Row], wanted: VariableSearch) -> str | None:
+    return each(wanted.matching(key for (key,) in keys))
 
 
 def _rights(granted: SearchAccess) -> int:

@@ -24,6 +24,10 @@ def test_variables_are_found_by_the_beginning_of_their_keys(
     rows = desk.succeed("vars", "search", "DB_HOST", "-w", "network", "--json").json
     assert [row["workspace-name"] for row in rows] == ["network"]
     assert "value" not in rows[0]
+    rows = desk.succeed("vars", "search", "--part", "b_host", "--json").json
+    assert [row["workspace-name"] for row in rows] == ["network", "payments"]
+    assert desk.succeed("vars", "search", "--part", "Her").out.split()[:1] == ["OTHER"]
+    assert "Nothing like that" in desk.succeed("vars", "search", "D*", "--part", "her").err
     # What a setting says narrows no search.
     assert len(desk.having(workspace="network").succeed("vars", "search").out.splitlines()) == 4
     erin = desk.having(address=service.url, token=service.tokens["erin"], organization=office)

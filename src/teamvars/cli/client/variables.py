@@ -229,6 +229,7 @@ def _line(value: object) -> str:
 
 @command
 @argument("key", "A key, or the beginning of keys: DB_*.", required=False, metavar="[KEY]")
+@option("--part", "Only keys with this in them, in any case.", metavar="TEXT")
 @category_option
 @option("--sensitive/--readable", "Only sensitive variables, or only others.", default=None)
 @flag("--values", "Show values as well.")
@@ -238,6 +239,7 @@ def _line(value: object) -> str:
 def search(
     api: Api,
     key: str | None,
+    part: str | None,
     category: str | None,
     sensitive: bool | None,
     values: bool,
@@ -245,11 +247,15 @@ def search(
 ) -> None:
     """Find variables in all workspaces and variable sets you may read, never by value.
 
-    Example: teamvars vars search 'LOG_*'
+    Examples: teamvars vars search 'LOG_*'; teamvars vars search --part url
     """
-    filters = {"filter[key]": key, "filter[category]": category}
-    if sensitive is not None:
-        filters["filter[sensitive]"] = str(sensitive).lower()
+    flag = None if sensitive is None else str(sensitive).lower()
+    filters = {
+        "filter[key]": key,
+        "q": part,
+        "filter[category]": category,
+        "filter[sensitive]": flag,
+    }
     workspace = api.target.workspace
     if workspace is not None and workspace.origin == WORKSPACE_FLAG:
         filters["filter[workspace]"] = workspace.value

@@ -70,6 +70,7 @@ FRAGMENTS = Fragments(
         # An array, which is estimated at ten elements, so that an index is used; the set-returning
         # function alone is estimated at a hundred rows, and then whole tables are scanned.
         "each": r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
+        "texts": r"jsonb_array_elements_text(CAST(\1 AS jsonb))",
         "encoded": r"\1",
         "hex": r"encode(\1, 'hex')",
     }

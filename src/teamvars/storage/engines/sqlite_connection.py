@@ -51,6 +51,7 @@ FRAGMENTS = Fragments(
         "bytes": "BLOB",
         "lock": "",
         "each": r"IN (SELECT value FROM json_each(\1))",
+        "texts": r"json_each(\1)",
         "encoded": r"CAST(\1 AS BLOB)",
         "hex": r"lower(hex(\1))",
     }

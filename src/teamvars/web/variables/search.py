@@ -42,6 +42,7 @@ _KEY = Parameter(
     "A key, or the beginning of keys with a `*` behind it.",
     {"type": "string", "maxLength": MAX_CHARACTERS, "examples": ["region", "AWS_*"]},
 )
+_PART = Parameter("q", "Only variables with this part in their key, in any case.")
 _WORKSPACE = Parameter("filter[workspace]", "Only variables in the workspace of that name.")
 _SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only others.", FLAG)
 _VALUE, _CREATED_AT = "value", "created-at"
@@ -108,7 +109,7 @@ class VariableSearchRoutes:
 
     def routes(self) -> list[Route]:
         """The one operation."""
-        filters = _KEY, self._category, _SENSITIVE, _WORKSPACE
+        filters = _PART, _KEY, self._category, _SENSITIVE, _WORKSPACE
         return [
             Route(
                 "GET",
@@ -128,6 +129,7 @@ class VariableSearchRoutes:
         key = text_of(request, _KEY)
         wanted = VariableSearch(
             keys=KeyRange() if key is None else KeyRange.of(key),
+            part=text_of(request, _PART),
             category=self._wanted_category(request),
             sensitive=requested_flag(request, _SENSITIVE),
             workspace=text_of(request, _WORKSPACE),

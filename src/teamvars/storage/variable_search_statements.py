@@ -1,0 +1,233 @@
+"""The statements of a search of an organization's variables; see `variable_search`."""
+
+from typing import NamedTuple
+
+from teamvars.domain.access import Level
+from teamvars.storage.projects import PROJECT_OF
+
+
+def _columns(variables: str, owners: str) -> str:
+    return f"""{variables}.key, {owners}.name_folded, {variables}.category, {variables}.id,
+    {owners}.id AS owner_id, {owners}.name AS owner_name, description, hcl, sensitive,
+    version_id, {variables}.created_at, value_bytes"""
+
+
+class OfFew(NamedTuple):
+    """What is asked of a few owners; `page_of_keys` and `keys` where a part of a key is wanted."""
+
+    page: str
+    page_of_keys: str
+    keys: str
+
+
+def _of_few(variables: str, owner: str, owners: str) -> OfFew:
+    """$1: owners, $2 to $4: the place after which the page begins, $5: the end of the keys,
+    $6: how many rows of each owner come before its own frontier, $7 and $8: what is wanted, $9:
+    how many, $10: the keys that match. CROSS JOIN fixes the order of the joins on SQLite.
+    """
+    up_to_frontier = f"""
+WITH few AS (
+    SELECT id, name, name_folded FROM {owners} WHERE id IN {{each $1}}
+), frontier AS (
+    SELECT min((
+        SELECT key FROM {variables}
+        WHERE {owner} = few.id AND key >= $2 AND key < $5
+        ORDER BY key, category LIMIT 1 OFFSET $6
+    )) AS key FROM few
+)"""
+    page = f"""{up_to_frontier}
+SELECT frontier.key AS frontier, page.*
+FROM frontier LEFT JOIN (
+    SELECT {_columns(variables, owners)}
+    FROM few AS {owners} CROSS JOIN {variables}
+    WHERE {variables}.{owner} = {owners}.id
+        AND {variables}.key >= $2 AND {variables}.key < $5
+        AND {variables}.key <= coalesce((SELECT key FROM frontier), $5)
+        AND ({variables}.key, {owners}.name_folded, {variables}.category) > ($2, $3, $4)
+        AND (CAST($7 AS TEXT) IS NULL OR {variables}.category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR {variables}.sensitive = $8)
+    ORDER BY {variables}.key, {owners}.name_folded, {variables}.category
+    LIMIT $9
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category
+"""
+    among = f"AND {variables}.key IN {{each $10}}\n        AND (CAST($7"
+    keys = f"""{up_to_frontier.replace("$6", "$4").replace("$5", "$3")}
+SELECT DISTINCT {variables}.key FROM few CROSS JOIN {variables}
+WHERE {variables}.{owner} = few.id AND {variables}.key >= $2 AND {variables}.key < $3
+    AND {variables}.key <= coalesce((SELECT key FROM frontier), $3)
+"""
+    return OfFew(page, page.replace("AND (CAST($7", among), keys)
+
+
+OF_WORKSPACES = _of_few("variables", "workspace_id", "workspaces")
+OF_SETS = _of_few("set_variables", "set_id", "variable_sets")
+
+# `key >= ''` is the condition of the organization's index.
+_LOOKED_AT = """
+    SELECT key, workspace_name, category, workspace_id FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
+    ORDER BY key, workspace_name, category LIMIT $6
+"""
+
+# As of a few, but $1: the organization, $6: how many entries of its index are looked at. What is
+# found among them is joined with its rows when no more is left of it than a page: with the choice,
+# PostgreSQL would go through another index.
+PAGE_OF_ALL = """
+WITH looked_at AS MATERIALIZED ({looked_at}), found AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM looked_at
+    WHERE (CAST($7 AS TEXT) IS NULL OR category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR (
+            SELECT variables.sensitive FROM variables
+            WHERE variables.workspace_id = looked_at.workspace_id
+                AND variables.key = looked_at.key AND variables.category = looked_at.category
+        ) = $8)
+    ORDER BY key, workspace_name, category LIMIT $9
+), frontier AS (
+    SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
+    FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
+)
+SELECT frontier.*, page.*
+FROM frontier LEFT JOIN (
+    SELECT {columns}
+    FROM found CROSS JOIN variables CROSS JOIN workspaces
+    WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
+        AND variables.category = found.category AND workspaces.id = found.workspace_id
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category
+""".replace("{columns}", _columns("variables", "workspaces")).replace("{looked_at}", _LOOKED_AT)
+
+# Of some keys instead: all of $5, and the first $6 of $10, which comes behind them.
+PAGE_OF_KEYS = PAGE_OF_ALL.replace(
+    _LOOKED_AT,
+    """
+    SELECT key, workspace_name, category, workspace_id FROM variables
+    WHERE organization_id = $1 AND key IN {each $5}
+        AND (key, workspace_name, category) > ($2, $3, $4) AND key >= ''
+    UNION ALL SELECT its.* FROM (
+        SELECT key, workspace_name, category, workspace_id FROM variables
+        WHERE organization_id = $1 AND key = $10
+            AND (key, workspace_name, category) > ($2, $3, $4) AND key >= ''
+        ORDER BY key, workspace_name, category LIMIT $6
+    ) AS its
+""",
+)
+
+# The next $4 keys of an organization $1, from $2 on and before $3: one step in the index for each.
+KEYS_OF_ALL = """
+WITH RECURSIVE walk (key, number) AS (
+    SELECT (
+        SELECT min(key) FROM variables
+        WHERE organization_id = $1 AND key >= $2 AND key < $3 AND key >= ''
+    ), 1
+    UNION ALL
+    SELECT (
+        SELECT min(variables.key) FROM variables
+        WHERE organization_id = $1 AND variables.key > walk.key AND variables.key < $3
+            AND variables.key >= ''
+    ), number + 1
+    FROM walk WHERE walk.key IS NOT NULL AND number < $4
+)
+SELECT key FROM walk WHERE key IS NOT NULL ORDER BY key
+"""
+
+# How many variables behind a place there are of each key of $6; $5 stands for more.
+COUNTED = """
+SELECT its.value, (
+    SELECT count(*) FROM (
+        SELECT 1 FROM variables
+        WHERE organization_id = $1 AND key = its.value
+            AND (key, workspace_name, category) > ($2, $3, $4) AND key >= ''
+        LIMIT $5
+    ) AS behind
+) FROM {texts $6} AS its
+"""
+
+
+def _is_read(teams: str, workspace: str, project: str) -> str:
+    """Whether teams read a workspace. Not EXISTS, of which PostgreSQL would make a join with all
+    their grants.
+    """
+    return f"""coalesce((
+            SELECT 1 FROM grants
+            WHERE grants.team_id IN {{each {teams}}} AND grants.workspace_id = {workspace}
+                AND grants.level >= {Level.READ.value}
+            LIMIT 1
+        ), (
+            SELECT 1 FROM project_grants
+            WHERE project_grants.team_id IN {{each {teams}}}
+                AND project_grants.project_id = {project}
+                AND project_grants.level >= {Level.READ.value}
+            LIMIT 1
+        )) = 1"""
+
+
+_ITS_PROJECT = f"""(
+                    SELECT {PROJECT_OF} FROM workspaces
+                    WHERE workspaces.id = looked_at.workspace_id)"""
+
+# $10: the caller's teams. `middle` is in the middle of what is looked at, and found in the index:
+# nothing is sorted for it.
+PAGE_OF_GRANTED = (
+    PAGE_OF_ALL.replace(
+        "WHERE (CAST($7",
+        f"""WHERE {_is_read("$10", "looked_at.workspace_id", _ITS_PROJECT)}
+        AND (CAST($7""",
+    )
+    .replace(
+        "), frontier AS (",
+        """), middle AS (
+    SELECT key, workspace_name, category FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
+    ORDER BY key, workspace_name, category LIMIT 1 OFFSET $6 / 2
+), frontier AS (""",
+    )
+    .replace("frontier.*, page.*", "frontier.*, middle.*, page.*")
+    .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
+)
+
+# $11: the keys that match; a right is looked up where one of them is.
+PAGE_OF_GRANTED_KEYS = PAGE_OF_GRANTED.replace(
+    "WHERE coalesce((", "WHERE looked_at.key IN {each $11} AND coalesce(("
+)
+KEYS_LOOKED_AT = f"SELECT DISTINCT key FROM ({_LOOKED_AT}) AS looked_at"
+
+# Which sets reach workspaces that teams $4 read, of some of an organization $1, and behind which
+# name the next ones come, if there are more. Some are those behind the name $2, each with the sets
+# that are attached to it, in $3 rows. The last of them may have more sets than are among these: it
+# is left to the next.
+SEEN_BY_MANY = f"""
+WITH looked_at AS MATERIALIZED (
+    SELECT workspaces.id, workspaces.name_folded, {PROJECT_OF} AS project_id, set_targets.set_id
+    FROM workspaces LEFT JOIN set_targets ON set_targets.target_id = workspaces.id
+    WHERE workspaces.organization_id = $1 AND workspaces.name_folded > $2
+    ORDER BY workspaces.name_folded LIMIT $3
+), more AS (
+    SELECT max(name_folded) AS name_folded FROM looked_at
+    WHERE (SELECT count(*) FROM looked_at) = $3
+), its AS MATERIALIZED (
+    SELECT looked_at.* FROM looked_at CROSS JOIN more
+    WHERE (more.name_folded IS NULL OR looked_at.name_folded < more.name_folded)
+        AND {_is_read("$4", "looked_at.id", "looked_at.project_id")}
+)
+SELECT (
+    SELECT max(looked_at.name_folded) FROM looked_at
+    WHERE looked_at.name_folded < more.name_folded
+) AS behind, found.set_id
+FROM more LEFT JOIN (
+    SELECT its.set_id FROM its WHERE its.set_id IS NOT NULL
+    UNION
+    SELECT set_targets.set_id FROM (
+        SELECT DISTINCT its.project_id AS id FROM its
+        UNION ALL SELECT CAST($1 AS TEXT) WHERE (SELECT count(*) FROM its) > 0
+    ) AS targets CROSS JOIN set_targets
+    WHERE set_targets.target_id = targets.id
+) AS found ON TRUE
+"""
+
+SEALED = """
+SELECT id, sealed_value, key_version FROM variables WHERE id IN {each $1}
+UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN {each $1}
+"""
