@@ -90,7 +90,7 @@ class Rotation:
     host: Host
     rate: int
     patience: float
-    """For how many seconds at most a job is left alone once it has said how far it is."""
+    """For how many seconds at most a job is left alone once it has sealed for some, and says so."""
 
     def replace(self, purpose: str) -> None:
         """Has another key in use, everything under it, and the former one retired."""

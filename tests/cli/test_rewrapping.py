@@ -33,6 +33,16 @@ def test_it_says_how_far_it_is_and_how_long_the_rest_may_take(
     ]
 
 
+def test_what_it_has_waited_before_it_began_is_not_in_its_pace(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    telling = rewrapping._Telling()
+    for seconds, done in ((8, 1000), (10, 3000), (13, 6000)):
+        clock[0] = 1000.0 + seconds
+        telling.tell(Progress(done, 11_000))
+    assert capsys.readouterr().err == "6,000 of 11,000 values, 1,000 a second, 5 s left\n"
+
+
 def test_it_says_no_time_as_long_as_it_has_done_nothing(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,20 +50,23 @@ def _end_with(outcome: Outcome) -> None:
 
 
 class _Telling:
-    """Says how far it is and how long it may take, every few seconds."""
+    """Says how far it is and how long it may take, every few seconds, counted from the first page:
+    a job may have waited before for the place of one that was killed.
+    """
 
     def __init__(self) -> None:
-        self._begun = self._told = time.monotonic()
-        self._before: int | None = None
+        self._begun: tuple[float, int] | None = None
+        self._told = 0.0
 
     def tell(self, progress: Progress) -> None:
         """A line, unless there was one just now."""
         now = time.monotonic()
-        if self._before is None:
-            self._before = progress.done
+        if self._begun is None:
+            self._begun, self._told = (now, progress.done), now
         if now - self._told < _SECONDS_BETWEEN:
             return
         self._told = now
-        rate = (progress.done - self._before) / (now - self._begun)
+        since, before = self._begun
+        rate = (progress.done - before) / (now - since)
         left = f", {(progress.all - progress.done) / rate:,.0f} s left" if rate else ""
         note(f"{progress.done:,} of {progress.all:,} values, {rate:,.0f} a second{left}")
