@@ -1,31 +1,22 @@
-"""Signing in with a provider of others: in all tabs at once, and out of all of them."""
+"""Signing in with a provider of others, or beside it."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from teamvars import settings, wiring
-from teamvars.security import keyring
-from teamvars.storage.engines import database_for
+from tests.console.provided import provided
 from tests.console.visitors import Site
-from tests.support.commands import Host
-from tests.support.deployment import operator
-from tests.support.openid_provider import Provider, provider
 from tests.support.patience import HANGS
-from tests.support.served_deployment import ServedDeployment
-from tests.support.server import Server
-from tests.support.tenant import Tenant, build_tenant
+from tests.support.tenant import Tenant
 
 
 class Scene:
     """The console of a tenant's server, and a browser without a session."""
 
-    def __init__(self, site: Site, tenant: Tenant, window: BrowserContext, issuer: str) -> None:
-        self.site, self.tenant, self.window, self.issuer = site, tenant, window, issuer
+    def __init__(self, site: Site, tenant: Tenant, window: BrowserContext) -> None:
+        self.site, self.tenant, self.window = site, tenant, window
 
     async def tab(self, path: str = "/") -> Page:
         """Another tab."""
@@ -55,85 +46,14 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(
-    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Scene]:
+async def scene(tmp_path: Path, browser: Browser) -> AsyncIterator[Scene]:
     """A server to which a provider is known, whose accounts are called as our users."""
-    with provider(tmp_path) as running:
-        monkeypatch.setenv("SSL_CERT_FILE", str(running.authority))
-        host = Host(tmp_path).having(log_format="json")
-        host.succeed("init")
-        keys = keyring.load(host.data / "keyring.json")
-        config = settings.load(data_dir=host.data)
-        async with (
-            database_for(config.url) as database,
-            await browser.new_context(ignore_https_errors=True) as window,
-        ):
-            window.set_default_timeout(HANGS * 1000)
-            services = wiring.services(database, keys, config.quota)
-            server = Server(host)
-            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=HANGS) as client:
-                served = ServedDeployment(config, keys, services, client, host, server)
-                tenant = await build_tenant(served)
-                for who in ("writer", "reader", "outsider"):
-                    await services.accounts.link(operator(), tenant.users[who], running.url, who)
-                (tmp_path / "secret").write_text("any that the provider takes\n")
-                company = said(running, tenant) | {"client_secret_file": str(tmp_path / "secret")}
-                server.host = host.having(
-                    public_url=server.url, providers=json.dumps({"company": company})
-                )
-                with server:
-                    yield Scene(Site(served, "tool"), tenant, window, running.url)
-
-
-def said(running: Provider, tenant: Tenant) -> dict[str, object]:
-    """What the operator says of the provider."""
-    return {
-        "title": "Example",
-        "issuer": running.url,
-        "client_id": "teamvars",
-        "organizations": [tenant.organization],
-    }
-
-
-async def test_whoever_signs_in_is_in_all_tabs_and_out_of_all(scene: Scene) -> None:
-    workspaces = f"/{scene.tenant.organization}/workspaces"
-    first = await scene.tab(workspaces)
-    await scene.sign_in(first, "writer")
-    await scene.listed(first)
-    assert first.url == f"{scene.site.url}/app{workspaces}"  # where it was
-    tabs = [first, await scene.tab(workspaces), await scene.tab(workspaces)]
-    for tab in tabs[1:]:
-        await scene.listed(tab)
-    await first.reload()
-    await scene.listed(first)
-    kept = await first.evaluate("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)")
-    assert "tvs_" not in kept
-    assert await first.evaluate("document.cookie") == ""
-
-    await tabs[1].get_by_role("button", name="Sign out").click()
-    await tabs[1].get_by_text("You are signed out.").first.wait_for()
-    await tabs[2].get_by_role("link", name="network").click()
-    await tabs[2].get_by_text("The token is no longer valid").first.wait_for()
-    await first.reload()
-    await first.get_by_role("button", name="Sign in with Example").wait_for()
-    await expect(first.get_by_role("link", name="network")).to_have_count(0)
-
-
-async def test_a_tab_does_not_go_on_as_somebody_else(scene: Scene) -> None:
-    workspaces = f"/{scene.tenant.organization}/workspaces"
-    first = await scene.tab(workspaces)
-    await scene.sign_in(first, "writer")
-    await scene.listed(first)
-    second = await scene.tab("/sign-in/company")
-    await second.get_by_placeholder("sub").fill("reader")
-    await second.get_by_role("button", name="Authorize").click()
-    await expect(second.locator(".who")).to_contain_text("reader-")
-
-    await first.reload()
-    await first.get_by_text("Somebody has signed in again in this browser").wait_for()
-    await first.reload()
-    await expect(first.locator(".who")).to_contain_text("reader-")
+    async with (
+        provided(tmp_path) as there,
+        await browser.new_context(ignore_https_errors=True) as window,
+    ):
+        window.set_default_timeout(HANGS * 1000)
+        yield Scene(there.site, there.tenant, window)
 
 
 @pytest.mark.parametrize("who", ["outsider", "nobody"])

@@ -39,6 +39,7 @@ def open_driver(browser: str) -> Iterator[WebDriver]:
 def _chromium() -> WebDriver:
     options = webdriver.ChromeOptions()
     options.binary_location = _program("chromium", package="chromium")
+    options.accept_insecure_certs = True  # of providers on this machine
     # Its own sandbox refuses to run as root, and it sees no page but ours.
     for one in ("--headless=new", "--no-sandbox", "--disable-gpu", "--in-process-gpu"):
         options.add_argument(one)
@@ -54,6 +55,7 @@ def _firefox() -> WebDriver:
     options = webdriver.FirefoxOptions()
     options.binary_location = _program("firefox-esr", package="firefox-esr")
     options.add_argument("-headless")
+    options.accept_insecure_certs = True
     options.set_preference("general.smoothScroll", value=False)
     return webdriver.Firefox(options, webdriver.FirefoxService(str(driver)))
 

@@ -46,6 +46,13 @@ _PAINTED = """
 const [done] = arguments;
 requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
 """
+LATER = """
+const real = window.real ??= window.Date.now;
+const [seconds] = arguments;
+window.Date.now = () => real() + 1000 * seconds;
+document.dispatchEvent(new Event('visibilitychange'));
+"""
+"""So many seconds have gone by, for the page alone, and somebody looks at it."""
 # What the page asks of these paths waits until it is told what becomes of it.
 _HOLD = """
 const [part, method] = arguments;

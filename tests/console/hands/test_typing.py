@@ -2,17 +2,11 @@
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import Person
+from tests.console.hands.people import LATER, Person
 
 SCROLLED = "return document.querySelector('textarea').scrollTop"
 PLACE = "return [...document.querySelectorAll('tbody tr')].findIndex((one) => one.matches('.open'))"
 DIALOGS = "return document.querySelectorAll('dialog').length"
-LATER = """
-const real = window.real ??= window.Date.now;
-const [seconds] = arguments;
-window.Date.now = () => real() + 1000 * seconds;
-document.dispatchEvent(new Event('visibilitychange'));
-"""
 
 
 async def test_coming_back_to_a_form_leaves_its_focus_caret_selection_and_scrolling(
