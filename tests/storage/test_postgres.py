@@ -302,6 +302,7 @@ class Silent:
 @pytest.fixture
 async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Silent]:
     monkeypatch.setattr(servers, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(servers, "HEAD_START_SECONDS", patience.HANGS)
     silent = Silent()
     async with await silent.serve():
         yield silent

@@ -251,9 +251,11 @@ class Connections:
         connection = await self._servers.connect(**self._options)
         try:
             await self.clock.measure(connection)
+            self._servers.timelines.require(connection.standing)
         except BaseException:
             connection.terminate()
             raise
+        self._abandon_outdated()
         self._good_until[connection] = time.monotonic() + _LIFETIME_SECONDS
         if self._sweeping is None:
             self._sweep()
@@ -268,6 +270,14 @@ class Connections:
         goodbye = asyncio.ensure_future(_close(connection))
         self._goodbyes.add(goodbye)
         goodbye.add_done_callback(self._goodbyes.discard)
+
+    def _abandon_outdated(self) -> None:
+        """Aborts all to a server in whose place there is another now, those in use as well: what
+        they are still told is of the past, and what they commit is lost.
+        """
+        for connection in self._good_until:
+            if not self._servers.timelines.admits(connection.standing):
+                connection.terminate()
 
     def _expire(self) -> None:
         """Replaces all connections, those in use once they are released."""

@@ -330,7 +330,10 @@ class PostgresDatabase(Database):
         self._query = query
         settings = _SERVER_SETTINGS | ({} if statement_seconds is None else _WHILE_SERVING)
         self._connections = Connections(
-            Servers(parts._replace(query=urlencode(query))),
+            Servers(
+                parts._replace(query=urlencode(query)),
+                standbys=statement_seconds is None,
+            ),
             statement_cache_size=0 if pooled else 200,
             server_settings=None if pooled else settings,
         )

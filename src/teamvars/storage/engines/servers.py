@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -15,9 +15,12 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.storage.database import StorageMisconfigured, Transaction
+from teamvars.storage.engines.timelines import Standing, Timelines
 
 CONNECT_SECONDS = 3.0
 """The time-out of connecting to one server."""
+HEAD_START_SECONDS = 0.3
+"""How long a server is asked before the next one is asked as well."""
 
 _UNACKNOWLEDGED_SECONDS = 10
 """After how long without an acknowledgement (TCP ACK) a connection is given up."""
@@ -55,6 +58,8 @@ class KeepaliveConnection(asyncpg.Connection):
     while nothing is sent.
     """
 
+    standing: Standing | None = None
+
     def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         connected = transport.get_extra_info("socket")
@@ -68,20 +73,22 @@ class KeepaliveConnection(asyncpg.Connection):
 class Servers:
     """Connects to the first server that accepts; the one that did so last is tried first.
 
-    Each has its own time-out. The driver has one for all, which a first server that does not
-    respond uses up.
+    Each has its own time-out, and one that does not respond holds up none of the others: they are
+    asked beside it, and again while it has not responded, since one of them may be promoted.
     """
 
-    def __init__(self, url: SplitResult) -> None:
+    def __init__(self, url: SplitResult, *, standbys: bool = True) -> None:
+        """Without `standbys` only a primary is used, whatever the URL demands."""
         user, at, hosts = url.netloc.rpartition("@")
         self._dsns = [
             urlunsplit(url._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")
         ]
+        self.timelines = Timelines(standbys=standbys)
 
     @property
     def further_seconds(self) -> float:
         """How many seconds trying all of them may take beyond those of one."""
-        return CONNECT_SECONDS * (len(self._dsns) - 1)
+        return HEAD_START_SECONDS * (len(self._dsns) - 1)
 
     async def connect(self, **options: Any) -> KeepaliveConnection:
         """A connection. Raises an error of the driver when no server accepts; of several servers
@@ -89,23 +96,81 @@ class Servers:
 
         `options` are the driver's.
         """
-        errors: dict[str, Exception] = {}
-        for dsn in list(self._dsns):
+        round_ = _Round(self._dsns, lambda dsn: self._connect(dsn, options))
+        dsn, connection = await round_.first()
+        self._dsns.remove(dsn)
+        self._dsns.insert(0, dsn)
+        return connection
+
+    async def _connect(self, dsn: str, options: Mapping[str, Any]) -> KeepaliveConnection:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            connection: KeepaliveConnection = await asyncpg.connect(
+                dsn,
+                connection_class=KeepaliveConnection,
+                max_cached_statement_lifetime=0,
+                **options,
+            )
             try:
-                connection: KeepaliveConnection = await asyncpg.connect(
-                    dsn,
-                    timeout=CONNECT_SECONDS,
-                    connection_class=KeepaliveConnection,
-                    max_cached_statement_lifetime=0,
-                    **options,
+                connection.standing = await self.timelines.look(connection)
+            except BaseException:
+                connection.terminate()
+                raise
+        return connection
+
+
+class _Round:
+    """One try to connect to any of some servers."""
+
+    def __init__(
+        self, dsns: Sequence[str], connect: Callable[[str], Awaitable[KeepaliveConnection]]
+    ) -> None:
+        self._connect = connect
+        self._unasked = list(dsns)
+        self._unanswered = set(dsns)
+        self._asking: dict[asyncio.Future[KeepaliveConnection], str] = {}
+        self._errors: dict[str, Exception] = {}
+
+    async def first(self) -> tuple[str, KeepaliveConnection]:
+        """The first that accepts. Raises when each has refused, or has not responded in time."""
+        self._ask(self._unasked.pop(0))
+        try:
+            while self._unanswered:
+                done, _ = await asyncio.wait(
+                    self._asking, timeout=HEAD_START_SECONDS, return_when=asyncio.FIRST_COMPLETED
                 )
-            except _TRY_NEXT as error:
-                errors[dsn] = error
-            else:
-                self._dsns.remove(dsn)
-                self._dsns.insert(0, dsn)
-                return connection
-        raise _of_all(errors)
+                for asked in done:
+                    if (accepted := self._answer(asked)) is not None:
+                        return accepted
+                if self._unasked:
+                    self._ask(self._unasked.pop(0))
+                elif not done:
+                    for dsn in self._errors.keys() - self._asking.values():
+                        self._ask(dsn)
+            raise _of_all(self._errors)
+        finally:
+            for asked in self._asking:
+                asked.add_done_callback(_abort)
+                asked.cancel()
+
+    def _ask(self, dsn: str) -> None:
+        self._asking[asyncio.ensure_future(self._connect(dsn))] = dsn
+
+    def _answer(
+        self, asked: asyncio.Future[KeepaliveConnection]
+    ) -> tuple[str, KeepaliveConnection] | None:
+        dsn = self._asking.pop(asked)
+        self._unanswered.discard(dsn)
+        try:
+            return dsn, asked.result()
+        except _TRY_NEXT as error:
+            self._errors[dsn] = error
+        return None
+
+
+def _abort(asked: asyncio.Future[KeepaliveConnection]) -> None:
+    """Nobody waits for it any more, accepted or not."""
+    if not asked.cancelled() and asked.exception() is None:
+        asked.result().terminate()
 
 
 def _of_all(errors: Mapping[str, Exception]) -> Exception:
