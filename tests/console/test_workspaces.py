@@ -71,7 +71,7 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         await visitor.go("/")
         await visitor.sign_in(who)
         search = visitor.page.get_by_label("Find a key anywhere")
-        await search.press_sequentially("DB_", delay=20)
+        await search.press_sequentially("db_", delay=20)
         rows = visitor.page.locator("main ul.rows:visible > li")
         await expect(rows.locator(".code")).to_have_text(found)
         await rows.last.click()
@@ -80,8 +80,36 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         await visitor.row(found[-1]).wait_for()
         assert await visitor.row("OTHER").count() == 0
         await visitor.page.go_back()
+        await expect(search).to_have_value("db_")
+        await expect(rows.locator(".code")).to_have_text(found)
+        await visitor.page.reload()
+        await expect(rows.locator(".code")).to_have_text(found)
         await search.fill("nothing*")
-        await visitor.page.get_by_text("No key that you can see begins with this.").first.wait_for()
+        await visitor.page.get_by_text("No key that you can see has this in it.").first.wait_for()
+
+
+async def test_what_a_list_is_narrowed_by_survives_a_reload_and_the_way_back(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page, rows = visitor.page, visitor.page.locator("main ul.rows:visible > li .name")
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await page.get_by_label("Filter by name").fill("NET")
+    await expect(rows).to_have_text(["network"])
+    await page.reload()
+    await expect(page.get_by_label("Filter by name")).to_have_value("NET")
+    await expect(rows).to_have_text(["network"])
+    await visitor.go(f"/{tenant.organization}/members?status=invited&q=nobody")
+    await page.get_by_text("Nobody has this in their name or address.").wait_for()
+    await expect(page.get_by_label("Invited")).to_be_checked()
+    await page.get_by_label("Filter by name or address").fill("owner")
+    await page.get_by_label("All").check()
+    await expect(rows).to_have_count(1)
+    assert page.url.endswith("/members?q=owner")
+    await page.go_back()
+    await expect(rows).to_have_text(["network"])
 
 
 async def test_a_key_is_found_in_a_variable_set_and_leads_there(site: Site, crowd: Crowd) -> None:

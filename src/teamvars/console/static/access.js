@@ -2,7 +2,7 @@
 
 import { Change, loaded, oneOf, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, listed, name } from "./dom.js";
+import { address, announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
@@ -81,13 +81,13 @@ class Holders {
     this.organization = organization;
     this.path = `/workspaces/${workspaceId}/access`;
     this.signal = signal;
-    this.words = "";
+    this.words = folded(address.said("who"));
     this.lead = h("p", { class: "lead", role: "status" });
     this.rows = h("ul", { class: "rows", role: "list" });
     const filter = searchField("Filter by name", (words) => {
       this.words = folded(words);
       this.#show();
-    });
+    }, "who");
     this.element = h("div", {}, filter, this.lead, this.rows);
   }
 

@@ -2,7 +2,7 @@
 
 import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { button, h, icon, name, nodes, part, within } from "./dom.js";
+import { address, button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { fieldInUse, lead, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
@@ -23,7 +23,6 @@ const NOWHERE = { organization: "", workspace: "", team: "", project: "", varset
 
 /** @type {import("./signin.js").Account | null} */
 let account = null;
-let shownPath = "";
 let leaving = new AbortController();
 
 /**
@@ -43,7 +42,7 @@ async function render() {
   leaving = new AbortController();
   dialogs.endAll();
   leavePage();
-  shownPath = location.pathname + location.search;
+  address.arrive();
   const { signal } = leaving;
   const [make, names] = pageOf(location.pathname);
   const waiting = setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
@@ -208,12 +207,12 @@ function follow(event) {
 
 async function goBack() {
   const wanted = location.pathname + location.search;
-  if (wanted === shownPath) return;
+  if (wanted === address.shown) return;
   if (session.token() !== null && !holdsTyped(main)) {
     await render();
     return lead(document.querySelector("h1"));
   }
-  history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
+  history.pushState(null, "", address.shown); // stays where it was until it is clear that one leaves
   if (session.token() !== null) await go(wanted);
 }
 

@@ -2,7 +2,7 @@
 
 import { Change, Refused, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
-import { addButton, announce, button, h, icon, listed, name, nodes, time } from "./dom.js";
+import { addButton, address, announce, button, h, icon, listed, name, nodes, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
 import { lead } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
@@ -43,7 +43,7 @@ class MembersPage {
   constructor(context, path, organization) {
     this.context = context;
     this.path = path;
-    this.status = "";
+    this.status = STATUSES.find(({ value }) => value === address.said("status"))?.value ?? "";
     this.may = organization.attributes.permissions["can-manage-users"];
     this.place = new FormPlace();
     this.noMail = h("p", { class: "notice", hidden: true }, h("span", {},
@@ -51,8 +51,9 @@ class MembersPage {
       h("code", {}, "teamvars invite resend"), "."));
     /** @type {PagedList<Api.MembershipResource, Included>} */
     this.list = new PagedList({
-      path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: "member",
-      none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
+      path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: nounOf(this.status),
+      none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), words: address.said("q"),
+      signal: context.signal,
     });
     this.element = h("section", {}, organizationHead(organization, "members"),
       this.#toolbar(), this.place.element, this.noMail, this.list.element);
@@ -67,13 +68,14 @@ class MembersPage {
   }
 
   #toolbar() {
-    const statuses = choice({ legend: "Status", quiet: true, options: STATUSES, chosen: "", onchange: (status) => {
+    const statuses = choice({ legend: "Status", quiet: true, options: STATUSES, chosen: this.status, onchange: (status) => {
+      address.keep("status", status);
       this.status = status;
-      this.list.noun = status === "invited" ? "invitation" : "member";
+      this.list.noun = nounOf(status);
       return this.list.draw();
     } });
     return h("div", { class: "toolbar" },
-      searchField("Filter by name or address", (words) => this.list.draw(words)),
+      searchField("Filter by name or address", (words) => this.list.draw(words), "q"),
       h("div", { class: "tabs-place" }, statuses.element),
       this.may && h("div", { class: "actions" }, addButton("Invite", () => this.#invite())));
   }
@@ -209,3 +211,7 @@ class MembersPage {
   }
 }
 
+/** @param {string} status */
+function nounOf(status) {
+  return status === "invited" ? "invitation" : "member";
+}

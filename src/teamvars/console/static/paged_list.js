@@ -1,7 +1,7 @@
 /** Lists in pages, which are narrowed as one types. */
 
 import { Refused, readPage } from "./api.js";
-import { announce, button, count, h, icon } from "./dom.js";
+import { address, announce, button, count, h, icon } from "./dom.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Page } from "./api.js" */
@@ -30,12 +30,13 @@ export class PagedList {
 
   /**
    * @param {{path: (words: string) => string, row: (one: R, included: I[]) => Element, noun: string,
-   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, signal: AbortSignal}} said `path` is of
-   *   those with these words; `all` comes after how many there are, `none` is said where none has the words, and
-   *   `nothing` is shown where there is none at all; `state` is what rows show that they do not say themselves
+   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, words?: string, signal: AbortSignal}} said
+   *   `path` is of those with these words, at first `words`; `all` comes after how many there are, `none` is said where
+   *   none has the words, and `nothing` is shown where there is none at all; `state` is what rows show that they do not
+   *   say themselves
    */
   constructor(said) {
-    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", signal } = said;
+    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", words = "", signal } = said;
     this.path = path;
     this.row = row;
     this.noun = noun;
@@ -44,7 +45,7 @@ export class PagedList {
     this.nothing = nothing;
     this.state = state;
     this.signal = signal;
-    this.words = "";
+    this.words = words;
     this.lead = h("p", { class: "lead" });
     this.rows = h("ul", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
@@ -131,14 +132,21 @@ function all(one, included) {
 }
 
 /**
- * A field that says what is in it, shortly after the last key.
+ * A field that says what is in it, shortly after the last key. What it begins with is in the address where `word` names it.
  * @param {string} label
  * @param {(words: string) => unknown} say
+ * @param {string} [word]
  */
-export function searchField(label, say) {
+export function searchField(label, say, word) {
+  const act = afterLastKey(() => {
+    if (!input.isConnected) return;
+    const words = input.value.trim();
+    if (word) address.keep(word, words);
+    return say(words);
+  });
   /** @type {HTMLInputElement} */
   const input = h("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
-    autocapitalize: "none", oninput: afterLastKey(() => say(input.value.trim())) });
+    autocapitalize: "none", value: word ? address.said(word) : "", oninput: act });
   return h("div", { class: "search" }, icon("search"), input);
 }
 

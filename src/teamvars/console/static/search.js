@@ -15,7 +15,7 @@ const FIELDS = "key,description,category,sensitive,hcl,workspace-name,varset-nam
 /** A page may be short and not be the last: so many are asked for before one asks whether to go on. */
 const PAGES_AT_ONCE = 5;
 
-/** The variables whose keys begin so, page by page, in `place`. */
+/** The variables that have a text in their keys, in any case, page by page. */
 export class KeySearch {
   #asked = 0;
 
@@ -39,7 +39,7 @@ export class KeySearch {
     this.#asked += 1;
     this.element.hidden = !text;
     if (!text) return;
-    const query = new URLSearchParams({ "filter[key]": `${text}*`, "fields[vars]": FIELDS, "page[size]": String(PAGE_SIZE) });
+    const query = new URLSearchParams({ q: text, "fields[vars]": FIELDS, "page[size]": String(PAGE_SIZE) });
     await this.#draw(`/organizations/${encodeURIComponent(this.organization)}/vars?${query}`, true);
   }
 
@@ -62,7 +62,7 @@ export class KeySearch {
     }
     if (isFirst) this.rows.replaceChildren();
     this.rows.append(...found.map((one) => this.#row(one)));
-    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see begins with this."));
+    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see has this in it."));
     const rest = next;
     this.more.replaceChildren(...(rest ? [button("Search on", () => this.#draw(rest, false))] : []));
   }

@@ -2,7 +2,7 @@
 
 import { Change, Refused, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
-import { addButton, announce, button, count, h, name } from "./dom.js";
+import { addButton, address, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
 import { stay } from "./hands.js";
 import { readSet, setHead } from "./heads.js";
@@ -54,7 +54,7 @@ class Attached {
     this.base = `/organizations/${encodeURIComponent(context.organization)}`;
     this.path = `/varsets/${set.id}/relationships/${kind}`;
     this.may = set.attributes.permissions["can-update"];
-    this.words = "";
+    this.words = folded(address.said(kind));
     this.place = new FormPlace();
     this.lead = h("p", { class: "lead", role: "status" });
     this.rows = h("ul", { class: "rows", role: "list" });
@@ -64,7 +64,7 @@ class Attached {
       this.words = folded(words);
       this.most = AT_ONCE;
       this.#draw();
-    });
+    }, kind);
     const [text, add] = kind === "workspaces" ? ["Attach to workspaces", addButton] : ["Attach to a project", button];
     this.element = h("div", {},
       h("div", { class: "toolbar" }, filter, this.may && h("div", { class: "actions" }, add(text, () => this.#open()))),

@@ -1,7 +1,7 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
 import { late, oneOf } from "./api.js";
-import { addButton, count, h, icon, name } from "./dom.js";
+import { addButton, address, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -20,7 +20,7 @@ export async function workspacesPage(context) {
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "you can see",
-    none: "No workspace has this in its name.", nothing: () => nothing(may, add), signal,
+    none: "No workspace has this in its name.", nothing: () => nothing(may, add), words: address.said("q"), signal,
   });
   const found = await readOrganization(context);
   const may = found.attributes.permissions["can-create-workspace"];
@@ -32,14 +32,16 @@ export async function workspacesPage(context) {
   };
   const total = await list.draw();
   const keys = new KeySearch(organization, signal);
-  const byName = searchField("Filter by name", (words) => list.draw(words));
-  const byKey = searchField("Find a key anywhere", (text) => {
+  const find = (/** @type {string} */ text) => {
     list.element.hidden = text !== "";
     return keys.find(text);
-  });
+  };
+  await find(address.said("key"));
+  const byName = searchField("Filter by name", (words) => list.draw(words), "q");
+  const byKey = searchField("Find a key anywhere", find, "key");
   const acts = may && h("div", { class: "actions" }, addButton("New workspace", add));
   return h("section", {}, organizationHead(found, "workspaces"),
-    total > 0 && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
+    (total > 0 || list.words) && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
 }
 
 /**
