@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from teamvars import wiring
 from teamvars.decisions.variables import ToWorkspace
+from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import ProjectDraft
@@ -20,7 +22,7 @@ from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
-from teamvars.storage import migrations
+from teamvars.storage import migrations, streams
 from teamvars.storage.database import Body, Database, NotReady, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -220,14 +222,14 @@ async def test_last_uses_are_stored_in_order_of_ids_and_without_a_stream(
     people = ("writer", "owner", "reader", "manager", "plain")
     for who in people:
         await use(watched_calls, watched_calls.tenant.tokens[who])
-    streams = (await dump(watched_calls.services.database))["streams"]
+    before = (await dump(watched_calls.services.database))["streams"]
     watched.writes.clear()
     await watched_calls.services.sessions.store_uses()
     (statements,) = watched.writes
     ids = [statement.split("-- ")[1] for statement in statements]
     assert len(ids) == len(people)
     assert ids == sorted(ids)
-    assert (await dump(watched_calls.services.database))["streams"] == streams
+    assert (await dump(watched_calls.services.database))["streams"] == before
 
 
 async def test_last_uses_that_could_not_be_stored_are_stored_later(own_calls: Calls) -> None:
@@ -347,6 +349,10 @@ async def test_an_installation_is_ready_step_by_step(empty_url: str) -> None:
         await installation.require_ready(keys)
         assert await installation.is_initialised()
         assert not await installation.initialise(keys, operator())
+        begun = partial(streams.search, wanted=AuditFilter(action="server-key.create"), limit=2)
+        (noted,) = await installation.database.read(begun)
+        assert keys.server is not None
+        assert noted.subject_id == keys.server.active
 
 
 async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> None:
