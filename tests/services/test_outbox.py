@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +23,8 @@ from teamvars.mail import smtp
 from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
-from teamvars.storage import memberships, tables
+from teamvars.services.outbox import Outbox
+from teamvars.storage import invitations, memberships, memos, runners, tables
 from teamvars.storage.database import Transaction
 from tests.faults.canaries import finds
 from tests.services.altered_trails import Place
@@ -677,3 +679,35 @@ async def subjects_beside(
         pass
     await mailing.services.outbox.forget_stale()
     return [message["Subject"] for message in mailbox.messages]
+
+
+# Without a store
+
+
+@pytest.mark.parametrize(("due_at", "asks"), [(None, False), (11, False), (10, True)])
+async def test_only_what_is_due_is_claimed_and_what_another_node_has_taken_is_its(
+    monkeypatch: pytest.MonkeyPatch, due_at: int | None, asks: bool
+) -> None:
+    claimed: list[str] = []
+
+    async def due(_: object) -> int | None:
+        return due_at
+
+    async def at_once(body: Any) -> Any:
+        return await body(None)
+
+    kinds = (invitations, "next_due", "claim"), (runners, "next_notice", "claim_notice")
+    for module, next_due, claim in (*kinds, (memos, "next_due", "claim")):
+
+        async def taken(*_: object, of: str = module.__name__) -> None:
+            claimed.append(of)
+
+        monkeypatch.setattr(module, next_due, due)
+        monkeypatch.setattr(module, claim, taken)
+    house: Any = SimpleNamespace(
+        database=SimpleNamespace(read=at_once, write=at_once),
+        tools=SimpleNamespace(clock=lambda: 10, chain=None),
+    )
+    mailer: Any = object()
+    assert not await Outbox(house, mailer, mailer).send_next()
+    assert claimed == [one.__name__ for one in (invitations, runners, memos) if asks]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import rewraps as services
 from teamvars.services.rewraps import Outcome, Progress, UnderWay
 from teamvars.storage import data_keys, rewraps
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.rewraps import PARTS, SealedRow
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller
@@ -357,3 +358,112 @@ async def test_a_slow_job_takes_no_more_at_once_than_in_a_second(rate: int) -> N
     service: Any = waiting
     await services._Run(service, Rewrap("job-1", 0, 2), 0, lambda _: None, rate).through()
     assert waiting.most == {min(rate, services._MOST_AT_ONCE)}
+
+
+class Jobs:
+    """A store that has `found` of the job, one after the other, where generation 2 is in use.
+
+    `refuses` whatever is written; `written` is what is.
+    """
+
+    def __init__(self, found: Sequence[Rewrap | None], *, refuses: bool = False) -> None:
+        self.found = list(found)
+        self.refuses = refuses
+        self.written: list[Rewrap] = []
+        self.put: list[object] = []
+
+    async def read(self, body: Any) -> Any:
+        counts = {1: {"variables": 3, data_keys.ORGANIZATIONS: 5}, 2: {"variables": 7}}
+        answers = {data_keys.active_generation: 2, data_keys.needed: counts}
+        return self.found.pop(0) if body is rewraps.find else answers[body]
+
+    async def write(self, body: Any) -> Any:
+        return await body(self)
+
+    async def replaced(self, _: object, before: Rewrap, job: Rewrap) -> bool:
+        assert before.holder in ("", "one", "older")
+        self.written.append(job)
+        return not self.refuses
+
+    async def sealed(self, _: object, __: object, rows: object) -> None:
+        self.put.append(rows)
+
+    async def begun(self, _: object, job: Rewrap) -> Rewrap:
+        if self.refuses:
+            raise Taken
+        self.written.append(job)
+        return job
+
+    def service(self, monkeypatch: pytest.MonkeyPatch) -> services.Rewraps:
+        """The use cases on it, at the time 100."""
+        monkeypatch.setattr(rewraps, "replace", self.replaced)
+        monkeypatch.setattr(rewraps, "put", self.sealed)
+        monkeypatch.setattr(services.Rewraps, "_begin", self.begun)
+        tools = SimpleNamespace(clock=lambda: 100)
+        house: Any = SimpleNamespace(database=self, tools=tools)
+        nobody: Any = None
+        return services.Rewraps(house, nobody, nobody)
+
+
+FREE = Rewrap("one", 100, 2, part=1, after="x", done=4)
+HELD = replace(FREE, held_until=101)
+OLDER = Rewrap("older", 0, 1, part=1, after="x", done=4)
+
+
+@pytest.mark.parametrize(
+    ("found", "goes_on_at"),
+    [
+        ([None], ("", 0)),
+        ([FREE], ("x", 4)),
+        ([HELD, HELD], ("x", 4)),
+        ([HELD, None], ("", 0)),
+        ([OLDER], ("", 0)),
+        ([HELD, replace(HELD, done=5)], None),
+    ],
+)
+async def test_a_job_is_gone_on_with_once_nobody_is_at_it(
+    monkeypatch: pytest.MonkeyPatch, found: Sequence[Rewrap | None], goes_on_at: object
+) -> None:
+    jobs = Jobs(found)
+    holding = jobs.service(monkeypatch)._held(operator())
+    if goes_on_at is None:
+        with pytest.raises(UnderWay):
+            await holding
+        return
+    job = await holding
+    assert (job.after, job.done) == goes_on_at
+    assert (job.generation, job.held_until) == (2, 100 + services.HELD_FOR)
+    assert job.holder not in ("", "one", "older")
+    assert jobs.written == [job]
+    assert jobs.found == []
+
+
+@pytest.mark.parametrize("found", [None, FREE])
+async def test_a_job_that_another_begins_at_the_same_time_is_its(
+    monkeypatch: pytest.MonkeyPatch, found: Rewrap | None
+) -> None:
+    with pytest.raises(UnderWay):
+        await Jobs([found], refuses=True).service(monkeypatch)._held(operator())
+
+
+async def test_what_is_under_another_generation_waits_and_no_organization_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = Jobs([]).service(monkeypatch)
+    assert (await service._waiting(2), await service._waiting(1)) == (3, 7)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_what_is_sealed_is_put_where_the_job_is_still_ones_own(
+    monkeypatch: pytest.MonkeyPatch, refuses: bool
+) -> None:
+    row = Waiting()._row("var-1")
+    for rows in ([], [(row, row.sealed)]):
+        jobs = Jobs([], refuses=refuses)
+        putting = jobs.service(monkeypatch).put(FREE, replace(FREE, done=5), rows)
+        if refuses:
+            with pytest.raises(UnderWay):
+                await putting
+        else:
+            assert await putting == replace(FREE, done=5, held_until=100 + services.HELD_FOR)
+        assert jobs.put == ([] if refuses or not rows else [rows])

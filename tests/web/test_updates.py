@@ -94,6 +94,15 @@ async def test_variables_take_each_others_names_and_keep_their_values(tenant: Te
     assert sorted(told) == [("a", "b"), ("b", "c"), ("c", "a")]
 
 
+async def test_what_is_of_another_category_by_now_is_told_with_no_former_key(
+    tenant: Tenant,
+) -> None:
+    ids = await made(tenant, item("a"))
+    assert (await update(tenant, to(ids["a"], category="tool"))).status_code == 204
+    told, *_ = await audit(tenant)
+    assert (told["details"]["changed"], "from" in told["details"]) == (["category"], False)
+
+
 async def test_many_pass_their_names_on_in_one_request(tenant: Tenant) -> None:
     keys = [f"key-{number:03}" for number in range(250)]  # more than are written in one go
     ids = await made(tenant, *(item(key, value=key) for key in keys))
