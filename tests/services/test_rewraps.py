@@ -334,6 +334,7 @@ class Waiting:
         (Rewrap("job-1", 0, 2), Waiting([["a", "b"], ["c"]], [["d"]], []), [*"abcd"]),
         (Rewrap("job-1", 0, 2), Waiting([["a"]], [], [], late=["z"]), [*"az"]),
         (Rewrap("job-1", 0, 2, part=1, done=3), Waiting([["a"]], [["d"]], []), [*"da"]),
+        (Rewrap("job-1", 0, 2, part=1, done=3), Waiting([["a"]], [], []), ["a"]),
         (Rewrap("job-1", 0, 2, after="1", done=3), Waiting([["a"], ["b"]], [], []), [*"ba"]),
         (Rewrap("job-1", 0, 2), Waiting([["broken", "a"]], [], [["broken-2"]]), ["a"]),
     ],

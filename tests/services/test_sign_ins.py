@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from teamvars.domain.tokens import SIGNED_IN
 from teamvars.domain.users import User
 from teamvars.protocol import encoded
 from teamvars.security.answers import Answer
-from teamvars.security.assertions import Unproven
+from teamvars.security.assertions import Unproven, claimed
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https, sign_ins
 from teamvars.services.sign_ins import Answered, Client, SignIns, departure, word
@@ -132,6 +133,9 @@ def service() -> SignIns:
         async def about(self) -> dict[str, str]:
             return ABOUT
 
+        async def key_for(self, _: object) -> str:
+            return "its key"
+
     tools = SimpleNamespace(clock=lambda: NOW * 1_000_000)
     house: Any = SimpleNamespace(database=None, tools=tools)
     made = SignIns(house, [CLIENT])
@@ -198,15 +202,49 @@ async def test_what_is_no_answer_redeems_no_code(
         await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", None)
 
 
-async def test_nobody_is_meant_by_an_answer_without_a_code_or_with_anothers_token(
-    service: SignIns, monkeypatch: pytest.MonkeyPatch
+def token(**claims: object) -> str:
+    """An ID token that nobody has signed."""
+    whole = {"iss": ISSUER, "aud": "us :", "sub": "ann", "iat": NOW, "exp": NOW + 60, **claims}
+    parts = b'{"alg": "RS256"}', msgspec.json.encode(whole), b""
+    return ".".join(map(encoded, parts))
+
+
+@pytest.mark.parametrize(
+    ("said", "claims", "reason"),
+    [
+        ({}, {}, None),
+        ({"state": "other"}, {}, "a state of another attempt"),
+        ({"iss": "https://evil.test"}, {}, "an answer of another provider"),
+        ({}, None, "a code that is refused: invalid_grant"),
+        ({}, {"iss": "https://evil.test"}, "an ID token of another issuer"),
+        ({}, {"nonce": "other"}, "an ID token of another attempt"),
+    ],
+)
+async def test_whom_an_answer_means_is_who_was_sent_there(
+    service: SignIns,
+    monkeypatch: pytest.MonkeyPatch,
+    said: dict[str, str],
+    claims: dict[str, str] | None,
+    reason: str | None,
 ) -> None:
-    token = ".".join(map(encoded, (b'{"alg": "RS256"}', b'{"iss": "https://evil.test"}', b"")))
-    has_answered(monkeypatch, 200, f'{{"id_token": "{token}"}}'.encode())
+    attempt, checked = Attempt.new("one", NOW), list[object]()
+    given = "" if claims is None else token(**{"nonce": attempt.nonce, **claims})
+    answer = {"error": "invalid_grant"} if claims is None else {"id_token": given}
+    has_answered(monkeypatch, 200, msgspec.json.encode(answer))
+    monkeypatch.setattr(sign_ins, "require_signed", lambda one, key: checked.append((one, key)))
+    parameters = {"state": attempt.state, "code": "code", **said}
+    asking = service._person("one", Answered(parameters, attempt.cookie, "a browser", "a"))
+    if reason is None:
+        assert await asking == Person(ISSUER, "ann")
+        assert checked == [(claimed(given), "its key")]
+        return
+    with pytest.raises(Unproven, match=reason):
+        await asking
+
+
+async def test_nobody_is_meant_by_an_answer_without_a_code(service: SignIns) -> None:
     with pytest.raises(Unproven, match="no code: access_denied"):
         await service._person("one", came_back(error="access_denied"))
-    with pytest.raises(Unproven, match="another issuer"):
-        await service._person("one", came_back(code="code"))
 
 
 async def test_nobody_is_linked_to_a_provider_that_is_gone(service: SignIns) -> None:
