@@ -1,4 +1,4 @@
-"""What is proven of a backup, without one."""
+"""What a backup is of, and what is proven of it, without one."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ import pytest
 from teamvars.domain.audit import Break, Head
 from teamvars.domain.backups import NEWER, Inspection
 from teamvars.domain.diagnosis import Finding, Severity
-from teamvars.services import backups
+from teamvars.services import backups, proving
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.installation import NotReady
 from teamvars.storage import installation, streams
+from teamvars.storage.database import NotReady
 from teamvars.storage.engines import schemas, sqlite_snapshots
 
 HEADS = [Head("org-1", 3, b"\1" * 32), Head("ws-1", 1, b"\2" * 32)]
@@ -79,13 +79,13 @@ def test_a_backup_is_of_a_store_that_has_a_schema(
 
 
 async def test_a_copy_whose_streams_stand_elsewhere_is_told() -> None:
-    assert await backups.moved(store(), backups.lines(HEADS)) == []
-    assert told(await backups.moved(store(), backups.lines(HEADS[1:]))) == [(PROBLEM, "audit")]
+    assert await proving.moved(store(), backups.lines(HEADS)) == []
+    assert told(await proving.moved(store(), backups.lines(HEADS[1:]))) == [(PROBLEM, "audit")]
 
 
 async def test_only_what_cannot_be_read_is_damage() -> None:
-    assert await backups.damage(store()) == []
-    assert told(await backups.damage(store("a page"))) == [(PROBLEM, "reading")]
+    assert await proving.damage(store()) == []
+    assert told(await proving.damage(store("a page"))) == [(PROBLEM, "reading")]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ async def test_streams_are_gone_through_on_the_way_to_the_heads_that_are_there(
     later, gone = Head("org-1", 4, b"\3" * 32), Head("ws-9", 1, b"\4" * 32)
     audit: Any = SimpleNamespace(verify=verify)
     sealer: Any = None
-    found = await backups.examine(store(), sealer, audit, [*HEADS, later, gone])
+    found = await proving.examine(store(), sealer, audit, [*HEADS, later, gone])
     newer = (Severity.ADVICE, NEWER)
     assert told(found) == [(OK, "reading"), trail, newer, newer]
     assert asked == [HEADS]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.diagnosis import CLOCK_TOLERANCE
+from teamvars.domain.diagnosis import CLOCK_TOLERANCE, Losses
 from teamvars.domain.generations import Generation
 from teamvars.services import diagnosis as service
 from teamvars.services.diagnosis import Diagnosis
@@ -57,7 +57,7 @@ async def test_every_value_is_tried_or_one_of_each_key(
         return [SimpleNamespace(variable_id=one) for one in some]
 
     class Tried:
-        damaged, opened = service.Losses([], 0), 1
+        damaged, opened = Losses([], 0), 1
 
         def add(self, values: Any) -> None:
             added.extend(one.variable_id for one in values)
@@ -103,5 +103,5 @@ async def test_who_has_sealed_most_is_looked_at_where_somebody_has(
     monkeypatch.setattr(data_keys, "busiest", most)
     monkeypatch.setattr(service, "seal_findings", lambda *said: [said])
     transaction: Any = None
-    found = await service._of_seals(transaction)
+    found: list[Any] = [*await service._of_seals(transaction)]
     assert found == ([] if busiest is None else [("org-1", 3)])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.errors import Refusal, forbidden, not_found, storage_unavailable
+from teamvars.domain.errors import KEY_REUSED, Refusal, forbidden, not_found, storage_unavailable
 from teamvars.services import idempotency
 from teamvars.services.idempotency import OnceDatabase
 
@@ -63,5 +63,5 @@ def test_whoever_may_do_it_no_more_or_cannot_be_asked_is_not_told_what_was_done(
     for refusal in (forbidden("You may not."), storage_unavailable()):
         with pytest.raises(Refusal):
             idempotency._require_right(refusal)
-    taken = Refusal(idempotency.KEY_REUSED)
+    taken = Refusal(KEY_REUSED)
     idempotency._require_right(taken)

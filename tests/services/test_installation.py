@@ -92,9 +92,9 @@ async def test_nobody_complains_of_a_check_that_failed_or_was_ended_for_nobody()
     failed, ended = loop.create_future(), loop.create_future()
     failed.set_exception(ValueError())
     ended.cancel()
-    for asking in (failed, ended):
-        check: Any = asking
-        installation._retrieve(check)
-    del failed, asking, check
+    retrieve: Any = installation._retrieve
+    retrieve(failed)
+    retrieve(ended)
+    del failed
     gc.collect()
     assert complaints == []
