@@ -6,7 +6,9 @@ import { readWorkspace, workspaceHead } from "./heads.js";
 /** @param {import("./pages.js").Context} context */
 export async function workspaceVariablesPage(context) {
   const { organization, signal } = context;
-  const modules = loaded(Promise.all([import("./inherited.js"), import("./variables_page.js")]));
+  // The last is wanted only with the answers about variables, and asks for others in turn: so it is begun as early.
+  const modules = loaded(
+    Promise.all([import("./inherited.js"), import("./variables_page.js"), import("./variable_form.js")]));
   const [{ found, owns }, [{ Inherited }, { variablesPage }]] = await Promise.all([readWorkspace(context), modules]);
   const here = `/app/${organization}/workspaces/${found.attributes.name}`;
   return variablesPage(context, {
