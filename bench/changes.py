@@ -40,7 +40,8 @@ Work = Callable[[Tenant, int, int], Awaitable[Sequence[Request]]]
 
 async def answered(tenant: Tenant, request: Request) -> bytes:
     """The body of the answer, which must be a good one, by a request without a socket."""
-    method, path, document = request
+    method, target, document = request
+    path, _, query = target.partition("?")
     body = b"" if document is None else json.dumps(document).encode()
     sent = {
         "authorization": f"Bearer {tenant.tokens['owner']}",
@@ -52,7 +53,7 @@ async def answered(tenant: Tenant, request: Request) -> bytes:
         "type": "http",
         "method": method,
         "path": f"/api/v2{path}",
-        "query_string": b"",
+        "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         "client": ("192.0.2.1", 1),
     }

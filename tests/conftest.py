@@ -20,12 +20,14 @@ from hypothesis import HealthCheck, settings
 
 from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
+from teamvars.domain.diagnosis import Pooler
 from teamvars.web.http import rate_limits
 from tests.storage.stores import bring_up, fresh_sqlite, migrated, opened
 from tests.support import forked, workers
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.memory import folder_in_memory
+from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.shares import place
@@ -45,7 +47,13 @@ settings.load_profile("without deadlines")
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
-pytest_addoption = workers.pytest_addoption
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many processes run the tests, and through what they go to PostgreSQL."""
+    workers.pytest_addoption(parser)
+    modes = [mode.value for mode in Pooler]
+    said = "reach the databases of tests through a PgBouncer in this mode"
+    parser.addoption("--pooler", choices=modes, default=Pooler.NONE.value, help=said)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -149,13 +157,25 @@ def without_haste() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
+def postgres_server() -> Iterator[Postgres]:
     """A server to create databases on."""
     if url := os.environ.get(POSTGRES_URL):
         yield Postgres(url)
     else:
         with LocalPostgres() as server:
             yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest, postgres_server: Postgres) -> Iterator[Postgres]:
+    """The same, whose databases are reached through a pooler if `--pooler` says so."""
+    mode = Pooler(request.config.getoption("--pooler"))
+    if mode is Pooler.NONE:
+        yield postgres_server
+        return
+    # Of a database that is to be copied nobody may have a session.
+    with PgBouncer(postgres_server, mode, "server_idle_timeout = 1") as pooled:
+        yield pooled
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from teamvars.domain.diagnosis import Pooler
 from teamvars.domain.federation import BUILDKITE, GITHUB, GITLAB
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.names import is_email
@@ -147,6 +148,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Path("teamvars-data")
     database_url: SecretStr | None = None
+    database_pooler: Pooler | None = None
     keyring: Path | None = None
     keyring_wrap: str | None = None
     host: str = "127.0.0.1"
@@ -321,13 +323,32 @@ class Settings(BaseSettings):
             raise ValueError("tls_cert and tls_key are given together or not at all")
         return self
 
+    @model_validator(mode="after")
+    def _one_pooler(self) -> "Settings":
+        said, url = self.database_pooler, urlsplit(self.bare_url)
+        if url.scheme == "sqlite" and said not in (None, Pooler.NONE):
+            raise ValueError("database_pooler is for PostgreSQL")
+        if said is not None and set(_poolers(url)) - {said}:
+            raise ValueError("database_pooler is another than pooler= in database_url")
+        return self
+
     def at(self, url: str) -> Self:
         """The same for another store."""
         return self.model_copy(update={"database_url": SecretStr(url)})
 
     @property
     def url(self) -> str:
-        """The database's URL; `teamvars.db` in the data directory unless another is set."""
+        """The database's URL, with the pooler in between in its query; `teamvars.db` in the data
+        directory unless another is set.
+        """
+        parts = urlsplit(self.bare_url)
+        if self.database_pooler is None or parts.scheme == "sqlite" or _poolers(parts):
+            return self.bare_url
+        return f"{self.bare_url}{'&' if parts.query else '?'}pooler={self.database_pooler}"
+
+    @property
+    def bare_url(self) -> str:
+        """The same, without what another setting says."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{(self.data_dir / 'teamvars.db').absolute()}"
@@ -414,7 +435,7 @@ def export(settings: Settings) -> None:
     """
     decided = {
         "data_dir": settings.data_dir.absolute(),
-        "database_url": settings.url,
+        "database_url": settings.bare_url,
         "keyring": settings.keyring_path.absolute(),
         "log_format": settings.log_format.decided,
         "trusted_proxies": ",".join(map(str, settings.trusted_proxies)),
@@ -467,8 +488,14 @@ def _is_database_url(url: str) -> bool:
     return (
         parts.scheme in ("postgresql", "postgres")
         and "@" not in user + rest
+        and set(_poolers(parts)) <= set(Pooler)
         and all(_HOST.fullmatch(host) for host in hosts.split(","))
     )
+
+
+def _poolers(url: SplitResult) -> list[str]:
+    """What the URL's own query says of a pooler in between."""
+    return parse_qs(url.query).get("pooler", [])
 
 
 def _is_smtp_url(url: str) -> bool:

@@ -64,6 +64,33 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
     assert found == ["192.0.2.1/32", "2001:db8::/32"]
 
 
+@pytest.mark.parametrize("query", ["", "?pooler=transaction", "?sslmode=require"])
+def test_the_pooler_is_said_by_its_setting_or_in_the_url(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setenv("TEAMVARS_DATABASE_URL", f"postgresql://h/d{query}")
+    assert settings.load().url == f"postgresql://h/d{query}"
+    monkeypatch.setenv("TEAMVARS_DATABASE_POOLER", "transaction")
+    url = settings.load().url
+    assert url.count("pooler=transaction") == 1
+    assert url.startswith(f"postgresql://h/d{query or '?'}")
+    settings.export(settings.load())  # as workers read it
+    assert settings.load().url == url
+
+
+@pytest.mark.parametrize(
+    ("url", "said"), [("postgresql://h/d?pooler=session", "another"), (None, "for PostgreSQL")]
+)
+def test_a_pooler_that_makes_no_sense_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, url: str | None, said: str
+) -> None:
+    if url is not None:
+        monkeypatch.setenv("TEAMVARS_DATABASE_URL", url)
+    monkeypatch.setenv("TEAMVARS_DATABASE_POOLER", "transaction")
+    with pytest.raises(SettingsError, match=f"database_pooler is .*{said}"):
+        settings.load()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -95,6 +122,8 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
         ("DATABASE_URL", "postgresql://u:hun#ter2@h/d"),
         ("DATABASE_URL", "postgresql://u:7/hunter2@h/d"),
         ("DATABASE_URL", "postgresql://u:hun@ter2@h/d"),
+        ("DATABASE_URL", "postgresql://h/d?pooler=hunter2"),
+        ("DATABASE_POOLER", "hunter2"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_and_never_quoted(
@@ -134,6 +163,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         tls_key=folder / "t",
         data_dir=folder / "d",
         database_url="postgresql://u:p%40ss@h/d",
+        database_pooler="session",
         keyring=folder / "k",
         keyring_wrap="command:/opt/wrap 'a b'",
         dialect="terraform",

@@ -7,6 +7,7 @@ from teamvars.domain.diagnosis import (
     MOST_SEALS,
     Engine,
     Losses,
+    Pooler,
     Severity,
     address_findings,
     damage_findings,
@@ -70,6 +71,18 @@ def test_standbys_that_are_gone_are_a_problem() -> None:
     (_, found) = engine_findings(Engine("PostgreSQL", (17, 0), missing_standbys=2), 0)
     assert (found.severity, found.subject) == (PROBLEM, "standby")
     assert "not connected: 2. No change can be committed meanwhile." in found.text
+
+
+@pytest.mark.parametrize("pooler", [Pooler.SESSION, Pooler.TRANSACTION])
+def test_through_a_pooler_it_is_said_how_settings_get_there_and_which_do_not(
+    pooler: Pooler,
+) -> None:
+    (_, found) = engine_findings(Engine("PostgreSQL", (17, 0), pooler=pooler), 0)
+    assert (found.severity, found.subject) == (Severity.OK, "pooler")
+    lacking = Engine("PostgreSQL", (17, 0), pooler=pooler, unset=("jit = off", "lock_timeout = 5s"))
+    (_, found) = engine_findings(lacking, 0)
+    assert (found.severity, found.subject) == (PROBLEM, "pooler")
+    assert "without jit = off, lock_timeout = 5s." in found.text
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -23,7 +23,7 @@ from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import postgres as engine
+from teamvars.storage.engines import poolers
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
 from tests.services.calls import Calls, caller, draft
 from tests.storage.proxy import way_to
@@ -161,9 +161,9 @@ async def crowd(node: Deployment) -> Crowd:
 
 
 @pytest.fixture
-async def admin(url: str) -> AsyncIterator[Any]:
+async def admin(postgres: Postgres, url: str) -> AsyncIterator[Any]:
     """A connection of its own to the database, for what happens beside the store."""
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(postgres.beside(url))
     yield connection
     await connection.close()
 
@@ -337,7 +337,7 @@ async def test_who_may_not_write_is_answered_while_another_has_the_row_locked(
 async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_nobody_else(
     crowd: Crowd, url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engine._SERVER_SETTINGS, "lock_timeout", "1s")
+    monkeypatch.setitem(poolers.ALWAYS, "lock_timeout", "1s")
     async with elsewhere(crowd, url) as crowd:
         async with locked(admin, crowd, "s0"):
             begun = crowd.make_all(LETTERS[:6])

@@ -27,9 +27,9 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture
-async def admin(postgres_url: str) -> AsyncIterator[Any]:
+async def admin(postgres: Postgres, postgres_url: str) -> AsyncIterator[Any]:
     """A connection of its own to that database, for what happens beside the store."""
-    connection = await asyncpg.connect(postgres_url)
+    connection = await asyncpg.connect(postgres.beside(postgres_url))
     yield connection
     await connection.close()
 

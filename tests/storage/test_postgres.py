@@ -12,7 +12,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
-from teamvars.storage.engines import connections, postgres, servers
+from teamvars.storage.engines import connections, poolers, servers
 from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import way_to
@@ -404,7 +404,7 @@ async def test_a_row_that_another_does_not_let_go_of_is_refused(
         await tx.execute("UPDATE things SET note = 'changed' WHERE id = 'a'")
 
     await store.write(adding("a"))
-    monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "200ms")
+    monkeypatch.setitem(poolers.ALWAYS, "lock_timeout", "200ms")
     async with opened(postgres_url) as database, row_locked_by_another(admin, "a"):
         with pytest.raises(Refusal) as refusal:
             await database.write(update)

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from teamvars.domain.errors import OUTCOME_UNKNOWN, Code, Refusal, not_found, storage_unavailable
 from teamvars.storage import deadlines
 from teamvars.storage.database import Database
-from teamvars.storage.engines import outages, postgres
+from teamvars.storage.engines import outages, poolers
 from teamvars.storage.engines.outages import WatchedDatabase, WriteOutages, begins_with
 from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.storage.engines.sqlite import SqliteDatabase
@@ -152,7 +152,7 @@ async def waiting_commits(admin: Any) -> int:
 async def test_where_a_standby_is_gone_one_probe_waits_in_its_commit_and_is_never_cancelled(
     alone: LocalPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "100ms")
+    monkeypatch.setitem(poolers.ALWAYS, "lock_timeout", "100ms")
     admin = await asyncpg.connect(alone.admin_url)
     inner = PostgresDatabase(alone.admin_url, 3.0)
     with capture_logs() as lines:

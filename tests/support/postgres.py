@@ -43,6 +43,10 @@ class Postgres:
         query = f"?{parts.query}" if parts.query else ""
         return f"{parts.scheme}://{parts.netloc}/{quote(database, safe='')}{query}"
 
+    def beside(self, url: str) -> str:
+        """The URL of the same database for an administrator, past whatever is in between."""
+        return url
+
     def create_database(self, name: str, template: str | None = None) -> None:
         """Make a database, empty or a copy of `template`, to which nobody may be connected."""
         source = _quoted(template or "template0")

@@ -14,7 +14,7 @@ from teamvars import fair_slots
 from teamvars.services import idempotency
 from teamvars.services.code import checker
 from teamvars.services.code.process import Limits
-from teamvars.storage.engines import connections, postgres, servers, sqlite, sqlite_settlement
+from teamvars.storage.engines import connections, poolers, servers, sqlite, sqlite_settlement
 from teamvars.web.http import admission
 from tests.support.patience import HANGS
 
@@ -36,6 +36,6 @@ def unhurried() -> Iterator[None]:
         for module, name in LIMITS:
             patch.setattr(module, name, HANGS)
         patch.setattr(checker, "Limits", partial(Limits, seconds=HANGS))
-        for name in postgres._TIMEOUTS:
-            patch.setitem(postgres._SERVER_SETTINGS, name, f"{HANGS:.0f}s")
+        for name in poolers.TIMEOUTS:
+            patch.setitem(poolers.ALWAYS, name, f"{HANGS / 60:.0f}min")
         yield

@@ -56,11 +56,22 @@ def _ok(subject: str, text: str) -> Finding:
     return Finding(Severity.OK, subject, text)
 
 
+class Pooler(StrEnum):
+    """What is between a node and PostgreSQL: `none`, or a pooler that gives a session of the server
+    to each connection (`session`), or to each transaction (`transaction`).
+    """
+
+    NONE = "none"
+    SESSION = "session"
+    TRANSACTION = "transaction"
+
+
 class Engine(msgspec.Struct, frozen=True):
     """The engine behind the store: its version, settings that risk acknowledged writes, its clock.
 
     `clock` is in µs UTC; None where the engine runs on this host. `missing_standbys` are those that
-    every commit waits for and that are not connected.
+    every commit waits for and that are not connected. `unset` is what statements through the
+    pooler should run with and do not.
     """
 
     name: str
@@ -68,6 +79,8 @@ class Engine(msgspec.Struct, frozen=True):
     unsafe_settings: tuple[str, ...] = ()
     clock: int | None = None
     missing_standbys: int = 0
+    pooler: Pooler = Pooler.NONE
+    unset: tuple[str, ...] = ()
 
 
 class Census(msgspec.Struct, frozen=True):
@@ -103,6 +116,8 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
         seconds = abs(engine.clock - now) // 1_000_000
         text = f"The database's clock and this host's are {seconds} s apart. Synchronise both."
         findings.append(_problem("clock", text))
+    if engine.pooler is not Pooler.NONE:
+        findings.append(_passage(engine))
     return findings
 
 
@@ -247,6 +262,22 @@ def _named(suspects: Suspects) -> str:
     named = [f"{issued.token.id} ({issued.title})" for issued in suspects.named]
     more = suspects.total - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def _passage(engine: Engine) -> Finding:
+    """How settings get through the pooler, as a statement through it reads them."""
+    if engine.unset:
+        text = (
+            f"Statements through the pooler run without {', '.join(engine.unset)}. As the account "
+            "that serves, run: teamvars migrate up. Then end the pooler's sessions, which keep "
+            "what they began with: RECONNECT in PgBouncer's console."
+        )
+        return _problem("pooler", text)
+    set_by = {
+        Pooler.SESSION: "each connection sets what it needs",
+        Pooler.TRANSACTION: "the account's sessions and each transaction set what is needed",
+    }
+    return _ok("pooler", f"in {engine.pooler} mode: {set_by[engine.pooler]}")
 
 
 def _version(engine: Engine, version: str) -> Finding:

@@ -306,6 +306,13 @@ class Database(Store, Protocol):
         schema admits this one. It gives up a lock that others wait behind, and tries again.
         """
 
+    async def settle_account(self) -> Sequence[str]:
+        """Has sessions of the store's account begin with what no connection can say through the
+        pooler in between; the statements that took. Others than those of this store stay as they
+        are, and sessions that have begun.
+        """
+        return ()
+
     async def engine(self) -> Engine:
         """The product, its version and unsafe settings, for `doctor`."""
 

@@ -15,6 +15,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Filled, Installation, Outstanding
 from teamvars.settings import Settings
+from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration
 
@@ -46,6 +47,7 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     async with database_for(config.url, create=True) as database:
         installation = Installation(database, database.now)
         await installation.migrate()
+        await _settle_account(database)
         await installation.initialise(await _keyring(config, installation), operator())
     return await renew_mark(config, new_store=new_store)
 
@@ -85,15 +87,29 @@ def up(contract: bool) -> None:
     async def work() -> list[Migration]:
         await warn_of_mark(config)
         async with database_for(config.url, create=True) as database:
-            return await Installation(database, database.now).migrate(
+            applied = await Installation(database, database.now).migrate(
                 _progress(), contract=contract
             )
+            await _settle_account(database)
+            return applied
 
     _make_folder(config.data_dir)
     applied = finish(work())
     shown = [{"number": one.number, "name": one.name} for one in applied]
     show(shown, [_cells("applied", one) for one in applied])
     note("The schema is up to date.")
+
+
+async def _settle_account(database: Database) -> None:
+    """Sets what a pooler lets no connection set, and says so."""
+    done = await database.settle_account()
+    for sql in done:
+        note(sql)
+    if done:
+        note(
+            "Sessions that the pooler has open keep what they began with. End them: RECONNECT in "
+            "PgBouncer's console."
+        )
 
 
 @command

@@ -14,9 +14,16 @@ import asyncpg
 from asyncpg import exceptions as pg
 from asyncpg.exceptions import ClientConfigurationError
 
+from teamvars.domain.diagnosis import Pooler
 from teamvars.domain.errors import storage_unavailable
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
+from teamvars.storage.engines.poolers import (
+    PREPARED,
+    Passage,
+    is_through_one,
+    keeps_statements,
+)
 from teamvars.storage.engines.servers import Servers
 
 _ATTEMPTS = 5
@@ -134,11 +141,12 @@ class Connections:
     docs/decisions/022.
     """
 
-    def __init__(self, servers: Servers, **options: Any) -> None:
-        """`options` are the driver's, of each connection."""
+    def __init__(self, servers: Servers, passage: Passage) -> None:
+        """`passage` is the way there, through what is in between."""
         self.clock = ServerClock()
         self._servers = servers
-        self._options = options
+        self._passage = passage
+        self._options = passage.options
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
         self._good_until: dict[Connection, float] = {}
         """Every connection, and the monotonic time from which it is replaced."""
@@ -152,15 +160,42 @@ class Connections:
     async def open(self) -> None:
         """Makes the first connection. Refuses when that fails, and can be used all the same.
 
-        Raises StorageMisconfigured when the URL has a parameter that makes no sense.
+        Raises StorageMisconfigured when the URL has a parameter that makes no sense, or the pooler
+        in between is not the one that was said.
         """
         try:
             async with asyncio.timeout(self._acquire_seconds):
-                self._idle.append(await self._connect())
+                self._idle.append(await self._first())
         except ClientConfigurationError as error:
             raise _misconfigured(error) from None
         except UNUSABLE as error:
+            if isinstance(error, pg.ProtocolViolationError) and (
+                refusal := self._passage.refusal(error)
+            ):
+                raise refusal from None
             raise storage_unavailable() from error
+
+    async def _first(self) -> Connection:
+        """The first connection, by which whatever is in between is known from then on."""
+        connection = await self._connect()
+        try:
+            if await is_through_one(connection):
+                await self._look_at_pooler(connection)
+        except BaseException:
+            self._give_up(connection)
+            raise
+        return connection
+
+    async def _look_at_pooler(self, connection: Connection) -> None:
+        if self._passage.pooler is Pooler.TRANSACTION:
+            if await keeps_statements(connection):
+                self._options |= PREPARED
+            return
+        other = await self._servers.connect(**self._options)
+        try:
+            await self._passage.require_fit(connection, other)
+        finally:
+            other.terminate()
 
     async def close(self) -> None:
         """Closes all connections, once they are released, or by force if that takes long."""
@@ -250,6 +285,8 @@ class Connections:
     async def _connect(self) -> Connection:
         connection = await self._servers.connect(**self._options)
         try:
+            if self._passage.first:
+                await connection.execute(self._passage.first)
             await self.clock.measure(connection)
             self._servers.timelines.require(connection.standing)
         except BaseException:

@@ -8,7 +8,7 @@ of its own, one at a time.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -185,6 +185,9 @@ class WatchedDatabase(Database):
 
     async def migrate(self, body: Body[T]) -> T:
         return await self._watch(self._database.migrate(body))
+
+    async def settle_account(self) -> Sequence[str]:
+        return await self._watch(self._database.settle_account())
 
     async def engine(self) -> Engine:
         return await self._watch(self._database.engine())

@@ -15,10 +15,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import asyncpg
 import msgspec
 from asyncpg import exceptions as pg
+from msgspec.structs import replace
 
 from teamvars.domain.audit import Stream
 from teamvars.domain.backups import Inspection
-from teamvars.domain.diagnosis import Engine
+from teamvars.domain.diagnosis import Engine, Pooler
 from teamvars.domain.errors import (
     OUTCOME_UNKNOWN,
     TRAIL_ALTERED,
@@ -41,7 +42,7 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages, servers
+from teamvars.storage.engines import outages, poolers, servers
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.combined import (
     array_type,
@@ -59,6 +60,7 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
+from teamvars.storage.engines.poolers import Passage
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.servers import Servers, engine, require_authority
 
@@ -92,18 +94,6 @@ _MIGRATION_LOCK_WAIT = "1s"
 _MIGRATION_LOCK_SECONDS = 60.0
 """How long it is tried again, such as while a dump goes through the table."""
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
-# Every statement looks up keys. For a batch of them the planner would else scan whole tables.
-_PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
-_ISOLATION = {"default_transaction_isolation": "read committed"}
-_SERVER_SETTINGS = {"application_name": "teamvars", **_ISOLATION, **_PLANNING, **_TIMEOUTS}
-# A table that was small when a statement was planned may be large when it runs, be it of rows that
-# are deleted. Commands of the operator do go through whole tables. A bitmap gives up the order of
-# its index: for a page of what was taken for a short list, all of a long one would be sorted.
-_WHILE_SERVING = {"enable_seqscan": "off", "enable_bitmapscan": "off"}
-_IN_EACH_TRANSACTION = "".join(
-    f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
-)
 
 
 Fetch = Callable[..., Awaitable[Sequence[Row]]]
@@ -317,8 +307,8 @@ class PostgresDatabase(Database):
     def __init__(
         self, url: str, statement_seconds: float | None = None, refusing: Refusing | None = None
     ) -> None:
-        """`pooler=transaction` in the URL's query is for a pooler such as PgBouncer in transaction
-        mode: no session state is used, such as prepared statements.
+        """`pooler=` in the URL's query is the mode of a pooler in between; in transaction mode
+        nothing is used that outlives a transaction.
 
         `statement_seconds` is the time-out of a statement, and of all that a transaction does
         before its COMMIT, which may end five seconds later. None: there is none. `refusing`
@@ -326,19 +316,13 @@ class PostgresDatabase(Database):
         """
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
-        pooled = query.pop("pooler", None) == "transaction"
+        pooler = Pooler(query.pop("pooler", Pooler.NONE))
         self._query = query
-        settings = _SERVER_SETTINGS | ({} if statement_seconds is None else _WHILE_SERVING)
-        self._connections = Connections(
-            Servers(
-                parts._replace(query=urlencode(query)),
-                standbys=statement_seconds is None,
-            ),
-            statement_cache_size=0 if pooled else 200,
-            server_settings=None if pooled else settings,
-        )
+        is_serving = statement_seconds is not None
+        self._passage = Passage(pooler, is_serving)
+        servers = Servers(parts._replace(query=urlencode(query)), standbys=not is_serving)
+        self._connections = Connections(servers, self._passage)
         self._seconds = math.inf if statement_seconds is None else statement_seconds
-        self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._refusing = refusing
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
@@ -370,7 +354,7 @@ class PostgresDatabase(Database):
         return _InRequest(self._request, Deadline.after(self._seconds))
 
     async def read(self, body: Body[T]) -> T:
-        begin, deadline = _READ + self._timeouts, self.deadline()
+        begin, deadline = _READ + self._passage.each, self.deadline()
 
         async def run(connection: Connection) -> T:
             with deadline.enforced_on(connection):
@@ -393,7 +377,7 @@ class PostgresDatabase(Database):
     def batch(
         self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
     ) -> Coroutine[Any, Any, T]:
-        if is_brief and not self._timeouts:  # a pooler's sessions have no settings of ours
+        if is_brief and not self._passage.each:  # which no statement of its own would have
             return self._brief(body, deadline)
         lane, begin = (Lane.WRITES, _WRITE) if waits else (Lane.BATCH, _BATCH)
 
@@ -421,7 +405,7 @@ class PostgresDatabase(Database):
     def _beginning(self, begin: str) -> "_Beginning":
         """How a transaction that changes something begins."""
         asked = "" if self._refusing is None else f"; {self._refusing.asked}"
-        return _Beginning(f"{begin}{self._timeouts}{asked}", self._refusing)
+        return _Beginning(f"{begin}{self._passage.each}{asked}", self._refusing)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -450,14 +434,26 @@ class PostgresDatabase(Database):
         until = time.monotonic() + _MIGRATION_LOCK_SECONDS
         while True:
             try:
-                return await self._run(alone, _Beginning(_WRITE + self._timeouts), self.deadline())
+                return await self._run(
+                    alone, _Beginning(_WRITE + self._passage.each), self.deadline()
+                )
             except Refusal as refusal:
                 is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
                 if not is_locked or time.monotonic() > until:
                     raise
 
+    async def settle_account(self) -> list[str]:
+        if self._passage.pooler is not Pooler.TRANSACTION:
+            return []
+        return await self._run(
+            poolers.set_for_account, _Beginning(_WRITE + self._passage.each), self.deadline()
+        )
+
     async def engine(self) -> Engine:
-        return await self.read(engine)
+        found = replace(await self.read(engine), pooler=self._passage.pooler)
+        if found.pooler is not Pooler.TRANSACTION:
+            return found
+        return replace(found, unset=tuple(await self.query(poolers.unset)))
 
     async def inspect(self) -> Inspection:
         rows: dict[str, int] = {}

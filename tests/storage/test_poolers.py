@@ -1,0 +1,148 @@
+"""PgBouncer in front of PostgreSQL, in each mode, and what is said where that is another."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from teamvars.domain.diagnosis import Pooler, Severity, engine_findings
+from teamvars.storage.database import Database, StorageMisconfigured, Transaction
+from teamvars.storage.engines import database_for, poolers
+from tests.storage.stores import adding, batched, ids, make_things, opened
+from tests.support.pgbouncer import PgBouncer
+from tests.support.postgres import Postgres
+
+NONE, SESSION, TRANSACTION = Pooler
+PASSAGE = poolers.Passage(SESSION, is_serving=True)
+IGNORES = f"ignore_startup_parameters = {', '.join(PASSAGE.settings)}"
+
+
+@pytest.fixture(scope="module")
+def bouncers(postgres: Postgres) -> Iterator[dict[str, PgBouncer]]:
+    with (
+        PgBouncer(postgres, SESSION, IGNORES) as session,
+        PgBouncer(postgres, TRANSACTION, IGNORES) as transaction,
+        PgBouncer(postgres, SESSION) as strict,
+    ):
+        yield {"session": session, "transaction": transaction, "strict": strict}
+
+
+@pytest.fixture
+def fresh(postgres: Postgres) -> Iterator[str]:
+    """The name of an empty database, which any pooler may lead to."""
+    name = f"pooled-{uuid4()}"
+    postgres.create_database(name)
+    yield name
+    postgres.drop_database(name)
+
+
+@pytest.fixture(params=["session", "transaction"])
+def bouncer(request: pytest.FixtureRequest, bouncers: dict[str, PgBouncer]) -> PgBouncer:
+    return bouncers[request.param]
+
+
+async def settings_of(tx: Transaction) -> dict[str, str]:
+    rows = await tx.fetch(
+        "SELECT name, current_setting(name) FROM unnest(CAST($1 AS TEXT[])) AS asked (name)",
+        list(PASSAGE.settings),
+    )
+    return dict(rows)
+
+
+def serving(url: str) -> Database:
+    return database_for(url, statement_seconds=60.0)
+
+
+async def test_through_a_pooler_everything_runs_with_the_settings_that_it_was_planned_for(
+    bouncer: PgBouncer, fresh: str
+) -> None:
+    url = bouncer.url(fresh)
+    async with opened(url) as database:
+        await make_things(database)
+        done = await database.settle_account()
+        assert len(done) == (len(PASSAGE.settings) if bouncer.mode is TRANSACTION else 0)
+        assert await database.settle_account() == []
+    await bouncer.tell("RECONNECT")
+    async with serving(url) as database:
+        assert await database.write(adding("a")) == "a"
+        assert await batched(database, adding("b")) == "b"
+        for way in (database.query, database.read, database.write):
+            assert await way(settings_of) == PASSAGE.settings
+        assert await database.query(ids) == ["a", "b"]
+    async with opened(url) as commands:
+        found = await commands.read(settings_of)
+        assert found == {**PASSAGE.settings, "enable_seqscan": "on", "enable_bitmapscan": "on"}
+
+
+async def test_what_one_sets_another_does_not_get(bouncer: PgBouncer, fresh: str) -> None:
+    async with opened(bouncer.url(fresh)) as database:
+        await make_things(database)
+        await database.write(adding("a"))
+    async with opened(bouncer.url(fresh)) as database:
+        assert await database.query(ids) == ["a"]
+    plain = await asyncpg.connect(bouncer.plain_url(fresh))
+    assert await plain.fetchval("SHOW lock_timeout") == "0"
+    await plain.close()
+
+
+async def test_an_account_that_was_not_told_is_a_problem_that_says_what_to_run(
+    bouncers: dict[str, PgBouncer], fresh: str
+) -> None:
+    bouncer = bouncers["transaction"]
+    async with opened(bouncer.url(fresh)) as database:
+        found = engine_findings(await database.engine(), 0)[-1]
+        assert (found.severity, found.subject) == (Severity.PROBLEM, "pooler")
+        assert "jit = off" in found.text
+        assert "teamvars migrate up" in found.text
+        await database.settle_account()
+        assert (await database.engine()).unset, "sessions keep what they began with"
+        await bouncer.tell("RECONNECT")
+        assert not (await database.engine()).unset
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "told"),
+    [
+        (NONE, "session", "leaves out"),
+        (NONE, "transaction", "is none, and a pooler in transaction mode"),
+        (SESSION, "transaction", "is session, and a pooler in transaction mode"),
+        (NONE, "strict", "unsupported startup parameter"),
+    ],
+)
+async def test_a_pooler_of_another_mode_than_was_said_is_refused_with_what_to_say(
+    bouncers: dict[str, PgBouncer], fresh: str, said: Pooler, there: str, told: str
+) -> None:
+    with pytest.raises(StorageMisconfigured) as refused:
+        async with opened(f"{bouncers[there].plain_url(fresh)}?pooler={said}"):
+            pass
+    assert told in str(refused.value)
+    assert "TEAMVARS_DATABASE_POOLER" in str(refused.value)
+
+
+async def test_what_the_url_asks_for_and_no_pooler_takes_is_named(
+    bouncers: dict[str, PgBouncer], fresh: str
+) -> None:
+    url = f"{bouncers['strict'].url(fresh)}&search_path=public"
+    with pytest.raises(StorageMisconfigured, match=r"search_path.*TEAMVARS_DATABASE_URL"):
+        async with opened(url):
+            pass
+
+
+@pytest.mark.parametrize("mode", Pooler)
+async def test_without_a_pooler_each_mode_works(postgres_url: str, mode: Pooler) -> None:
+    async with opened(f"{postgres_url}?pooler={mode}") as database:
+        await make_things(database)
+        assert await database.write(adding("a")) == "a"
+        assert await database.query(ids) == ["a"]
+
+
+async def test_where_the_server_has_a_statement_by_the_name_it_was_given_no_pooler_keeps_any(
+    postgres_url: str,
+) -> None:
+    connection = await asyncpg.connect(postgres_url, statement_cache_size=0)
+    assert not await poolers.keeps_statements(connection)
+    assert (
+        await connection.fetch("SELECT FROM pg_prepared_statements WHERE name LIKE 'team%'") == []
+    )
+    await connection.close()
