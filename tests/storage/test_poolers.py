@@ -47,7 +47,7 @@ async def settings_of(tx: Transaction) -> dict[str, str]:
         "SELECT name, current_setting(name) FROM unnest(CAST($1 AS TEXT[])) AS asked (name)",
         list(PASSAGE.settings),
     )
-    return dict(rows)
+    return {str(name): str(value) for name, value in rows}
 
 
 def serving(url: str) -> Database:
