@@ -83,9 +83,9 @@ async def measure(server: Postgres, rounds: int, number: int) -> None:
                 for mode, there in ways.items():
                     requests = await work(there, number, AT_ONCE)
                     taken.setdefault((name, mode), []).append(await timed(there, requests))
-    for (name, mode), figures in taken.items():
+    for (name, way), figures in taken.items():
         rate, processor = map(statistics.median, zip(*figures, strict=True))
-        print(f"{name:8} {mode:12} {rate:8,.0f} requests a second  {processor:7,.0f} µs")
+        print(f"{name:8} {way:12} {rate:8,.0f} requests a second  {processor:7,.0f} µs")
 
 
 def main() -> None:
