@@ -8,6 +8,7 @@ import pytest
 
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
+from teamvars.services import rendered
 from teamvars.services.rendered import ENTRY_BYTES, ListKey, Rendered, RenderedLists
 from teamvars.services.variables import Variables
 
@@ -75,6 +76,17 @@ async def test_a_list_with_another_name_in_it_is_another_list(renamed: ListKey) 
     await keep(lists, "ws-1", 10)
     assert lists.find("ws-1", KEY)
     assert lists.find("ws-1", renamed) is None
+
+
+async def test_what_is_looked_for_is_counted_by_whether_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists, counted = RenderedLists(ROOM), list[str]()
+    await keep(lists, "ws-1", 10)
+    monkeypatch.setattr(rendered.LOOKUPS, "add", counted.append)
+    for key in (KEY, NEXT_KEY):
+        lists.find("ws-1", key)
+    assert counted == ["hit", "miss"]
 
 
 async def test_one_who_goes_away_takes_nobody_along() -> None:

@@ -361,6 +361,18 @@ async def test_a_slow_job_takes_no_more_at_once_than_in_a_second(rate: int) -> N
     assert waiting.most == {min(rate, services._MOST_AT_ONCE)}
 
 
+@pytest.mark.parametrize(
+    ("rate", "least", "most"), [(None, 0.2, 0.2), (10, 30_000, 40_000), (10**9, 0, 1)]
+)
+def test_others_have_the_store_for_as_long_as_a_rate_says_or_a_tenth_of_the_time(
+    rate: int | None, least: float, most: float
+) -> None:
+    nobody: Any = None
+    run = services._Run(nobody, FREE, 0, lambda _: None, rate)
+    run._sealed = 400_000
+    assert least <= run._pause(2.0) <= most
+
+
 class Jobs:
     """A store that has `found` of the job, one after the other, where generation 2 is in use.
 
