@@ -1,16 +1,11 @@
 """Rendered lists in memory: shared while they are made, bounded when they are kept."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.access import Caller
 from teamvars.services import rendered
 from teamvars.services.rendered import ENTRY_BYTES, ListKey, Rendered, RenderedLists
-from teamvars.services.variables import Variables
 
 ROOM = 100 * ENTRY_BYTES
 KEY = b"head", "acme", "network"
@@ -200,28 +195,3 @@ async def test_lists_with_much_in_them_are_rendered_one_at_a_time(
     for render in renders:
         render.done.set()
     assert await asyncio.gather(*making) == [of(10)] * 2
-
-
-async def test_a_list_of_variables_whose_stream_moves_while_it_is_made_is_made_again() -> None:
-    made = [None, of(10)]
-
-    class Moving:
-        def find(self, *_: object) -> None:
-            return None
-
-        async def make(self, *_: object, **__: object) -> Rendered | None:
-            return made.pop(0)
-
-    async def query(_: object) -> Any:
-        stream = SimpleNamespace(head=b"head", usage=SimpleNamespace(value_bytes=0))
-        owner = SimpleNamespace(organization_name="acme", name="network")
-        return SimpleNamespace(owner=owner, stream=stream)
-
-    house: Any = SimpleNamespace(
-        database=SimpleNamespace(query=query), tools=SimpleNamespace(clock=None), runner=None
-    )
-    lists: Any = Moving()
-    render: Any = None
-    shown = Variables(house, lists).list(Caller(b"", "req-1"), ToWorkspace("ws-1"), render)
-    assert await shown == of(10)
-    assert made == []
