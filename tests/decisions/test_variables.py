@@ -19,7 +19,6 @@ from teamvars.decisions.variables import (
     VariableOf,
     create,
     delete,
-    owner_of,
     update,
 )
 from teamvars.domain.access import Caller, Level, SetAccess, WorkspaceAccess, WrappedKey
@@ -239,11 +238,11 @@ def test_a_variable_of_a_set_is_made_in_its_stream_and_its_key_is_taken_there() 
     access = SetAccess(one, Level.WRITE, stream, WrappedKey("org-1", 1, "k", b""))
     asked = Creation(to, DRAFT, "var-2", "v-2")
     for decision, id_, taken in (
-        (create(found({to: access}), asked, ROOM), owner_of(to), KEY_TAKEN_IN_SET),
-        (creating()(found(writable())), owner_of(ACCESS), KEY_TAKEN),
+        (create(found({to: access}), asked, ROOM), to.owner_id, KEY_TAKEN_IN_SET),
+        (creating()(found(writable())), ACCESS.owner_id, KEY_TAKEN),
     ):
         (write,) = decision.writes
         assert isinstance(write, Insert)
         assert (write.variable.owner_id, decision.notes[0].stream_id) == (id_, id_)
         assert decision.taken == taken
-    assert (owner_of(to), owner_of(ACCESS)) == ("varset-1", "ws-1")
+    assert (to.owner_id, ACCESS.owner_id) == ("varset-1", "ws-1")

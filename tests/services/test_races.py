@@ -236,7 +236,7 @@ async def test_of_sets_that_become_global_at_once_one_has_the_key(
     outcomes = await asyncio.gather(
         *(
             both_nodes[n % 2].services.variable_sets.update(
-                caller(tenant, "owner"), to.set_id, SetDraft(is_global=True)
+                caller(tenant, "owner"), to.owner_id, SetDraft(is_global=True)
             )
             for n, to in enumerate(made)
         ),

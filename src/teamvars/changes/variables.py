@@ -14,7 +14,6 @@ from teamvars.decisions.variables import (
     Update,
     ValueOf,
     VariableOf,
-    owner_of,
 )
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.variable_sets import PREFIX
@@ -59,20 +58,17 @@ def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:
 
 LOOK_UPS: LookUps = {
     ToWorkspace: Look(
-        lambda found, need: (
-            READ_WORKSPACE,
-            (found.caller.token_hash, found.now, need.workspace_id),
-        ),
+        lambda found, need: (READ_WORKSPACE, (found.caller.token_hash, found.now, need.owner_id)),
         lambda found, _, rows: access.to_workspace(found.caller, rows[0] if rows else None),
         locks=True,
     ),
     ToSet: Look(
-        lambda found, need: (READ_SET, (found.caller.token_hash, found.now, need.set_id)),
+        lambda found, need: (READ_SET, (found.caller.token_hash, found.now, need.owner_id)),
         lambda found, _, rows: access.to_set(found.caller, rows[0] if rows else None),
         locks=True,
     ),
     VariableOf: Look(
-        lambda _, need: variables.getting(owner_of(need.to), need.variable_id),
+        lambda _, need: variables.getting(need.to.owner_id, need.variable_id),
         lambda _, __, rows: variables.stored(rows[0] if rows else None),
     ),
     ValueOf: _value_of,

@@ -23,21 +23,17 @@ from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 class ToWorkspace(Need[WorkspaceAccess], frozen=True):
     """What the caller may do in a workspace; whoever may write variables has its stream locked."""
 
-    workspace_id: str
+    owner_id: str
 
 
 class ToSet(Need[SetAccess], frozen=True):
     """What the caller may do with a variable set, likewise."""
 
-    set_id: str
+    owner_id: str
 
 
 ToOwner = ToWorkspace | ToSet
-
-
-def owner_of(to: ToOwner) -> str:
-    """The id of what a request is about, whose stream it changes."""
-    return to.workspace_id if isinstance(to, ToWorkspace) else to.set_id
+"""What a request is about, by the id of the owner, whose stream it changes."""
 
 
 class VariableOf(Need[StoredVariable], frozen=True):

@@ -61,7 +61,7 @@ class Chain:
     def check(self, stream: Stream) -> CheckedStream:
         """The stream of a row that is locked, once its head was checked."""
         place = stream.sequence, stream.link, stream.head
-        if self.head_holds(stream):
+        if self.signer(stream) is not None:
             return HeldStream(stream.id, stream.organization_id, *place, stream.usage)
         return AlteredStream(stream.id, stream.organization_id, *place, stream.usage)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from teamvars.changes.runner import Storing
 from teamvars.changes.waves import Known
 from teamvars.decisions import Decision, Found, Note, variable_sets
-from teamvars.decisions.variables import GiveNameUp, Put, ToOwner, ToSet, Verb, owner_of
+from teamvars.decisions.variables import GiveNameUp, Put, ToOwner, ToSet, Verb
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.applies import ApplyDraft, Outcome
 from teamvars.domain.audit import CheckedStream
@@ -76,7 +76,7 @@ class Request(Generic[Asked]):
                 await database.query(self._look)
                 break
         if not dry_run:
-            return await database.write_in_turns(self._carry_out, subject=owner_of(self._to))
+            return await database.write_in_turns(self._carry_out, subject=self._to.owner_id)
         if self._seen is None:
             raise Refusal(BUSY)
         (target, *_), plan = self._seen
@@ -86,7 +86,7 @@ class Request(Generic[Asked]):
             return applied
         see = partial(
             variable_sets.preview_variables,
-            set_id=self._to.set_id,
+            set_id=self._to.owner_id,
             alteration=plan.alteration,
             trust=self._trust,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace, owner_of
+from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.applies import CopyDraft, ItemDraft, Name, OnConflict, Original
 from teamvars.domain.errors import (
@@ -69,7 +69,7 @@ class _Copy(Request[CopyDraft]):
         source_id = self._asked.source_id
         if source_id is None:
             refuse_all(self._asked.faults)
-        if source_id in (None, owner_of(self._to)):
+        if source_id in (None, self._to.owner_id):
             raise Refusal(*self._asked.faults, SOURCE_IS_TARGET)
         from_ = ToSet(source_id) if self._asked.is_from_set else ToWorkspace(source_id)
         try:

@@ -9,7 +9,7 @@ from teamvars.changes.looks import Tools
 from teamvars.changes.runner import Runner
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
-from teamvars.decisions.variables import ToOwner, ToWorkspace, owner_of
+from teamvars.decisions.variables import ToOwner, ToWorkspace
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.ids import prefix_of
@@ -125,7 +125,7 @@ async def access_to(
     `storage.access.workspace`.
     """
     find = access.workspace if isinstance(to, ToWorkspace) else access.variable_set
-    return await find(tx, caller, now, owner_of(to), lock=lock)
+    return await find(tx, caller, now, to.owner_id, lock=lock)
 
 
 @glances

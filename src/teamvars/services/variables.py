@@ -14,7 +14,6 @@ from teamvars.decisions.variables import (
     ToOwner,
     ValueOf,
     VariableOf,
-    owner_of,
 )
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.errors import Kind, Refusal, not_found, refuse_all
@@ -74,7 +73,7 @@ class Variables(UseCases):
 
         Refuses: damaged values, all of them.
         """
-        owner_id, look = owner_of(to), partial(self._readable, caller=caller, to=to, at=at)
+        owner_id, look = to.owner_id, partial(self._readable, caller=caller, to=to, at=at)
         while True:
             granted = await self._database.query(look)
             shown = granted.owner
@@ -95,7 +94,7 @@ class Variables(UseCases):
 
         async def body(tx: Transaction) -> OwnedVariable:
             granted = await self._readable(tx, caller, to, at)
-            stored = await variables.get(tx, owner_of(to), variable_id)
+            stored = await variables.get(tx, to.owner_id, variable_id)
             shown = _shown(stored, self._tools.sealer.data_key(granted.key))
             if shown.value is None and not shown.sensitive:
                 raise Refusal(damaged_value(shown))
@@ -134,8 +133,8 @@ class Variables(UseCases):
 
         ids = new_id("var"), new_version_id()
         asked = Creation(to, draft, *ids, deprecated_filter)
-        decide = partial(decisions.create, asked=asked, quota=self._house.quota_of(owner_of(to)))
-        return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to,)))
+        decide = partial(decisions.create, asked=asked, quota=self._house.quota_of(to.owner_id))
+        return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=(to,)))
 
     async def update(
         self,
@@ -155,9 +154,9 @@ class Variables(UseCases):
 
         variable = VariableOf(to, variable_id)
         asked = Edit(variable, draft, versions, new_version_id())
-        decide = partial(decisions.update, asked=asked, quota=self._house.quota_of(owner_of(to)))
+        decide = partial(decisions.update, asked=asked, quota=self._house.quota_of(to.owner_id))
         foreseen = to, variable, ValueOf(variable)
-        return await self._changes.make(Change(caller, owner_of(to), decide, foreseen=foreseen))
+        return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=foreseen))
 
     async def delete(
         self, caller: Caller, to: ToOwner, variable_id: str, versions: Versions
@@ -166,7 +165,7 @@ class Variables(UseCases):
 
         asked = VariableOf(to, variable_id)
         decide = partial(decisions.delete, asked=asked, versions=versions)
-        await self._changes.make(Change(caller, owner_of(to), decide, foreseen=(to, asked)))
+        await self._changes.make(Change(caller, to.owner_id, decide, foreseen=(to, asked)))
 
     async def _readable(
         self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None
@@ -175,7 +174,7 @@ class Variables(UseCases):
             reader = await access.workspace(tx, caller, self._clock(), at)
             reader.require(Permission.READ_VARIABLES)
             every = await effective.supplies(tx, at)
-            if all(one.source.id != owner_of(to) for one in every):
+            if all(one.source.id != to.owner_id for one in every):
                 raise not_found()
         granted = await access_to(tx, caller, self._clock(), to)
         granted.require(Permission.READ_VARIABLES)

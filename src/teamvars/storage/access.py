@@ -44,7 +44,6 @@ from teamvars.storage.access_statements import (
 from teamvars.storage.database import Lookup, Row, Transaction
 from teamvars.storage.organizations import to_organization
 from teamvars.storage.teams import RIGHTS, given
-from teamvars.storage.tokens import reach_of
 
 A = TypeVar("A", bound=VariablesAccess[Any])
 
@@ -221,6 +220,12 @@ def identify(caller: Caller, row: Row | None) -> Row:
         assert organization_id is not None  # CHECK of the table
         caller.actor = Actor("organization", organization_id, token_id)
     return row[5:]
+
+
+def reach_of(column: str | None) -> frozenset[str] | None:
+    """The organizations in which a token has rights; None: wherever its user has."""
+    # SQLite may have bytes there, of somebody who altered the row by hand: they name none.
+    return None if column is None else frozenset(str(column).split())
 
 
 def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:

@@ -18,6 +18,7 @@ from teamvars.domain.tokens import (
     TokenOrder,
     TokenOwner,
 )
+from teamvars.storage.access import reach_of
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
 from teamvars.storage.tables import listed
@@ -57,12 +58,6 @@ def _token(row: Row) -> Token:
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
     return Token(row[0], kind, owner_id, *(*row[4:9], reach_of(row[9]), *row[10:_COLUMN_COUNT]))
-
-
-def reach_of(column: str | None) -> frozenset[str] | None:
-    """The organizations in which a token has rights; None: wherever its user has."""
-    # SQLite may have bytes there, of somebody who altered the row by hand: they name none.
-    return None if column is None else frozenset(str(column).split())
 
 
 _TOKENS = Reading(_COLUMNS, "tokens", _token)

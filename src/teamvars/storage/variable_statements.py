@@ -4,8 +4,6 @@ differ in what their rows have beside the variable itself.
 
 import msgspec
 
-from teamvars.domain.ids import prefix_of
-from teamvars.domain.variable_sets import PREFIX
 from teamvars.storage.database import Lookup
 
 _PAGE_ROWS = 200
@@ -168,8 +166,3 @@ FROM (SELECT CAST($2 AS TEXT) AS set_id) AS its
 LEFT JOIN variable_sets ON variable_sets.id = its.set_id
 """,
 )
-
-
-def of_owner(owner_id: str) -> Statements:
-    """Those of the workspace or set with that id."""
-    return OF_SETS if prefix_of(owner_id) == PREFIX else OF_WORKSPACES

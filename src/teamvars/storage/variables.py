@@ -6,11 +6,14 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 from teamvars.domain.errors import not_found
+from teamvars.domain.ids import prefix_of
 from teamvars.domain.sealed import Sealed
+from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
+from teamvars.storage import variable_statements
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
-from teamvars.storage.variable_statements import of_owner
+from teamvars.storage.variable_statements import Statements
 
 # Of an older release, which knows no place among the organization's variables.
 _PLACE_SOME = """
@@ -39,7 +42,7 @@ async def find_all(
     the head is another by now, or the owner deleted. `few`: they are so few and small that lists
     that are asked for at the same time may come with one statement.
     """
-    ask = of_owner(owner_id)
+    ask = _statements_of(owner_id)
     await tx.prefetch(ask.prefetch, owner_id)
     if few:
         rows = await tx.look_up_all(ask.list_, owner_id, head)
@@ -88,7 +91,7 @@ async def workspace_of(tx: Transaction, variable_id: str) -> str:
 
 def getting(owner_id: str, variable_id: str) -> tuple[Lookup, tuple[object, ...]]:
     """What finds one variable of an owner, and its parameters."""
-    return of_owner(owner_id).get, (variable_id, owner_id)
+    return _statements_of(owner_id).get, (variable_id, owner_id)
 
 
 def stored(row: Row | None) -> StoredVariable:
@@ -114,13 +117,13 @@ def inserting(stored: StoredVariable) -> Statement:
         stored.value_bytes,
         *(stored.sealed or _KEPT),
     )
-    return Statement(of_owner(variable.owner_id).insert, args)
+    return Statement(_statements_of(variable.owner_id).insert, args)
 
 
 def updating(before: Variable, stored: StoredVariable) -> Statement:
     """The statement that updates a variable. Raises Taken: the key that it is to have is."""
     variable, args = stored.variable, _updated(stored)
-    write = of_owner(variable.owner_id)
+    write = _statements_of(variable.owner_id)
     if (variable.key, variable.category) == (before.key, before.category):
         return Statement(write.update, args)
     return Statement(write.update_with_key, (*args, variable.key, variable.category))
@@ -128,7 +131,7 @@ def updating(before: Variable, stored: StoredVariable) -> Statement:
 
 def deleting(owner_id: str, variable_id: str) -> Statement:
     """The statement that deletes a variable."""
-    return Statement(of_owner(owner_id).delete, (variable_id,))
+    return Statement(_statements_of(owner_id).delete, (variable_id,))
 
 
 async def pages(
@@ -138,7 +141,7 @@ async def pages(
 
     As they are at that head: once it is another, there are no further pages.
     """
-    ask, after = of_owner(owner_id), ("", "")
+    ask, after = _statements_of(owner_id), ("", "")
     while rows := await tx.fetch(ask.page, owner_id, head, *after):
         yield [to_stored(row) for row in rows]
         if len(rows) < ask.page_rows:
@@ -153,7 +156,7 @@ async def sealed_values(
 
     None of them once it is another.
     """
-    rows = await tx.fetch(of_owner(owner_id).sealed, owner_id, head, json.dumps(variable_ids))
+    rows = await tx.fetch(_statements_of(owner_id).sealed, owner_id, head, json.dumps(variable_ids))
     return {id_: Sealed(sealed, version) for id_, sealed, version in rows}
 
 
@@ -164,7 +167,7 @@ def putting(verb: str, stored: StoredVariable) -> Statement:
     is None.
     """
     variable = stored.variable
-    write, args = of_owner(variable.owner_id), _updated(stored)
+    write, args = _statements_of(variable.owner_id), _updated(stored)
     if verb == "delete":
         return deleting(variable.owner_id, variable.id)
     if verb == "create":
@@ -178,7 +181,7 @@ def giving_name_up(owner_id: str, variable_id: str) -> Statement:
     """The statement that has a variable of a locked owner let others take its key and category,
     before it is given others itself.
     """
-    return Statement(of_owner(owner_id).give_name_up, (variable_id,))
+    return Statement(_statements_of(owner_id).give_name_up, (variable_id,))
 
 
 async def place_some(tx: Transaction) -> int:
@@ -232,3 +235,10 @@ def to_stored(row: Row) -> StoredVariable:
     )
     sealed = None if content is None else Sealed(content, key_version)
     return StoredVariable(variable, sealed, value_bytes)
+
+
+def _statements_of(owner_id: str) -> Statements:
+    """Those of the workspace or set with that id."""
+    if prefix_of(owner_id) == PREFIX:
+        return variable_statements.OF_SETS
+    return variable_statements.OF_WORKSPACES

@@ -77,13 +77,14 @@ class Refusing:
     async def require(self, tx: Transaction) -> None:
         """Refuses where there is a reason to."""
         also, rows = self._also, await tx.fetch(self.asked)
+        if not rows:
+            return
         if any(row[0] > self._number for row in rows):
             raise Refusal(RELEASE_TOO_OLD)
-        if rows:
-            if await tx.fetch(also):
-                raise Refusal(KEYS_TOO_OLD)
-            if also is self._also:
-                self._look_behind(max(self._changes, *(row[1] for row in rows)))
+        if await tx.fetch(also):
+            raise Refusal(KEYS_TOO_OLD)
+        if also is self._also:
+            self._look_behind(max(self._changes, *(row[1] for row in rows)))
 
     @property
     def _without_us(self) -> str:

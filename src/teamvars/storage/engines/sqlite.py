@@ -51,6 +51,11 @@ _SHORT_READ_SECONDS = _TURN_SECONDS / 4
 _NO_DEADLINE = nullcontext()
 
 
+def host_time() -> int:
+    """The time by this host's clock, in µs UTC."""
+    return time.time_ns() // 1000
+
+
 class _Queries(Transaction):
     """Autocommit reads, coalesced per iteration of the event loop.
 
@@ -247,8 +252,7 @@ class SqliteDatabase(Database):
     def deadline(self) -> Deadline:
         return NONE
 
-    def now(self) -> int:
-        return host_time()
+    now = staticmethod(host_time)
 
     def refuse_also(self, sql: str) -> None:
         if self._refusing is not None:
@@ -346,11 +350,6 @@ class SqliteDatabase(Database):
             self._writer.close()
             return storage_unavailable(error)
         return None
-
-
-def host_time() -> int:
-    """The time by this host's clock, in µs UTC."""
-    return time.time_ns() // 1000
 
 
 def commit(connection: apsw.Connection) -> None:
