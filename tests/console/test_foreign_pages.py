@@ -4,16 +4,19 @@ another port of the service's host, which gets its cookies.
 
 import asyncio
 import re
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from playwright.async_api import Page
 
+from teamvars.security.certificates import throw_away
 from tests.console import test_providers
 from tests.console.test_providers import Scene
 from tests.support.patience import HANGS
@@ -57,6 +60,18 @@ class Elsewhere(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Empty)
         self.cookies: list[str] = []
 
+    def over_tls(self, folder: Path) -> None:
+        """From here on."""
+        made = throw_away()
+        chain, key = folder / "elsewhere.pem", folder / "elsewhere.key"
+        chain.write_bytes(made.certificate)
+        key.write_bytes(made.key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        # In the thread of each connection, or one that a browser opens for later would hold up all.
+        lazily = {"server_side": True, "do_handshake_on_connect": False}
+        self.socket = context.wrap_socket(self.socket, **lazily)
+
 
 class Empty(BaseHTTPRequestHandler):
     """An empty page."""
@@ -78,9 +93,11 @@ class Empty(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def elsewhere() -> Iterator[Elsewhere]:
-    """A server of somebody else on this machine."""
+def elsewhere(folder: Path | None = None) -> Iterator[Elsewhere]:
+    """A server of somebody else on this machine, over TLS if it has a folder for that."""
     with Elsewhere() as server:
+        if folder is not None:
+            server.over_tls(folder)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
@@ -142,18 +159,26 @@ async def arrived(scene: Scene, since: int, many: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("origin", [ANOTHER_SITE, SIBLING], ids=["another site", "a sibling"])
 async def test_no_page_of_others_changes_anything(scene: Scene, origin: str) -> None:
+    with elsewhere() as server:
+        place = origin.format(server.server_port)
+        await nothing_is_changed(scene, place)
+    gets_cookies = any("teamvars-session" in one for one in server.cookies)
+    assert gets_cookies is (origin == SIBLING)  # so there it is for us to refuse
+
+
+async def nothing_is_changed(scene: Scene, elsewhere: str) -> None:
+    """Whatever a page from there sends while the writer is signed in, and our own page is given
+    the token that none of these was.
+    """
     ours = await signed_in(scene)
     requests = [*await changing(scene), ["POST", "/app/session"]]
     requests.append(["POST", "/app/sign-in/company/logout"])
     assert len(requests) > 60
     audit = scene.site.served.services.audit
     before, since = await audit.newest(1), await lines_now(scene)
-    with elsewhere() as server:
-        theirs = await scene.window.new_page()
-        await theirs.goto(origin.format(server.server_port))
-        gets_cookies = any("teamvars-session" in one for one in server.cookies)
-        told = await theirs.evaluate(SEND, [scene.site.url, requests])
-    assert gets_cookies is (origin == SIBLING)  # so there it is for us to refuse
+    theirs = await scene.window.new_page()
+    await theirs.goto(elsewhere)
+    told = await theirs.evaluate(SEND, [scene.url, requests])
     assert set(told) == {"hidden", "refused"}
     posts = [path for method, path in requests if method == "POST"]
     answered = await arrived(scene, since, 2 * len(posts))
@@ -183,5 +208,5 @@ async def test_no_page_of_others_shows_ours_in_a_frame(scene: Scene) -> None:
             (f"/app/{scene.tenant.organization}/members", False),
             ("/app/sign-in/company/callback", False),
         ):
-            await theirs.evaluate(FRAME, scene.site.url + path)
-            assert (theirs.frames[-1].url == scene.site.url + path) is is_shown, path
+            await theirs.evaluate(FRAME, scene.url + path)
+            assert (theirs.frames[-1].url == scene.url + path) is is_shown, path

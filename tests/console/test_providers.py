@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from tests.console.provided import provided
-from tests.console.visitors import Site
+from tests.console.provided import Provided, provided
 from tests.support.patience import HANGS
-from tests.support.tenant import Tenant
 
 
 class Scene:
     """The console of a tenant's server, and a browser without a session."""
 
-    def __init__(self, site: Site, tenant: Tenant, window: BrowserContext) -> None:
-        self.site, self.tenant, self.window = site, tenant, window
+    def __init__(self, there: Provided, window: BrowserContext, url: str = "") -> None:
+        """`url`: where the browser finds it, if that is not where it is."""
+        self.there, self.site, self.tenant, self.window = there, there.site, there.tenant, window
+        self.url = url or there.site.url
 
     async def tab(self, path: str = "/") -> Page:
         """Another tab."""
         page = await self.window.new_page()
-        await page.goto(f"{self.site.url}/app{path}")
+        await page.goto(f"{self.url}/app{path}")
         return page
 
     async def sign_in(self, page: Page, who: str) -> None:
@@ -53,7 +53,7 @@ async def scene(tmp_path: Path, browser: Browser) -> AsyncIterator[Scene]:
         await browser.new_context(ignore_https_errors=True) as window,
     ):
         window.set_default_timeout(HANGS * 1000)
-        yield Scene(there.site, there.tenant, window)
+        yield Scene(there, window)
 
 
 @pytest.mark.parametrize("who", ["outsider", "nobody"])

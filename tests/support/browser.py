@@ -18,6 +18,8 @@ from tests.support.patience import HANGS
 
 SETTING = "TEAMVARS_TEST_BROWSER"
 PROGRAMS = ("chromium-headless-shell", "chromium")
+DOMAIN = "example.test"
+"""Whose hosts are all on this machine, for the browser."""
 MISSING = f"""\
 There is no browser to look at the pages with. On Debian: apt-get install {PROGRAMS[0]}
 {SETTING}=off leaves these tests out."""
@@ -45,6 +47,7 @@ async def open_browser() -> AsyncIterator[Browser]:
                 "--in-process-gpu",
                 "--process-per-site",
                 "--renderer-process-limit=1",
+                f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1",
             ],
             timeout=HANGS * 1000,
         )

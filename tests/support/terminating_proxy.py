@@ -123,7 +123,8 @@ def _handler(proxy: TerminatingProxy) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(answered.body)
 
-        do_GET = do_PATCH = do_DELETE = do_POST  # noqa: N815 - as the library has it
+        # As the library has it.
+        do_GET = do_PATCH = do_PUT = do_DELETE = do_OPTIONS = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             """Says nothing."""
