@@ -11,6 +11,7 @@ from tests.support.deployment import Deployment
 from tests.support.postgres import LocalPostgres, Postgres
 
 FINDINGS = pytest.StashKey[list[Finding]]()
+FAILOVERS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +45,19 @@ def findings(pytestconfig: pytest.Config) -> list[Finding]:
     return pytestconfig.stash.setdefault(FINDINGS, [])
 
 
+@pytest.fixture
+def failovers(pytestconfig: pytest.Config) -> list[str]:
+    """What failovers came to, for the rows at the end."""
+    return pytestconfig.stash.setdefault(FAILOVERS, [])
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Show what attacks came to."""
     if found := terminalreporter.config.stash.get(FINDINGS, []):
         terminalreporter.section("attacks")
         for line in table(found):
             terminalreporter.write_line(line)
+    if rows := terminalreporter.config.stash.get(FAILOVERS, []):
+        terminalreporter.section("failovers")
+        for row in rows:
+            terminalreporter.write_line(row)

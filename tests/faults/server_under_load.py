@@ -28,7 +28,8 @@ class ServerUnderLoad:
             answer = client.get(self.path)
         assert answer.status_code == 200, answer.text
         host = self.server.host
-        entries = map(json.loads, host.succeed("audit", "export").out.splitlines())
+        entries = [json.loads(line) for line in host.succeed("audit", "export").out.splitlines()]
+        entries = [entry for entry in entries if entry["stream"] in self.path]
         verified = host.run("audit", "verify")
         found = losses(self.writers.writes, answer.json()["data"], entries)
         return found if verified.code == 0 else [*found, verified.out]

@@ -18,6 +18,9 @@ WRITERS = 8
 class Writers:
     """Some clients of one workspace; each creates, changes and deletes variables of its own."""
 
+    pause = 0.01
+    """Seconds after a create that failed."""
+
     def __init__(self, url: str, path: str, token: str) -> None:
         self.writes: list[Write] = []
         self._going_on = False
@@ -73,7 +76,7 @@ class Writers:
             document = variable_document(key=f"key-{number}", value=f"first-{uuid4()}")
             made = await self._ask(client, "POST", self._path, "variable.create", document)
             if made is None:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(self.pause)
                 continue
             id_ = made["id"]
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""A haproxy in front of two nodes, as docs/operating.md has it."""
+"""A haproxy in front of two nodes, as docs/high-availability.md has it."""
 
 import shutil
 import socket
@@ -21,10 +21,14 @@ defaults
     timeout check 60s
 frontend service
     bind 127.0.0.1:{port}
+    use_backend unready if {{ nbsrv(nodes) eq 0 }}
     default_backend nodes
 backend nodes
     option httpchk GET /readyz
     default-server check inter 200ms
+    server one 127.0.0.1:{one}
+    server two 127.0.0.1:{two}
+backend unready
     server one 127.0.0.1:{one}
     server two 127.0.0.1:{two}
 """
@@ -79,7 +83,8 @@ class Balancer:
         head, *lines = self._say("show stat").splitlines()
         names = head.removeprefix("# ").split(",")
         rows = [dict(zip(names, line.split(","), strict=False)) for line in lines if line]
-        return next(row for row in rows if row["svname"] == self._names[node])
+        where = {"pxname": "nodes", "svname": self._names[node]}
+        return next(row for row in rows if where.items() <= row.items())
 
     def _say(self, command: str) -> str:
         with socket.socket(socket.AF_UNIX) as control:
