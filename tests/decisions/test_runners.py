@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found
+from teamvars.decisions import Found, Needs
 from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import (
+    AllRunners,
+    OrganizationOf,
     RunnersOf,
     RunnerWithId,
     create,
     delete,
+    every,
     name_workspaces,
     of_workspace,
     page,
@@ -204,6 +207,35 @@ def test_readers_see_the_runners_that_reach_their_workspace_or_would_or_did() ->
     assert refused(of_workspace, stranger, "ws-1", Page(), TRUST) == ["not_found"]
     member = found(to_acme(owner=False))
     assert refused(page, member, "acme", Page(), TRUST) == ["forbidden"]
+
+
+class Counting(Trusting):
+    """Says what it has named."""
+
+    def __init__(self) -> None:
+        self.named: list[str] = []
+
+    def digest(self, runner: Runner, reach: frozenset[str]) -> str:
+        self.named.append(runner.id)
+        return super().digest(runner, reach)
+
+
+def test_of_all_runners_each_is_named_once_all_that_is_needed_is_there() -> None:
+    runners = [FEDERATED, replace(FEDERATED, id="run-2", organization_id="org-2")]
+    there, trust = found({AllRunners(): runners}), Counting()
+    later: dict[Any, Any] = {
+        **WORKSPACES,
+        WorkspacesOf("org-2"): [],
+        OrganizationOf("org-1"): "acme",
+        OrganizationOf("org-2"): "beta",
+    }
+    while later:
+        with pytest.raises(Needs) as asked:
+            every(there, trust)
+        there.answers[asked.value.need] = later.pop(asked.value.need)
+    listed = [(one.runner.id, one.organization_name) for one in every(there, trust)]
+    assert listed == [("run-1", "acme"), ("run-2", "beta")]
+    assert trust.named == ["run-1", "run-2"]
 
 
 @pytest.mark.parametrize(

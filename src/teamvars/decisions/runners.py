@@ -268,10 +268,12 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
 
 def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
     """All runners there are, for an operator."""
-    return [
-        seen(found, runner, found.of(OrganizationOf(runner.organization_id)), trust)
-        for runner in found.of(AllRunners())
-    ]
+    runners = found.of(AllRunners())
+    # All that is needed first, since each need begins this anew, and a digest takes its time.
+    names = {one.organization_id: found.of(OrganizationOf(one.organization_id)) for one in runners}
+    for organization_id in names:
+        found.of(WorkspacesOf(organization_id))
+    return [seen(found, one, names[one.organization_id], trust) for one in runners]
 
 
 def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
