@@ -114,6 +114,7 @@ CLIENT = (
     ("vars import", "importing:import_", "Add and update variables from a file."),
     ("vars apply", "importing:apply", "Make the variables match a file."),
     ("vars export", "files:export", "Print variables as a file."),
+    ("vars compare", "comparing:compare", "Compare two workspaces, or a workspace and a file."),
     ("vars copy", "setting:copy", "Copy variables from another workspace or set."),
     (
         "vars search",

@@ -247,7 +247,9 @@ def search(
 ) -> None:
     """Find variables in all workspaces and variable sets you may read, never by value.
 
-    Examples: teamvars vars search 'LOG_*'; teamvars vars search --part url
+    A KEY with a * at its end is the beginning of keys: 'LOG_*'.
+
+    Example: teamvars vars search --part log
     """
     flag = None if sensitive is None else str(sensitive).lower()
     filters = {
