@@ -107,6 +107,14 @@ async def test_the_process_is_told_no_code_and_no_setting_where_others_could_see
     assert "TEAMVARS" not in environment(started)
 
 
+async def test_the_process_gives_way_to_others_and_has_so_much_memory(code: CodeChecker) -> None:
+    started = await process_id(code)
+    assert niceness(started) > niceness(os.getpid())
+    most = PATIENT.memory_bytes
+    assert resource.prlimit(started, resource.RLIMIT_AS) == (most, most)
+    assert resource.prlimit(started, resource.RLIMIT_CORE) == (0, 0)
+
+
 @pytest.mark.parametrize("source", [ENDLESS, repeated("1/3", 3)], ids=["long", "short"])
 async def test_what_takes_too_long_is_too_complex_and_the_next_code_is_read(source: str) -> None:
     code = CodeChecker(Limits(processor_seconds=0.02, seconds=120))
