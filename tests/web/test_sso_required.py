@@ -236,3 +236,17 @@ async def test_no_organization_begins_with_it(tenant: Tenant) -> None:
     assert (await tenant.call("admin", "POST", "/organizations", document)).status_code == 403
     attributes["sso-required"] = False
     assert (await tenant.call("admin", "POST", "/organizations", document)).status_code == 201
+
+
+async def test_a_site_admin_who_has_signed_in_creates_no_organization_and_is_told_so(
+    tenant: Tenant,
+) -> None:
+    whole, signed = tenant.tokens["admin"], await signed_in(tenant, "admin")
+    for token, may in ((whole, True), (signed, False)):
+        told = (await tenant.call(None, "GET", "/account/details", headers=bearer(token))).json()
+        permissions = told["data"]["attributes"]["permissions"]
+        assert permissions["can-create-organizations"] is may
+        attributes = {"name": f"made-{tenant.organization}", "email": "a@example.com"}
+        document = {"data": {"type": "organizations", "attributes": attributes}}
+        answer = await tenant.call(None, "POST", "/organizations", document, bearer(token))
+        assert answer.status_code == (201 if may else 403), answer.text
