@@ -105,7 +105,7 @@ class Rotation:
         wait_until(lambda: self.host.run("keys", "retire", former).code == 0)
         self.host.succeed("audit", "verify")
         assert purpose == AUDIT or former not in (self.host.data / "keyring.json").read_text()
-        print(f"{purpose}: {former} gave way to {added}, {kills} jobs were killed", flush=True)
+        print(f"{purpose}: {former} gave way to {added}; jobs killed: {kills}", flush=True)
 
     def _rewrap(self) -> int:
         """Runs the job until it comes to its end; returns how often it was killed."""
