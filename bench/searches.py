@@ -64,7 +64,7 @@ def _padded(prefix: str, number: str, width: int) -> str:
     return f"'{prefix}' || substr('{'0' * width}' || {text}, length({text}) + 1)"
 
 
-async def _fill(tx: Transaction, tenant: Tenant, keys: int) -> None:
+async def fill(tx: Transaction, tenant: Tenant, keys: int, *, with_sets: bool = True) -> None:
     """Rows alone: nothing of them opens, and no trail tells of them."""
     row = await tx.fetch_one(
         "SELECT organization_id FROM workspaces WHERE id = $1", tenant.workspaces["network"]
@@ -91,7 +91,8 @@ async def _fill(tx: Transaction, tenant: Tenant, keys: int) -> None:
         WORKSPACES * EACH - 1,
         b"x" * 40,
     )
-    await _fill_sets(tx, row[0])
+    if with_sets:
+        await _fill_sets(tx, row[0])
     for team, which in (
         ("managers", "name_folded LIKE 'more-%'"),
         ("secret", f"name_folded >= 'more-{WORKSPACES - 400}' AND name_folded LIKE 'more-%'"),
@@ -210,7 +211,7 @@ async def _run(store: AbstractContextManager[str], keys: int) -> None:
     with store as url:
         async with open_deployment(url) as deployment:
             tenant = await build_tenant(deployment)
-            await deployment.services.database.write(lambda tx: _fill(tx, tenant, keys))
+            await deployment.services.database.write(lambda tx: fill(tx, tenant, keys))
             if url.startswith("postgres"):
                 await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
         async with database_for(url, statement_seconds=10.0) as database:
