@@ -120,7 +120,7 @@ def redeem(found: Found, presented: Presented, fresh: tokens.Fresh) -> Decision[
         return together(None, *(tokens.revoked(found, one.token) for one in leaked))
     by = approving(found, login)
     refuse_all(tokens.surplus(found, _owner(by.owner_id)))
-    if login.ends_at is None or not can_expire(login.ends_at, found.now):
+    if not can_expire(login.ends_at, found.now):
         raise Refusal(NO_GRANT)
     where = "" if found.caller.address is None else f" from {found.caller.address}"
     token = Token(
