@@ -16,7 +16,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services import installation
-from teamvars.services.installation import Installation, Readiness
+from teamvars.services.installation import CLOCK_APART, Installation, Readiness
 from teamvars.storage.database import NotReady, Transaction
 from tests.services.calls import Calls
 from tests.support.deployment import Deployment, operator
@@ -250,3 +250,40 @@ def test_a_keyring_fits_that_has_what_the_data_may_need_and_uses_nothing_else(
     else:
         with pytest.raises(NotReady, match=why):
             installation._require_fit(noted, KEYS)
+
+
+async def test_it_is_asked_of_the_keys_of_now_and_is_not_ready_while_others_are_refused(
+    counted: Counted, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", -1.0)
+    in_use = KeysInUse(deployment.keys)
+    readiness = Readiness(counted, in_use)
+    await readiness.require()
+    in_use.refuse("the file is no keyring")
+    with pytest.raises(NotReady, match="no keyring"):
+        await readiness.require()
+    in_use.take(keyring.generate())
+    with pytest.raises(NotReady, match="not this database's"):
+        await readiness.require()
+    in_use.take(deployment.keys)
+    await readiness.require()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "seconds"),
+    [
+        (CLOCK_APART, 0),
+        (-CLOCK_APART, 0),
+        (CLOCK_APART + 2_000_000, 32),
+        (-CLOCK_APART - 2_000_000, -32),
+    ],
+)
+async def test_a_clock_is_off_that_is_far_from_the_stores(
+    counted: Counted,
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    ahead: int,
+    seconds: int,
+) -> None:
+    monkeypatch.setattr(Readiness, "clock_ahead", ahead)
+    assert Readiness(counted, KeysInUse(deployment.keys)).clock_is_off == seconds
