@@ -72,6 +72,7 @@ from teamvars.services.rendered import RenderedLists
 from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
+from teamvars.services.stock import Stock
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
@@ -170,6 +171,7 @@ class Services(msgspec.Struct, frozen=True):
     invitation_links: InvitationLinks
     operator_invitations: OperatorInvitations
     outbox: Outbox
+    stock: Stock
     teams: Teams
     grants: Grants
     project_grants: ProjectGrants
@@ -274,6 +276,7 @@ def services(
         invitation_links=InvitationLinks(house),
         operator_invitations=OperatorInvitations(own_house, inviting),
         outbox=outbox,
+        stock=Stock(house),
         teams=Teams(house),
         grants=Grants(house),
         project_grants=ProjectGrants(house),
@@ -541,8 +544,9 @@ def _awaited_keys(config: Settings, by: Wrapping | None) -> Keyring:
 def _looks(all_services: Services) -> list[Look]:
     """What is to be seen of the services now and then."""
     return [
-        (rendered.HELD, lambda: all_services.lists.bytes),
-        (CLOCK, lambda: _seconds_ahead(all_services.readiness)),
+        Look(rendered.HELD, lambda: all_services.lists.bytes),
+        Look(CLOCK, lambda: _seconds_ahead(all_services.readiness)),
+        *all_services.database.looks,
     ]
 
 
@@ -568,5 +572,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.sign_ins.forget_ended()
             await all_services.outbox.forget_stale()
             await all_services.logins.forget_expired()
+            await all_services.stock.count()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

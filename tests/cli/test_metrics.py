@@ -104,7 +104,7 @@ def test_site_admins_see_them_beside_the_api_and_nobody_else(one: Scraped) -> No
     for name, status in expected.items():
         token = one.host.succeed("token", "create", "--user", name).out.strip()
         with one.server.client(token) as client:
-            answer = client.get("/metrics")
+            answer = client.get("/metrics", headers={"Accept": "text/plain"})
         assert (answer.status_code, REQUESTS in answer.text) == (status, status == 200)
     assert httpx.get(f"{one.server.url}/metrics", timeout=HANGS).status_code == 401
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from teamvars.domain.errors import Refusal
+from teamvars.metrics import Gauge
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import connections
-from teamvars.storage.engines.connections import CONNECTIONS, Lane
+from teamvars.storage.engines.connections import CONNECTIONS, IN_USE, WAITING, Lane
 from tests.storage.stores import make_things, opened, words
 from tests.support.patience import until
 
@@ -64,6 +65,25 @@ async def test_what_runs_in_turn_runs_on_one_connection(store: Database, admin: 
     served = {await run(served_by) for run in (store.read, store.write, store.query) * 3}
     assert await open_on(admin) == served
     assert len(served) == 1
+
+
+async def test_of_each_lane_it_is_seen_what_is_in_use_and_who_waits(store: Database) -> None:
+    def seen(gauge: Gauge) -> dict[str, float]:
+        found = {one.labels[0]: one.see() for one in store.looks if one.gauge is gauge}
+        return {lane: many for lane, many in found.items() if many}
+
+    reads = [asyncio.ensure_future(store.read(endlessly)) for _ in range(5)]
+    most = CONNECTIONS[Lane.READS]
+    lane = Lane.READS.value
+
+    async def are_all_there() -> bool:
+        return seen(IN_USE) == {lane: most} and seen(WAITING) == {lane: 5 - most}
+
+    await until(are_all_there)
+    for read in reads:
+        read.cancel()
+    await asyncio.gather(*reads, return_exceptions=True)
+    assert seen(IN_USE) == seen(WAITING) == {}
 
 
 async def test_no_more_connect_than_all_lanes_have(store: Database, admin: Any) -> None:

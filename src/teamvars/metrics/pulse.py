@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from teamvars.metrics import Gauge, Histogram
 
@@ -19,7 +20,13 @@ LAST_TURN = Gauge(
     "When the event loop had its last turn that was looked at, in seconds since 1970.",
 )
 
-Look = tuple[Gauge, Callable[[], float]]
+
+class Look(NamedTuple):
+    """What is to be seen now and then, and the labels that it has in the gauge."""
+
+    gauge: Gauge
+    see: Callable[[], float]
+    labels: tuple[str, ...] = ()
 
 
 async def beat(looks: Sequence[Look]) -> None:
@@ -27,8 +34,8 @@ async def beat(looks: Sequence[Look]) -> None:
     loop = asyncio.get_running_loop()
     while True:
         LAST_TURN.set(time.time())
-        for gauge, look in looks:
-            gauge.set(look())
+        for gauge, see, labels in looks:
+            gauge.set(see(), *labels)
         due = loop.time() + SECONDS
         await asyncio.sleep(SECONDS)
         LAG.observe(max(loop.time() - due, 0.0))

@@ -25,7 +25,7 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.security.server_keys import thumbprint
-from teamvars.storage import installation, keys, streams
+from teamvars.storage import installation, keys, migrations, streams
 from teamvars.storage.database import Database, NotReady, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.migrations import Migration
@@ -42,6 +42,9 @@ _FEWEST_ROWS = 50
 _MOST_ROWS = 10_000
 _PAGE_SECONDS = 0.05
 """How long a page of a backfill should hold what it locks: writers may wait for it."""
+
+KNOWN = Gauge("teamvars_migrations_known", "The number of the newest migration of this release.")
+BEGUN = Gauge("teamvars_migrations_begun", "The number of the newest migration of the store.")
 
 log = structlog.get_logger("teamvars.installation")
 
@@ -79,6 +82,8 @@ class Installation:
         admit this node, was altered, or is a part of one.
         """
         there = await self.database.read(schemas.schema)
+        KNOWN.set(migrations.number())
+        BEGUN.set(max(there, default=0))
         with _not_ready():
             if not there:
                 await self.database.read(schemas.require_whole)

@@ -18,6 +18,7 @@ from teamvars.domain.audit import Stream
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.metrics.pulse import Look
 from teamvars.storage.deadlines import Deadline
 
 Row = Sequence[Any]
@@ -305,6 +306,11 @@ class Database(Store, Protocol):
         """As `write`, with at most one migration at a time, on all nodes, and whether or not the
         schema admits this one. It gives up a lock that others wait behind, and tries again.
         """
+
+    @property
+    def looks(self) -> list[Look]:
+        """What is to be seen of it now and then."""
+        return []
 
     async def settle_account(self) -> Sequence[str]:
         """Has sessions of the store's account begin with what no connection can say through the

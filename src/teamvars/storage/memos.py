@@ -18,6 +18,22 @@ RETURNING id, address, subject, text, due_at, CAST(attempts AS BIGINT)
 """
 
 
+_OUTBOX = """
+SELECT count(*), min(due_at) FROM (
+    SELECT due_at FROM memos WHERE due_at <= $1
+    UNION ALL SELECT due_at FROM invitations WHERE due_at <= $1
+    UNION ALL SELECT notice_due_at FROM runners WHERE notice_due_at <= $1
+) AS messages
+"""
+
+
+async def outbox(tx: Transaction) -> tuple[int, int | None]:
+    """How many messages of every kind wait, and when the first of them is to be tried."""
+    row = await tx.fetch_one(_OUTBOX, LATEST)
+    assert row is not None
+    return row[0], row[1]
+
+
 async def next_due(tx: Transaction) -> int | None:
     """Since when one waits, in µs UTC; None: none does, whatever somebody has put there by hand."""
     row = await tx.fetch_one("SELECT min(due_at) FROM memos WHERE due_at <= $1", LATEST)

@@ -29,6 +29,7 @@ def routes(users: Users, exposition: Exposition) -> list[Route]:
             {200: str},
             may_forbid=True,
             media_type=_TEXT,
+            is_plain=True,
             name="readMetrics",
             tag="Service",
         )

@@ -4,6 +4,7 @@ import asyncio
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -16,6 +17,8 @@ from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.diagnosis import Pooler
 from teamvars.domain.errors import storage_unavailable
+from teamvars.metrics import Gauge
+from teamvars.metrics.pulse import Look
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.poolers import (
@@ -93,6 +96,9 @@ CONNECTIONS: Mapping[Lane, int] = {
 }
 
 
+IN_USE = Gauge("teamvars_pool_connections", "Connections to PostgreSQL in use, by lane.", ("lane",))
+WAITING = Gauge("teamvars_pool_waiting", "Who waits for a connection to PostgreSQL.", ("lane",))
+
 _ASK_TIME = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 _MEASURED_NANOSECONDS = 60_000_000_000
 """After so long the server's clock is measured again: no two clocks run alike."""
@@ -147,6 +153,7 @@ class Connections:
         self._servers = servers
         self._passage = passage
         self._options = passage.options
+        self._in_use, self._waiting = Counter[Lane](), Counter[Lane]()
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
         self._good_until: dict[Connection, float] = {}
         """Every connection, and the monotonic time from which it is replaced."""
@@ -156,6 +163,16 @@ class Connections:
         """How many of them have not been needed since `_sweep`."""
         self._sweeping: asyncio.TimerHandle | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
+
+    @property
+    def looks(self) -> list[Look]:
+        """What is to be seen of each lane."""
+        counted = ((IN_USE, self._in_use), (WAITING, self._waiting))
+        return [
+            Look(gauge, partial(counts.__getitem__, lane), (lane.value,))
+            for gauge, counts in counted
+            for lane in Lane
+        ]
 
     async def open(self) -> None:
         """Makes the first connection. Refuses when that fails, and can be used all the same.
@@ -255,8 +272,19 @@ class Connections:
         if not free.locked():
             await free.acquire()  # which does not suspend, and so needs no time-out
             if (connection := self._take_idle()) is not None:
+                self._in_use[lane] += 1
                 return connection
             free.release()
+        self._waiting[lane] += 1
+        try:
+            connection = await self._acquire_in_time(lane, deadline)
+        finally:
+            self._waiting[lane] -= 1
+        self._in_use[lane] += 1
+        return connection
+
+    async def _acquire_in_time(self, lane: Lane, deadline: Deadline) -> Connection:
+        free = self._free[lane]
         async with asyncio.timeout(min(self._acquire_seconds, deadline.left)):
             await free.acquire()
             try:
@@ -271,6 +299,7 @@ class Connections:
             self._idle.append(connection)
         else:
             self._give_up(connection)
+        self._in_use[lane] -= 1
         self._free[lane].release()
 
     def _take_idle(self) -> Connection | None:

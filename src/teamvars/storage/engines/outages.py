@@ -20,6 +20,7 @@ from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.metrics import Gauge
+from teamvars.metrics.pulse import Look
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import sqlite_inspection
@@ -185,6 +186,10 @@ class WatchedDatabase(Database):
 
     async def migrate(self, body: Body[T]) -> T:
         return await self._watch(self._database.migrate(body))
+
+    @property
+    def looks(self) -> list[Look]:
+        return self._database.looks
 
     async def settle_account(self) -> Sequence[str]:
         return await self._watch(self._database.settle_account())

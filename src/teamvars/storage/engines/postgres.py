@@ -26,6 +26,7 @@ from teamvars.domain.errors import (
     Refusal,
     storage_unavailable,
 )
+from teamvars.metrics.pulse import Look
 from teamvars.storage.database import (
     AlreadyThere,
     Body,
@@ -441,6 +442,10 @@ class PostgresDatabase(Database):
                 is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
                 if not is_locked or time.monotonic() > until:
                     raise
+
+    @property
+    def looks(self) -> list[Look]:
+        return self._connections.looks
 
     async def settle_account(self) -> list[str]:
         if self._passage.pooler is not Pooler.TRANSACTION:

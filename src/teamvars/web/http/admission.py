@@ -141,8 +141,8 @@ class Admission:
         self._limits = RateLimits(rate_limit) if rate_limit else None
         self.limits_rates = bool(rate_limit)
         self.looks: list[Look] = [
-            (UNDER_WAY, lambda: self._slots.held),
-            (WAITING, lambda: self._slots.waiters),
+            Look(UNDER_WAY, lambda: self._slots.held),
+            Look(WAITING, lambda: self._slots.waiters),
         ]
 
     async def admit(self, request: Request, caller: Caller, *, is_costly: bool) -> None:

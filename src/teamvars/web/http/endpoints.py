@@ -61,7 +61,8 @@ class Endpoint:
         try:
             is_costly = method != "GET" or request.has_body
             await self._admission.admit(request, caller, is_costly=is_costly)
-            if (accept := request.header("accept")) not in ACCEPTED:
+            accept = None if route and route.is_plain else request.header("accept")
+            if accept not in ACCEPTED:
                 require_acceptable(accept)
             if route is None:
                 await self._admission.authenticate(request, caller)

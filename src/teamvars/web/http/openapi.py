@@ -203,6 +203,8 @@ def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return set(one.refuses)
     statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
+    if one.is_plain:
+        statuses.discard(406)
     if one.takes is not None or one.for_jobs:
         statuses |= _DOCUMENT
     if one.keyed:

@@ -47,9 +47,9 @@ class Route(msgspec.Struct, frozen=True):
     """One operation on the path `template`, in which `{name}` stands for a parameter.
 
     `responses` has the type of the document for each success, None where there is no document, and
-    `media_type` is that of the documents; one that `has_page` responds with an HTML page to whoever
-    prefers one. `sends` names the headers of its own, each with a word on when it is sent; those
-    that `has_entity_tag` send an ETag as well.
+    `media_type` is that of the documents, which one that `is_plain` sends whatever is accepted; one
+    that `has_page` responds with an HTML page to whoever prefers one. `sends` names the headers of
+    its own, each with a word on when it is sent; those that `has_entity_tag` send an ETag as well.
 
     A request's body is ignored unless the route `takes` one. `reads` are the query parameters its
     handler looks at: what would change the response and is not among them is refused.
@@ -89,6 +89,7 @@ class Route(msgspec.Struct, frozen=True):
     refuses: tuple[int, ...] = ()
     media_type: str = MEDIA_TYPE
     has_page: bool = False
+    is_plain: bool = False
     public: bool = False
     for_jobs: bool = False
     errors: OwnErrors | None = None
