@@ -6,19 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 
-from teamvars import settings, wiring
-from teamvars.security import keyring
-from teamvars.storage.engines import database_for
 from tests.console.visitors import Site
 from tests.support.commands import Host
 from tests.support.deployment import operator
 from tests.support.openid_provider import Provider, provider
-from tests.support.patience import HANGS
-from tests.support.served_deployment import ServedDeployment
-from tests.support.server import Server
+from tests.support.served_deployment import prepare_deployment
 from tests.support.tenant import Tenant, build_tenant
 
 LINKED = ("writer", "reader", "outsider")
@@ -39,25 +33,18 @@ async def provided(folder: Path, **more: object) -> AsyncIterator[Provided]:
     with provider(folder) as running, pytest.MonkeyPatch.context() as environment:
         environment.setenv("SSL_CERT_FILE", str(running.authority))
         host = Host(folder).having(log_format="json")
-        host.succeed("init")
-        keys = keyring.load(host.data / "keyring.json")
-        config = settings.load(data_dir=host.data)
-        async with database_for(config.url) as database:
-            services = wiring.services(database, keys, config.quota)
-            server = Server(host)
-            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=HANGS) as client:
-                served = ServedDeployment(config, keys, services, client, host, server)
-                tenant = await build_tenant(served)
-                for who in LINKED:
-                    await services.accounts.link(operator(), tenant.users[who], running.url, who)
-                (folder / "secret").write_text("any that the provider takes\n")
-                company = _said(running, tenant) | {"client_secret_file": str(folder / "secret")}
-                providers = json.dumps({"company": company})
-                server.host = host.having(
-                    **{"public_url": server.url, "providers": providers, **more}
-                )
-                with server:
-                    yield Provided(Site(served, "tool"), tenant)
+        async with prepare_deployment(host) as served:
+            tenant = await build_tenant(served)
+            for who in LINKED:
+                await served.services.accounts.link(operator(), tenant.users[who], running.url, who)
+            (folder / "secret").write_text("any that the provider takes\n")
+            company = _said(running, tenant) | {"client_secret_file": str(folder / "secret")}
+            providers = json.dumps({"company": company})
+            served.server.host = host.having(
+                **{"public_url": served.server.url, "providers": providers, **more}
+            )
+            with served.server:
+                yield Provided(Site(served, "tool"), tenant)
 
 
 def _said(running: Provider, tenant: Tenant) -> dict[str, object]:

@@ -69,8 +69,9 @@ class Elsewhere(ThreadingHTTPServer):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain, key)
         # In the thread of each connection, or one that a browser opens for later would hold up all.
-        lazily = {"server_side": True, "do_handshake_on_connect": False}
-        self.socket = context.wrap_socket(self.socket, **lazily)
+        self.socket = context.wrap_socket(
+            self.socket, server_side=True, do_handshake_on_connect=False
+        )
 
 
 class Empty(BaseHTTPRequestHandler):

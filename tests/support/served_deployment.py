@@ -37,6 +37,16 @@ async def serve_deployment(
     """Makes an installation on the host and serves it, with the options of `serve`; `is_public`:
     where it knows its public address.
     """
+    async with prepare_deployment(host, *options) as prepared:
+        if is_public:
+            prepared.server.host = host.having(public_url=prepared.server.url)
+        with prepared.server:
+            yield prepared
+
+
+@asynccontextmanager
+async def prepare_deployment(host: Host, *options: object) -> AsyncIterator[ServedDeployment]:
+    """The same before it is served: for what is prepared in the store, or set of the server."""
     host.succeed("init")
     keys = keyring.load(host.data / "keyring.json")
     config = settings.load(
@@ -45,12 +55,9 @@ async def serve_deployment(
     )
     async with database_for(config.url) as database:
         server = Server(host, *options)
-        if is_public:
-            server.host = host.having(public_url=server.url)
-        with server:
-            async with httpx.AsyncClient(
-                base_url=f"{server.url}/api/v2", timeout=HANGS, verify=server.trust
-            ) as client:
-                services = wiring.services(database, keys, config.quota)
-                yield ServedDeployment(config, keys, services, client, host, server)
-                await services.code.close()
+        async with httpx.AsyncClient(
+            base_url=f"{server.url}/api/v2", timeout=HANGS, verify=server.trust
+        ) as client:
+            services = wiring.services(database, keys, config.quota)
+            yield ServedDeployment(config, keys, services, client, host, server)
+            await services.code.close()
