@@ -334,6 +334,17 @@ async def test_a_message_whose_seal_is_broken_is_given_up(mailing: Calls, mailbo
     assert len(mailbox.messages) == 1
 
 
+async def test_a_message_whose_data_key_is_gone_is_given_up(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    made = await invite(mailing)
+    gone = "DELETE FROM data_keys WHERE organization_id = $1"
+    await execute(mailing, gone, made.organization_id)
+    await until(mailing.services.outbox.send_next)
+    assert await delivery(mailing, made) is Delivery.FAILED
+    assert mailbox.messages == []
+
+
 async def test_a_message_goes_out_at_once_and_those_of_other_processes_soon(
     calls: Calls, mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -555,6 +566,32 @@ async def test_what_has_waited_for_longer_than_a_day_is_no_news(
 ) -> None:
     runner_id = await propose_one(mailing)
     await execute(mailing, "UPDATE runners SET notice_due_at = 1 WHERE id = $1", runner_id)
+    await until(mailing.services.outbox.send_next)
+    assert mailbox.messages == []
+    assert await due_of(mailing, runner_id) == (None, 0)
+
+
+async def test_an_approval_that_somebody_has_altered_is_none_to_owners(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    runner_id = await propose_one(mailing)
+    await approve(mailing.tenant, runner_id)
+    await execute(
+        mailing, "UPDATE runners SET approval_mac = $2 WHERE id = $1", runner_id, bytes(32)
+    )
+    await until(mailing.services.outbox.send_next)
+    (message,) = mailbox.messages
+    assert message["Subject"].endswith("waits for approval")
+
+
+async def test_an_owner_without_an_address_is_told_nothing(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    runner_id = await propose_one(mailing)
+    owner = mailing.tenant.users["owner"]
+    await execute(
+        mailing, "UPDATE users SET email = NULL, email_folded = NULL WHERE id = $1", owner
+    )
     await until(mailing.services.outbox.send_next)
     assert mailbox.messages == []
     assert await due_of(mailing, runner_id) == (None, 0)
