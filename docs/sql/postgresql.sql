@@ -460,7 +460,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
 
 
--- #15: variable_search.py, _PAGE_OF_ALL
+-- #15: variable_search.py, PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -512,7 +512,7 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
--- #17: variable_search.py, _PAGE_OF_FEW
+-- #17
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -542,7 +542,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #18: variable_search.py, _SEALED
+-- #18: variable_search.py, SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));

@@ -324,7 +324,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
 
 
--- #14: variable_search.py, _PAGE_OF_ALL
+-- #14: variable_search.py, PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -376,7 +376,7 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #16: variable_search.py, _PAGE_OF_FEW
+-- #16
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -406,7 +406,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #17: variable_search.py, _SEALED
+-- #17: variable_search.py, SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id IN (SELECT value FROM json_each(?1))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
