@@ -1,15 +1,16 @@
 /** Copies variables from a workspace of the organization into another one or a set, after a look at what would change. */
 
-import { Change, Refused, read, send } from "./api.js";
+import { Refused, read } from "./api.js";
+import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
 import { suggesting } from "./paged_list.js";
-import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
+import { effectsText, itemErrors, nameOf, summaryOf } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
-/** @import { Child } from "./dom.js" */
 /** @typedef {Api.VariableResult} Result */
+/** @typedef {Api.ResultsDocument["meta"]} Meta */
 
 const SOURCE = "/data/relationships/source/data/id";
 
@@ -24,7 +25,6 @@ export function copyDialog(organization, place, done) {
 }
 
 class Copy {
-  #change = new Change();
   sourceId = "";
   /** @type {Api.VariableName[]} */
   keys = [];
@@ -40,7 +40,7 @@ class Copy {
     this.close = close;
     this.done = done;
     this.target = variables;
-    this.path = `${path}/actions/copy`;
+    this.copying = new Copying(path);
     this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
     const { input, names } = suggesting((words) =>
       this.list + (words && `?search[name]=${encodeURIComponent(words)}`), { autofocus: true });
@@ -72,11 +72,8 @@ class Copy {
     }
   }
 
-  /** @param {boolean} dryRun */
-  #document(dryRun) {
-    const attributes = { "on-conflict": this.conflict.chosen(), keys: this.keys };
-    const source = { data: { type: "workspaces", id: this.sourceId } };
-    return { data: { type: "copies", attributes, relationships: { source } }, meta: { "dry-run": dryRun } };
+  get #said() {
+    return { sourceId: this.sourceId, keys: this.keys, conflict: this.conflict.chosen() };
   }
 
   /**
@@ -86,10 +83,10 @@ class Copy {
   async #look(note, signal) {
     this.sourceId = await this.#find(signal);
     const left = await this.#read(signal);
-    /** @type {Answer<Api.ResultsDocument>} */
-    let answer;
+    /** @type {Meta} */
+    let meta;
     try {
-      answer = await send("POST", this.path, this.#document(true), { repeats: true, signal });
+      meta = await this.copying.look(this.#said, signal);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (error.errors.some((one) => one.source?.pointer === SOURCE)) throw error;
@@ -99,9 +96,10 @@ class Copy {
     }
     this.choosing.hidden = true;
     this.preview.hidden = false;
-    const { results, effects } = answer.document.meta;
+    const { results, effects } = meta;
     const more = effects ? await effectsText(effects) : null;
-    this.preview.replaceChildren(this.#copyForm(results, [note, left].filter(Boolean), more));
+    this.preview.replaceChildren(copyForm(results, { notes: [note, left].filter(Boolean), more, close: this.close,
+      copy: (waiting) => this.#copy(results, waiting), ways: button("Back", () => this.#back()) }));
     this.preview.querySelector("button")?.focus();
   }
 
@@ -117,11 +115,10 @@ class Copy {
       return document.data.map((one) => one.attributes);
     };
     const [originals, here] = await Promise.all([of(`/workspaces/${this.sourceId}/vars`), of(this.target)]);
-    const there = new Map(here.map((one) => [nameOf(one), one["version-id"]]));
+    const there = new Map(here.map((one) => [nameOf(one), one]));
     const taken = originals.filter((one) => this.owns || !one.sensitive);
     const left = originals.length - taken.length;
-    this.keys = taken.map((one) => ({ key: one.key, category: one.category, "version-id": one["version-id"],
-      "target-version-id": there.get(nameOf(one)) ?? null }));
+    this.keys = taken.map((one) => held(one, there.get(nameOf(one))));
     return left ? `${count(left, "sensitive variable")} ${left === 1 ? "stays" : "stay"} behind: owners alone copy those.` : "";
   }
 
@@ -136,30 +133,12 @@ class Copy {
    */
   async #copy(results, signal) {
     try {
-      await send("POST", this.path, this.#document(false), { change: this.#change, signal });
+      await this.copying.make(this.#said, signal);
     } catch (error) {
       if (!(error instanceof Refused && error.status === 412)) throw error;
       return this.#look("Somebody has changed variables meanwhile. This is what would happen now.", signal);
     }
     this.close();
     this.done(`Copied: ${summaryOf(results)}.`);
-  }
-
-  /**
-   * @param {Result[]} results
-   * @param {string[]} notes
-   * @param {Child} more
-   */
-  #copyForm(results, notes, more) {
-    const many = changesOf(results);
-    return form({ onsubmit: (signal) => this.#copy(results, signal), busy: "Copying …" },
-      notes.map((note) => h("p", { class: "notice" }, note)),
-      h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "There is nothing to copy."),
-      more, results.length > 0 && resultTable(results, "What changes", (one) =>
-        one.outcome === "updated" ? one.changed.join(", ") : ""),
-      h("div", { class: "actions" },
-        many > 0 && h("button", { class: "button primary" }, `Copy ${count(many, "variable")}`),
-        button("Back", () => this.#back()),
-        leaveButton(this.close, many ? "Cancel" : "Close")));
   }
 }

@@ -32,7 +32,8 @@ export function workspaceHead({ organization }, { attributes }, current) {
     h("span", { class: "badge" }, may ? "read and write" : "read only"),
     attributes.locked && h("span", { class: "badge" }, icon("lock"), "locked"),
   ];
-  const pages = [["variables", "Variables", base], ["access", "Access", `${base}/access`], ["activity", "Activity", `${base}/activity`]];
+  const pages = [["variables", "Variables", base], ["compare", "Compare", `${base}/compare`],
+    ["access", "Access", `${base}/access`], ["activity", "Activity", `${base}/activity`]];
   if (attributes.permissions["can-update"]) pages.push(["settings", "Settings", `${base}/settings`]);
   return head(attributes.name, marks, "Of this workspace", current, pages);
 }

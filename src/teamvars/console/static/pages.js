@@ -43,6 +43,7 @@ const BY_PATH = {
   "/:organization/teams/:team/activity": async () => (await import("./activity.js")).teamActivityPage,
   "/:organization/workspaces/:workspace": async () => (await import("./variables.js")).workspaceVariablesPage,
   "/:organization/workspaces/:workspace/variables": async () => (await import("./variables.js")).workspaceVariablesPage,
+  "/:organization/workspaces/:workspace/compare": async () => (await import("./comparing.js")).comparePage,
   "/:organization/workspaces/:workspace/access": async () => (await import("./access.js")).workspaceAccessPage,
   "/:organization/workspaces/:workspace/settings": async () => (await import("./workspace_settings.js")).workspaceSettingsPage,
   "/:organization/workspaces/:workspace/activity": async () => (await import("./activity.js")).activityPage,

@@ -1,0 +1,294 @@
+/** Two workspaces side by side: what is only in one, what is different, and what is the same; and copies of it across. */
+
+import { Refused, read } from "./api.js";
+import { Copying, copyForm, held } from "./copying.js";
+import { show } from "./dialogs.js";
+import { address, button, count, h, listed, little, name } from "./dom.js";
+import { choice, field, form, say } from "./fields.js";
+import { stay } from "./hands.js";
+import { readWorkspace, workspaceHead } from "./heads.js";
+import { notify } from "./notices.js";
+import { suggesting } from "./paged_list.js";
+import { nameOf, summaryOf } from "./results.js";
+
+/** @import { Answer } from "./api.js" */
+/** @import { Child } from "./dom.js" */
+/** @import { Context } from "./pages.js" */
+
+/** @typedef {"here" | "there"} Side */
+/** @typedef {Side | "different" | "unknown" | "same"} Group */
+/** @typedef {Pick<Api.VariableAttributes, "key" | "value" | "description" | "category" | "hcl" | "sensitive" | "version-id">} Compared */
+/** @typedef {{name: string, here?: Compared, there?: Compared}} Pair */
+
+/** @type {Group[]} */
+const GROUPS = ["there", "here", "different", "unknown", "same"];
+/** @type {Record<Side, Side>} */
+const OTHER = { here: "there", there: "here" };
+const WITH = "/with";
+const STALE = "Somebody has changed variables meanwhile. This is what there is now.";
+
+/** @param {Context} context */
+export async function comparePage(context) {
+  const { found, owns } = await readWorkspace(context);
+  const comparison = new Comparison(context, found, owns);
+  const { other, choosing } = comparison;
+  if (other.value) await comparison.compare(context.signal).catch((error) => say(choosing, error));
+  return comparison.element;
+}
+
+class Comparison {
+  /** @type {Pair[]} */
+  #pairs = [];
+  /** @type {Set<string>} */
+  #chosen = new Set();
+  /** @type {Record<Side, Api.WorkspaceResource>} */
+  #of;
+
+  /**
+   * @param {Context} context
+   * @param {Api.WorkspaceResource} here
+   * @param {boolean} owns
+   */
+  constructor(context, here, owns) {
+    this.owns = owns;
+    this.signal = context.signal;
+    this.#of = { here, there: here };
+    this.list = `/organizations/${encodeURIComponent(context.organization)}/workspaces`;
+    const { input, names } = suggesting((words) => this.list + (words && `?search[name]=${encodeURIComponent(words)}`),
+      { value: address.said("with") });
+    this.other = input;
+    this.kind = choice({ legend: "Variables", chosen: address.said("effective") ? "effective" : "own",
+      options: [{ value: "own", label: "Their own" }, { value: "effective", label: "All that they get" }],
+      onchange: () => this.other.value && this.choosing.requestSubmit() });
+    this.choosing = form({ onsubmit: (signal) => this.compare(signal), isMissed: false, busy: "Reading …" },
+      field({ label: "With workspace", control: this.other, pointer: WITH, hint: "Another one that you may read." }), names,
+      this.kind.element, h("div", { class: "actions" }, h("button", { class: "button primary" }, "Compare")));
+    this.acts = h("div", { class: "actions", role: "status" });
+    this.groups = h("div", {});
+    this.element = h("section", {}, workspaceHead(context, here, "compare"), this.choosing, this.acts, this.groups);
+  }
+
+  get #isEffective() {
+    return this.kind.chosen() === "effective";
+  }
+
+  /**
+   * Reads both, and shows them.
+   * @param {AbortSignal} signal
+   */
+  async compare(signal) {
+    const called = this.other.value.trim();
+    address.keep("with", called);
+    address.keep("effective", this.#isEffective ? "1" : "");
+    this.#of.there = await this.#find(called, signal);
+    const [here, there] = await Promise.all([this.#read("here", signal), this.#read("there", signal)]);
+    this.#pairs = paired(here, there);
+    this.#chosen.clear();
+    this.#draw();
+  }
+
+  /**
+   * The other one, by its name. Refuses one that there is not, and this one, at the field.
+   * @param {string} called
+   * @param {AbortSignal} signal
+   */
+  async #find(called, signal) {
+    const refuse = (/** @type {string} */ detail) => new Refused(404, [{ detail, source: { pointer: WITH } }]);
+    try {
+      /** @type {Answer<Api.WorkspaceDocument>} */
+      const { document } = await read(`${this.list}/${encodeURIComponent(called)}`, { signal });
+      if (document.data.id === this.#of.here.id) throw refuse("This is the same workspace.");
+      return document.data;
+    } catch (error) {
+      if (!(error instanceof Refused && [404, 405].includes(error.status) && !error.errors[0]?.source?.pointer)) throw error;
+      throw refuse("There is no workspace of this name that you may read.");
+    }
+  }
+
+  /**
+   * @param {Side} side
+   * @param {AbortSignal} signal
+   * @returns {Promise<Compared[]>}
+   */
+  async #read(side, signal) {
+    const path = `/workspaces/${this.#of[side].id}/${this.#isEffective ? "all-vars" : "vars"}`;
+    /** @type {Answer<Api.VariableListDocument>} */
+    const { document } = await read(path, { signal });
+    return document.data.map((one) => one.attributes);
+  }
+
+  #draw() {
+    const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
+    this.groups.replaceChildren(...groups.map(([group, pairs]) => this.#group(group, pairs)));
+    this.#tell();
+  }
+
+  /**
+   * @param {Group} group
+   * @param {Pair[]} pairs
+   */
+  #group(group, pairs) {
+    /** @type {HTMLInputElement[]} */
+    const boxes = [];
+    const rows = pairs.map((pair) => this.#row(pair, boxes));
+    const all = h("input", { type: "checkbox", onchange: () => {
+      for (const box of boxes.filter((one) => one.checked !== all.checked)) box.click();
+    } });
+    return h("section", { hidden: !pairs.length },
+      h("h2", { class: "part" }, boxes.length > 0 && h("label", { class: "take" }, all, h("span", { class: "unseen" }, "All: ")),
+        this.#titleOf(group), h("span", { class: "number" }, ` ${pairs.length.toLocaleString("en")}`)),
+      group === "unknown" && h("p", { class: "hint" }, "Nobody can read a sensitive value, so whether these are the same is not known."),
+      h("table", { class: "results compared" },
+        h("thead", {}, h("tr", {}, ["Key", this.#called("here"), this.#called("there"), "Also different"].map((text) =>
+          h("th", { scope: "col" }, text)))),
+        h("tbody", {}, rows)));
+  }
+
+  /**
+   * @param {Pair} pair
+   * @param {HTMLInputElement[]} boxes
+   */
+  #row(pair, boxes) {
+    const { key, category } = anyOf(pair);
+    const box = h("input", { type: "checkbox", onchange: ({ target }) => {
+      if (target.checked) this.#chosen.add(pair.name);
+      else this.#chosen.delete(pair.name);
+      this.#tell();
+    } });
+    const may = (/** @type {Side} */ from) => this.#mayCopy(pair, from);
+    if (may("here") || may("there")) boxes.push(box);
+    return h("tr", {},
+      h("th", { scope: "row" },
+        boxes.includes(box) && h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(key))),
+        name(key), h("span", { class: "description" }, category)),
+      h("td", {}, pair.here ? little(pair.here) : ""), h("td", {}, pair.there ? little(pair.there) : ""),
+      h("td", {}, listed(differences(pair).filter((one) => one !== "value"))));
+  }
+
+  /**
+   * Whether it can be copied from a side: what is sensitive, by owners alone.
+   * @param {Pair} pair
+   * @param {Side} from
+   */
+  #mayCopy(pair, from) {
+    const may = this.#of[OTHER[from]].attributes.permissions["can-update-variable"];
+    const original = pair[from];
+    return may && !this.#isEffective && original !== undefined && groupOf(pair) !== "same" && (this.owns || !original.sensitive);
+  }
+
+  /** @param {Side} side */
+  #called(side) {
+    return this.#of[side].attributes.name;
+  }
+
+  /**
+   * @param {Group} group
+   * @returns {Child}
+   */
+  #titleOf(group) {
+    if (group === "here" || group === "there") return ["Only in ", name(this.#called(group))];
+    return { different: "Different", unknown: "Sensitive, compared by key alone", same: "The same" }[group];
+  }
+
+  /** Says what can be done with what is chosen. */
+  #tell() {
+    const sides = /** @type {Side[]} */ (["there", "here"]);
+    this.acts.replaceChildren(...sides.flatMap((from) => {
+      const pairs = this.#pairs.filter((one) => this.#chosen.has(one.name) && this.#mayCopy(one, from));
+      return pairs.length ? [button(h("span", {}, "Copy ", count(pairs.length, "variable"), " to ", name(this.#called(OTHER[from]))),
+        () => this.#copy(from, pairs), { picture: "copy" })] : [];
+    }));
+  }
+
+  /**
+   * Shows what copies of these would do, and makes them once that is agreed to: as they are shown here, or not at all.
+   * @param {Side} from
+   * @param {Pair[]} pairs
+   */
+  async #copy(from, pairs) {
+    const isStill = stay();
+    const target = this.#of[OTHER[from]];
+    const copying = new Copying(`/workspaces/${target.id}`);
+    const keys = pairs.map((pair) => held(/** @type {Compared} */ (pair[from]), pair[OTHER[from]]));
+    const said = { sourceId: this.#of[from].id, keys, conflict: /** @type {const} */ ("replace") };
+    const meta = await this.#unlessStale(() => copying.look(said, this.signal));
+    if (!meta || !isStill()) return;
+    show(["Copy to ", name(target.attributes.name)], (close) => copyForm(meta.results, { close, copy: async (signal) => {
+      const isMade = await this.#unlessStale(async () => {
+        await copying.make(said, signal);
+        return true;
+      });
+      close();
+      if (!isMade) return;
+      notify("told", `Copied: ${summaryOf(meta.results)}.`);
+      await this.compare(this.signal);
+    } }), { wide: true });
+  }
+
+  /**
+   * What came of it. Where somebody has changed meanwhile what is shown, null: what there is now is shown.
+   * @template T
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T | null>}
+   */
+  async #unlessStale(work) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 412)) throw error;
+      await this.compare(this.signal);
+      notify("told", STALE, { caution: true });
+      return null;
+    }
+  }
+}
+
+/**
+ * Every name that one of the two has, in order.
+ * @param {Compared[]} here
+ * @param {Compared[]} there
+ */
+function paired(here, there) {
+  /** @type {Map<string, Pair>} */
+  const pairs = new Map();
+  const pairOf = (/** @type {Compared} */ one) => {
+    const called = nameOf(one);
+    const pair = pairs.get(called) ?? { name: called };
+    pairs.set(called, pair);
+    return pair;
+  };
+  for (const one of here) pairOf(one).here = one;
+  for (const one of there) pairOf(one).there = one;
+  return [...pairs.values()].sort((a, b) => (anyOf(a).key < anyOf(b).key ? -1 : 1));
+}
+
+/** @param {Pair} pair */
+function anyOf({ here, there }) {
+  return /** @type {Compared} */ (here ?? there);
+}
+
+/**
+ * @param {Pair} pair
+ * @returns {Group}
+ */
+function groupOf(pair) {
+  const { here, there } = pair;
+  if (!here || !there) return here ? "here" : "there";
+  if (differences(pair).length) return "different";
+  return here.sensitive || there.sensitive ? "unknown" : "same";
+}
+
+/**
+ * What the two are known to differ in. Nobody knows it of a sensitive value.
+ * @param {Pair} pair
+ */
+function differences({ here, there }) {
+  if (!here || !there) return [];
+  const isKnown = !here.sensitive && !there.sensitive;
+  return [
+    isKnown && here.value !== there.value && "value",
+    here.category !== "env" && here.hcl !== there.hcl && "hcl",
+    here.sensitive !== there.sensitive && "sensitive",
+    here.description !== there.description && "description",
+  ].filter((one) => one !== false);
+}

@@ -1,0 +1,137 @@
+"""Two workspaces side by side: what each group shows, and copies of it across."""
+
+from playwright.async_api import Locator, expect
+
+from tests.console.accessibility import Inspection
+from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.support.tenant import Tenant
+
+
+async def compared(visitor: Visitor, other: str = "payments", here: str = "network") -> None:
+    """Opens the comparison of a workspace, and names the other."""
+    await visitor.page.get_by_role("link", name="Compare", exact=True).click()
+    await visitor.page.get_by_label("With workspace").fill(other)
+    await visitor.button("Compare").click()
+    await visitor.page.get_by_role("columnheader", name=here).first.wait_for()
+
+
+def group(visitor: Visitor, title: str) -> Locator:
+    """A group by its title."""
+    heading = visitor.page.get_by_role("heading", level=2, name=title)
+    return visitor.page.locator("section section").filter(has=heading)
+
+
+async def keys(visitor: Visitor, title: str) -> list[str]:
+    """What is in a group."""
+    return await group(visitor, title).locator("tbody th > bdi").all_inner_texts()
+
+
+async def fill(site: Site, tenant: Tenant) -> None:
+    """Something of each group."""
+    await site.make(tenant, "SAME", "s")
+    await site.make(tenant, "SAME", "s", "payments")
+    await site.make(tenant, "LEVEL", "info")
+    await site.make(tenant, "LEVEL", "debug", "payments")
+    await site.make(tenant, "HERE", "1")
+    await site.make(tenant, "THERE", "2", "payments")
+    for workspace in ("network", "payments"):
+        await site.make(tenant, "SECRET", workspace, workspace, sensitive=True)
+
+
+@on_each_engine
+async def test_each_variable_is_in_its_group_and_a_choice_is_copied_across(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    await fill(site, tenant)
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    assert await keys(visitor, "Only in payments") == ["THERE"]
+    assert await keys(visitor, "Only in network") == ["HERE"]
+    assert await keys(visitor, "Different") == ["LEVEL"]
+    assert await keys(visitor, "Sensitive, compared by key alone") == ["SECRET"]
+    assert await keys(visitor, "The same") == ["SAME"]
+    assert await group(visitor, "The same").get_by_role("checkbox").count() == 0
+
+    await group(visitor, "Only in payments").get_by_label("All:").check()
+    await visitor.page.get_by_label("Choose LEVEL").check()
+    await visitor.button("Copy 2 variables to network").click()
+    await visitor.button("Copy 2 variables").click()
+    await visitor.page.get_by_text("Copied: 1 new, 1 changed.").first.wait_for()
+    await expect(group(visitor, "The same").locator("tbody th > bdi")).to_have_text(
+        ["LEVEL", "SAME", "THERE"]
+    )
+    stored = await site.stored(tenant)
+    assert (stored["LEVEL"]["value"], stored["THERE"]["value"]) == ("debug", "2")
+
+    await visitor.page.reload()  # the address says what is compared
+    await visitor.page.get_by_label("Choose HERE").wait_for()
+
+
+async def test_nothing_is_copied_but_what_was_shown(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    theirs = await site.make(tenant, "LEVEL", "debug", "payments")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    await visitor.page.get_by_label("Choose LEVEL").check()
+    await visitor.button("Copy 1 variable to network").click()
+    await visitor.button("Copy 1 variable").wait_for()
+    path = f"{tenant.vars_path('payments')}/{theirs}"
+    changed = {"data": {"type": "vars", "id": theirs, "attributes": {"value": "trace"}}}
+    assert (await tenant.call("owner", "PATCH", path, changed)).status_code == 200
+    await visitor.button("Copy 1 variable").click()
+    await visitor.page.get_by_text("Somebody has changed variables meanwhile.").first.wait_for()
+    await visitor.page.get_by_text("trace").wait_for()
+    assert await site.stored(tenant) == {}
+
+
+async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    visitor = await crowd.member(site, tenant, "writer")
+    await visitor.page.get_by_role("link", name="Compare", exact=True).click()
+    await visitor.page.get_by_label("With workspace").fill("payments")
+    await visitor.button("Compare").click()
+    await visitor.page.get_by_text("There is no workspace of this name that you may").wait_for()
+    related = {
+        "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
+        "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["payments"]}},
+    }
+    access = {
+        "type": "team-workspaces", "attributes": {"access": "read"}, "relationships": related,
+    }  # fmt: skip
+    given = await tenant.call("owner", "POST", "/team-workspaces", {"data": access})
+    assert given.is_success, given.text
+    await visitor.button("Compare").click()
+    await group(visitor, "Only in network").wait_for()
+    # They may write in `network` alone, and owners alone copy what is sensitive.
+    offered = visitor.page.get_by_label("Choose")
+    assert await offered.count() == 2
+    for title in ("Only in payments", "Different"):
+        await group(visitor, title).get_by_label("Choose").check()
+    copies = visitor.page.get_by_role("button", name="Copy ")
+    assert await copies.all_inner_texts() == ["Copy 2 variables to network"]
+
+
+async def test_what_they_get_of_sets_is_compared_and_not_copied(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    attributes = {"name": "for all", "global": True}
+    path = f"/organizations/{tenant.organization}/varsets"
+    document = {"data": {"type": "varsets", "attributes": attributes}}
+    made = (await tenant.call("owner", "POST", path, document)).json()["data"]["id"]
+    of_set = {"key": "A", "value": "of the set", "description": "", "category": "env"}
+    document = {"data": {"type": "vars", "attributes": of_set}}
+    await tenant.call("owner", "POST", f"/varsets/{made}/relationships/vars", document)
+    await site.make(tenant, "A", "own")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    assert await keys(visitor, "Only in network") == ["A"]
+    await visitor.page.get_by_role("radio", name="All that they get").check()
+    await group(visitor, "Different").wait_for()
+    assert await keys(visitor, "Different") == ["A"]
+    assert await visitor.page.get_by_role("checkbox").count() == 0
+    inspection = Inspection(visitor.page)
+    await inspection.look("compare")
+    assert inspection.found == []
