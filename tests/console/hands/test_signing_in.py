@@ -29,24 +29,30 @@ class Guest(Person):
         """Whether the provider was, as on a busy host."""
         return "The provider could not be asked" in self.text()
 
-    def authorize(self, account: str, begin: Callable[[], object]) -> None:
-        """At the provider, as that account, to whom `begin` leads; again where it is late."""
+    def authorize(self, account: str, begin: Callable[[], object], told: str = "") -> None:
+        """At the provider, as that account, to whom `begin` leads, until one is signed in, or told
+        so; again where it is late.
+        """
         while True:
             begin()
             self.wait_for(lambda: self.driver.find_elements(By.NAME, "sub") or self.is_late())
             if not self.is_late():
                 self.driver.find_element(By.NAME, "sub").send_keys(account)
                 self.click("Authorize")
-                self.wait_for(lambda: self.find("button", "Sign out") or self.is_late())
+                self.wait_for(lambda: self.has_arrived(told) or self.is_late())
             if not self.is_late():
                 return
 
-    def sign_in(self, account: str, path: str = "") -> None:
-        """From the form at that path, or else where one is, as that account."""
+    def has_arrived(self, told: str) -> bool:
+        """Whether somebody is signed in, and reads that."""
+        return self.find("button", "Sign out") is not None and told in self.text()
+
+    def sign_in(self, account: str) -> None:
+        """From the form, as that account."""
 
         def begin() -> None:
-            if path or self.is_late():
-                self.go(path or self.workspaces)
+            if self.is_late():
+                self.go(self.workspaces)
             self.click(SIGN_IN)
 
         self.authorize(account, begin)
@@ -158,7 +164,7 @@ async def test_whoever_idles_is_signed_out_and_signs_in_again(guest: Guest) -> N
     guest.go(guest.workspaces)
     guest.sign_in("writer")
     guest.reads("network")
-    guest.run(LATER, 29 * 60)
+    guest.run(LATER, 28 * 60 + 10)
     guest.reads("In two minutes you are signed out", "#notices")
     guest.run(LATER, 31 * 60)
     guest.reads("You were signed out after 30 minutes")
@@ -196,8 +202,8 @@ async def test_a_tab_does_not_go_on_as_somebody_else(guest: Guest) -> None:
 async def test_an_account_that_is_linked_by_clicks_signs_in_from_then_on(guest: Guest) -> None:
     account = f"of-plain-{free_port()}"
     guest.enter("plain", "/settings/tokens")
-    guest.authorize(account, lambda: guest.click("Link my account at Example"))
-    guest.reads("From now on you sign in with this account as well.", "#notices")
+    told = "From now on you sign in with this account as well."
+    guest.authorize(account, lambda: guest.click("Link my account at Example"), told)
     guest.reads("plain-", ".who")  # with the token as before: a link signs nobody in
     assert not [one for one in guest.driver.get_cookies() if "session" in one["name"]]
     guest.click("Sign out")
