@@ -1,5 +1,6 @@
 """What deploy/prometheus and docs/runbook.md say, looked at by Prometheus itself and a shell."""
 
+import asyncio
 import json
 import os
 import re
@@ -22,12 +23,18 @@ import pytest
 
 from teamvars.cli.operator.server import DEATHS
 from teamvars.metrics import METRICS
+from teamvars.protocol.job_keys import JobKey
+from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
+from tests.cli.test_clocks import SettableHost
 from tests.cli.test_metrics import Scraped, scraped
 from tests.faults.hostile.watch import workers_of
 from tests.faults.test_storage import disk_in, no_room
 from tests.support import packages
 from tests.support.commands import SCRIPT, Host
+from tests.support.jobs import ISSUER, ISSUERS, SERVICE, job_token
+from tests.support.mailbox import SENDER, open_mailbox
 from tests.support.patience import HANGS, wait_until
+from tests.support.postgres import Postgres
 from tests.support.server import end_group, free_port, is_ready
 from tests.support.tenant import JSON_API, variable_document
 from tests.test_first_start import bash, blocks
@@ -255,6 +262,24 @@ def flooded(made: Scraped, token: str) -> Iterator[None]:
         yield
 
 
+def ask_for_a_job(made: Scraped, client: httpx.Client) -> None:
+    """As a job that its issuer vouches for, and no runner means."""
+    workspace = made.vars_path.removesuffix("/vars")
+    form = {
+        "grant_type": GRANT_TYPE,
+        "subject_token": job_token(JobKey.generate().thumbprint),
+        "subject_token_type": SUBJECT_TYPES[0],
+        "resource": f"{SERVICE}{workspace}",
+    }
+    answer = httpx.post(f"{made.server.url}/oauth/token", data=form, timeout=HANGS)
+    assert answer.json()["error"] == "invalid_target"
+
+
+def invite(made: Scraped, client: httpx.Client) -> None:
+    """Somebody whose address the mail server does not take."""
+    made.host.succeed("invite", "create", f"{uuid4().hex}@example.com", "--organization", "acme")
+
+
 @contextmanager
 def tampered_with(made: Scraped, token: str) -> Iterator[None]:
     """The last: from then on no change of the workspace is taken."""
@@ -273,9 +298,36 @@ FAULTS: dict[Fault, Sequence[str]] = {
     without_its_file: ["TeamvarsStorageUnavailable", "TeamvarsNotReady", "TeamvarsErrors"],
     without_room: ["TeamvarsWritesUnavailable"],
     flooded: ["TeamvarsFlood", "TeamvarsTokensGuessed"],
+    partial(again_and_again, ask_for_a_job): ["TeamvarsJobsRefused"],
+    partial(again_and_again, invite): ["TeamvarsMailGivenUp"],
     down: ["TeamvarsDown"],
     tampered_with: ["TeamvarsDamagedValue", "TeamvarsTrailAltered"],
 }
+
+
+@contextmanager
+def refusing_mail() -> Iterator[int]:
+    """The port of a mail server that takes no address, in a thread of its own."""
+    loop, is_there = asyncio.new_event_loop(), threading.Event()
+    ports: list[int] = []
+    is_over = asyncio.Event()
+
+    async def serve() -> None:
+        async with open_mailbox() as mailbox:
+            mailbox.says["RCPT"] = "550 nobody is here"
+            ports.append(mailbox.port)
+            is_there.set()
+            await is_over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert is_there.wait(HANGS)
+    try:
+        yield ports[0]
+    finally:
+        loop.call_soon_threadsafe(is_over.set)
+        thread.join()
+        loop.close()
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +336,16 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Promethe
     folder = tmp_path_factory.mktemp("watched")
     (folder / "prometheus").mkdir()
     with ExitStack() as stack:
-        settings = {"RATE_LIMIT": "30", "DATA_DIR": str(stack.enter_context(disk_in(folder)))}
+        (folder / "issuer.json").write_bytes(ISSUERS[0].keys or b"")
+        settings = {
+            "RATE_LIMIT": "30",
+            "DATA_DIR": str(stack.enter_context(disk_in(folder))),
+            "PUBLIC_URL": SERVICE,
+            "ISSUERS": f"{ISSUER}={folder}/issuer.json",
+            "SMTP_URL": f"smtp://127.0.0.1:{stack.enter_context(refusing_mail())}",
+            "SMTP_INSECURE": "true",
+            "MAIL_FROM": SENDER,
+        }
         made = stack.enter_context(scraped(Host(folder, settings)))
         token = made.host.succeed("token", "create", "--user", "alice").out.strip()
         with made.server.client(token) as client:
@@ -309,3 +370,19 @@ def test_alerts_fire_while_their_cause_lasts_and_end_with_it(
     with fault(made, token):
         wait_until(all_were_seen)
     wait_until(lambda: not prometheus.firing() & set(alerts))
+
+
+def test_the_alert_on_clocks_fires_while_one_is_wrong_and_ends_with_it(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    name = f"clocks-{uuid4()}"
+    postgres.create_database(name)
+    (tmp_path / "prometheus").mkdir()
+    with scraped(SettableHost(tmp_path, {"DATABASE_URL": postgres.url(name)})) as made:
+        prometheus = Prometheus(tmp_path / "prometheus", made)
+        with prometheus.running():
+            (tmp_path / "wrong").touch()
+            wait_until(lambda: "TeamvarsClockOff" in prometheus.firing())
+            (tmp_path / "wrong").unlink()
+            wait_until(lambda: "TeamvarsClockOff" not in prometheus.firing())
+    postgres.drop_database(name)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 from uuid import uuid4
 
 import pytest
@@ -18,9 +18,9 @@ from tests.support.tenant import JSON_API, variable_document
 
 MINUTE = 60_000_000
 WRONG = """
-import sys, time
+import os, sys, time
 right = time.time_ns
-time.time_ns = lambda: right() + {by} * 1000
+time.time_ns = lambda: right() + {by} * 1000 * ({always} or os.path.exists("{folder}/wrong"))
 from teamvars.cli import main
 sys.argv = ["teamvars", *sys.argv[1:]]
 main()
@@ -30,9 +30,16 @@ main()
 class WrongHost(Host):
     """A host whose clock is five minutes ahead."""
 
+    always: ClassVar[bool] = True
+
+    @property
+    def program(self) -> str:
+        """The command with that clock."""
+        return WRONG.format(by=5 * MINUTE, always=self.always, folder=self.folder)
+
     def start(self, *words: object, out: IO[str], err: IO[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-c", WRONG.format(by=5 * MINUTE), *map(str, words)],
+            [sys.executable, "-c", self.program, *map(str, words)],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -41,6 +48,12 @@ class WrongHost(Host):
             text=True,
             start_new_session=True,
         )
+
+
+class SettableHost(WrongHost):
+    """A host whose clock is so while there is a file `wrong` in its folder."""
+
+    always = False
 
 
 @pytest.fixture
