@@ -123,8 +123,10 @@ async def test_a_list_that_changes_while_it_is_made_is_made_again(
 ) -> None:
     late = tenant.make_variable("late")
     async with reading(tenant, interrupted(tenant, late, after)) as client:
-        found = await client.get(f"/workspaces/{tenant.workspaces['network']}/{what}")
+        path = f"/workspaces/{tenant.workspaces['network']}/{what}"
+        found, again = await client.get(path), await client.get(path)
     assert [one["attributes"]["key"] for one in found.json()["data"]] == ["late"]
+    assert found.headers["etag"] == again.headers["etag"]
 
 
 @ON_SQLITE

@@ -198,6 +198,15 @@ async def test_the_last_use_of_a_token_is_stored_without_a_write_per_request(
     assert len(watched.writes) == 1
 
 
+async def test_whoever_has_no_token_uses_none(watched: Watched, watched_calls: Calls) -> None:
+    nobody = operator()
+    assert nobody.actor is not None
+    assert nobody.actor.token_id is None
+    watched_calls.services.sessions.note_use(nobody)
+    await watched_calls.services.sessions.store_uses()
+    assert watched.writes == []
+
+
 async def test_an_older_use_that_another_node_stores_later_does_not_win(
     both_nodes: tuple[Calls, Calls],
 ) -> None:
