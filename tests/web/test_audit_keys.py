@@ -9,10 +9,12 @@ from teamvars.services import audit_pages
 from tests.support.tenant import Tenant, faults, variable_document
 
 
-async def search(tenant: Tenant, key: str, more: str = "", who: str = "reader") -> dict[str, Any]:
+async def search(
+    tenant: Tenant, key: str, more: str = "", who: str = "reader", by: str = "filter[key]"
+) -> dict[str, Any]:
     """The document of a page of the changes of a key."""
     path = f"/workspaces/{tenant.workspaces['network']}/audit-events"
-    answer = await tenant.call(who, "GET", f"{path}?filter[key]={quote(key, safe='')}{more}")
+    answer = await tenant.call(who, "GET", f"{path}?{by}={quote(key, safe='')}{more}")
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
     return document
@@ -66,6 +68,23 @@ async def test_a_key_finds_what_had_it_under_its_other_names_too(tenant: Tenant)
         ("update", "after"),
         ("create", "before"),
     ]
+
+
+async def test_a_part_of_keys_finds_what_had_such_a_key_in_any_case(tenant: Tenant) -> None:
+    renamed = await tenant.make_variable("DB_URL")
+    await update(tenant, renamed["id"], key="ADDRESS")
+    await tenant.make_variable("Straße")
+    await tenant.make_variable("url", category="env", description="ADDRESS")
+    found = [("update", "ADDRESS"), ("create", "DB_URL")]
+    document = await search(tenant, "uRl", by="q")
+    assert told(document) == [("create", "url"), *found]
+    assert document["meta"]["searched-from"] == 1
+    assert told(await search(tenant, "STRASSE", by="q")) == [("create", "Straße")]
+    assert told(await search(tenant, "addr", by="q")) == found
+    assert told(await search(tenant, "url", "&filter[key]=ADDRESS", by="q")) == found
+    assert told(await search(tenant, "url", "&filter[key]=Straße", by="q")) == []
+    for nothing in ("env", "%", "_U_", "category"):
+        assert told(await search(tenant, nothing, by="q")) == []
 
 
 @pytest.mark.parametrize("key", ['a"b', "back\\slash", "größe", "%_*", '"key":"x"', "x','"])

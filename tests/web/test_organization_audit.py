@@ -145,6 +145,8 @@ async def test_a_request_looks_at_so_many_changes_and_its_next_link_goes_on(
     monkeypatch.setattr(audit_pages, "MOST_SEARCHED", 6)
     for asked, found in {
         "filter[key]=sought": ["variable.create sought"],
+        "q=OUGHT": ["variable.create sought"],
+        "q=ther&filter[workspace]=quiet": ["variable.create there"],
         f"filter[actor]={tenant.users['writer']}": ["variable.create sought"],
         "filter[workspace]=quiet": ["variable.create there", "workspace.create"],
     }.items():

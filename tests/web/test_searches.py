@@ -8,6 +8,7 @@ from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.routes import Route
 from tests.support.deployment import Deployment
 from tests.support.exchanging import caller_of
+from tests.support.ids import set_of
 from tests.support.tenant import Tenant, build_tenant
 from tests.web.test_parameters import always, path_to, reading, search
 
@@ -58,8 +59,11 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
     shared: Tenant, route: Route
 ) -> None:
     shared, caller = await caller_of(shared, route)
+    workspace_id = shared.workspaces["network"]
+    made = await set_of(shared, "owner", shared.organization, workspace_id)
+    template = route.template.replace("{varset_id}", made["varset_id"])
     for name in NARROWING:
-        path = search(shared, route.template, (name, NOTHING))
+        path = search(shared, template, (name, NOTHING))
         answer = await shared.call(caller, "GET", path)
         document = answer.json()
         if answer.status_code == 400:
@@ -67,7 +71,7 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
         elif name in always(shared, route.template):
             assert answer.status_code == 404
         elif name in EXCLUDING:
-            plain = await shared.call(caller, "GET", search(shared, route.template))
+            plain = await shared.call(caller, "GET", search(shared, template))
             assert document["data"] == plain.json()["data"], name
         else:
             assert (answer.status_code, document["data"]) == (200, []), name

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 
 import msgspec
 
+from teamvars.domain.names import is_part
 from teamvars.domain.teams import Right
 from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
@@ -284,6 +285,12 @@ class AuditEntry(NamedTuple):
         except (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError):
             return None
 
+    def has_part(self, part: str) -> bool:
+        """Whether it tells of a variable whose key, or former one, has that in it, in any case."""
+        details = self.read_details() or {} if self.subject_type == "vars" else {}
+        keys = (details.get(name) for name in ("key", "from"))
+        return any(isinstance(key, str) and is_part(part, key) for key in keys)
+
     def faulty(self) -> list[str]:
         """The names of the fields that cannot be shown, because the row was altered by hand.
 
@@ -368,12 +375,13 @@ class AuditQuery(msgspec.Struct, frozen=True):
 class OrganizationAuditQuery(msgspec.Struct, frozen=True):
     """Which entries of an organization its owners ask for.
 
-    `actor` is a name or an id, `workspace` the name of one that there is or was; `size` is how many
-    are wanted at once.
+    `actor` is a name or an id, `workspace` the name of one that there is or was, and `part` is one
+    of keys, in any case; `size` is how many are wanted at once.
     """
 
     actor: str | None = None
     key: str | None = None
+    part: str | None = None
     workspace: str | None = None
     since: int | None = None
     size: int = 20

@@ -57,6 +57,16 @@ def fold(name: str) -> str:
     return name.lower() if name.isascii() else name.translate(_ASCII_LOWER)
 
 
+def is_part(part: str, key: str) -> bool:
+    """Whether a variable's key has that in it, in any case: both in Unicode's full case folding.
+
+    So `ß` is found by `SS`, and `É` by `é`. Nothing else is alike: neither `é` and `e`, nor an `é`
+    of one character and one of two, which are different keys. No order depends on it, nor whether a
+    key is taken.
+    """
+    return part.casefold() in key.casefold()
+
+
 def is_safe(text: str) -> bool:
     """Whether it has no character that does something instead of being seen."""
     if text.isascii():

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
+from teamvars.domain.names import is_part
 from teamvars.domain.owned_variables import Owner
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
@@ -98,16 +99,6 @@ class SetPlace(NamedTuple):
     walk: SetWalk
 
 
-def fold_key(text: str) -> str:
-    """The form in which a part of a key is looked for: Unicode's full case folding.
-
-    So `ß` is found by `SS`, and `É` by `é`. Nothing else is alike: neither `é` and `e`, nor an `é`
-    of one character and one of two, which are different keys. No order depends on it, nor whether a
-    key is taken.
-    """
-    return text.casefold()
-
-
 class KeyRange(msgspec.Struct, frozen=True):
     """The keys from `first` on that come before `end`."""
 
@@ -167,8 +158,8 @@ class VariableSearch(msgspec.Struct, frozen=True):
 
     def matching(self, keys: Iterable[str]) -> list[str]:
         """Those of the keys that have the part in them."""
-        part = fold_key(self.part or "")
-        return [key for key in keys if part in fold_key(key)]
+        part = self.part or ""
+        return [key for key in keys if is_part(part, key)]
 
 
 class SearchAccess(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification
-from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
+from teamvars.services.audit_pages import AskedKey, AuditPage, OrganizationAuditPage
 from teamvars.services.audit_verification import Place, vouched
 from teamvars.services.house import UseCases, access_to, glances, reads
 from teamvars.storage import access, access_by_name, audit_entries, runners, streams
@@ -37,27 +37,34 @@ class Audit(UseCases):
     """What callers learn of the streams they may see, and what an operator does with all."""
 
     async def of_owner(
-        self, caller: Caller, to: ToOwner, page: Page, key: str | None = None
+        self,
+        caller: Caller,
+        to: ToOwner,
+        page: Page,
+        key: str | None = None,
+        part: str | None = None,
     ) -> AuditPage:
         """The changes of a workspace or a variable set, for whoever reads its variables.
 
-        With a key those of the variables that have it or had it. Refuses: unauthenticated, not
-        found.
+        With a key, or a part of one, those of the variables that have such a key or had it.
+        Refuses: unauthenticated, not found.
         """
+        asked = AskedKey(key, part)
 
         async def body(tx: Transaction) -> AuditPage:
             granted = await access_to(tx, caller, self._clock(), to)
             granted.require(Permission.READ_VARIABLES)
             found, searched_from = (
                 (await audit_pages.newest(tx, granted.stream, page), None)
-                if key is None
-                else await audit_pages.about_key(tx, granted.stream, key, page)
+                if asked == AskedKey()
+                else await audit_pages.about_key(tx, granted.stream, asked, page)
             )
             is_owner = granted.level is Level.OWNER
             shown = await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
             return replace(shown, searched_from=searched_from)
 
-        return await (self._database.read if key is None else self._database.query)(body)
+        reads = self._database.read if asked == AskedKey() else self._database.query
+        return await reads(body)
 
     @reads
     async def of_team(self, tx: Transaction, caller: Caller, team_id: str, page: Page) -> AuditPage:
@@ -129,7 +136,7 @@ class Audit(UseCases):
         list_ = f"audit events of {organization_id}"
         before = self._house.cursors.opened(cursor, list_, Position)
         wanted = replace(await audit_pages.resolved_within(tx, granted, query), before=before)
-        found = await audit_pages.of_organization(tx, wanted, query.size)
+        found = await audit_pages.of_organization(tx, wanted, query.part, query.size)
         actors = await audit_entries.names_in(tx, organization_id, found.items, sees_secret=True)
         further = found.following and self._house.cursors.seal(found.following, list_)
         return OrganizationAuditPage(found.items, actors, further)

@@ -4,6 +4,7 @@ organization; and what somebody asks for by names, which become ids.
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -74,18 +75,23 @@ async def newest(tx: Transaction, stream: Stream, page: Page) -> Paged[AuditEntr
     return Paged(entries[::-1], stream.sequence)
 
 
+class AskedKey(NamedTuple):
+    """Which keys are asked for: one, or all that have a part in them; those that are both."""
+
+    key: str | None = None
+    part: str | None = None
+
+
 async def about_key(
-    tx: Transaction, stream: Stream, key: str, page: Page
+    tx: Transaction, stream: Stream, asked: AskedKey, page: Page
 ) -> tuple[Paged[AuditEntry], int]:
-    """A page of the changes of all variables that have the key or had it, under whatever key.
+    """A page of the changes of all variables that have such a key or had it, under whatever key.
 
     The newest `MOST_SEARCHED` changes of the stream are searched; the second result is the number
     of the oldest of them. Entries stay as they are, so these statements need no one snapshot.
     """
     pieces = _pieces(stream)
-    ids: set[str] = set()
-    for piece in pieces:
-        ids |= await streams.variables_called(tx, key, piece)
+    ids = await _variables(tx, pieces, asked)
     numbers: list[int] = []
     for piece in pieces if ids else ():
         numbers += await streams.sequences_about(tx, piece, ids)
@@ -94,6 +100,21 @@ async def about_key(
     if wanted:
         entries = await streams.entries_about(tx, (stream.id, wanted[-1] - 1, wanted[0]), ids)
     return Paged(entries[::-1], len(numbers)), max(stream.sequence - MOST_SEARCHED, 0) + 1
+
+
+async def _variables(tx: Transaction, pieces: Iterable[streams.Piece], asked: AskedKey) -> set[str]:
+    """The ids of those of which the pieces say such a key."""
+    called: set[str] = set()
+    with_part: set[str] = set()
+    for piece in pieces:
+        if asked.key is not None:
+            called |= await streams.variables_called(tx, asked.key, piece)
+        if asked.part is not None:
+            told = await streams.entries_between(tx, piece)
+            with_part |= {one.subject_id for one in told if one.has_part(asked.part)}
+    if asked.key is None:
+        return with_part
+    return called if asked.part is None else called & with_part
 
 
 async def once_called(
@@ -110,9 +131,11 @@ async def once_called(
 
 
 async def of_organization(
-    tx: Transaction, wanted: AuditFilter, size: int
+    tx: Transaction, wanted: AuditFilter, part: str | None, size: int
 ) -> CursorPaged[AuditEntry, Position]:
     """At most so many of an organization's changes that the filter lets through, newest first.
+
+    With a part those of variables alone that tell of a key with it.
 
     Filters that no index serves search `MOST_SEARCHED` changes at most: the page may be short, or
     empty, and the next one goes on. Entries stay as they are, so these statements need no one
@@ -122,16 +145,20 @@ async def of_organization(
         return CursorPaged([], None)  # no workspace has the name
     found: list[AuditEntry] = []
     before, room = wanted.before, size + 1
-    is_filtered = wanted.actor_ids is not None or wanted.within or wanted.key is not None
+    is_filtered = wanted.actor_ids is not None or wanted.within or {wanted.key, part} != {None}
     for _ in range(MOST_SEARCHED // _PIECE):
         here = AuditFilter(
             organization_id=wanted.organization_id, since=wanted.since, before=before
         )
         end = await streams.position_of(tx, here, _PIECE) if is_filtered else None
         piece = replace(wanted, before=before, down_to=end)
-        found += await streams.search(tx, piece, room - len(found))
+        if part is None:
+            found += await streams.search(tx, piece, room - len(found))
+        else:
+            told = await streams.search(tx, piece, _PIECE)
+            found += [one for one in told if one.has_part(part)]
         before = end
-        if end is None or len(found) == room:
+        if end is None or len(found) >= room:
             break
     shown = _of_size(found[:size])
     return CursorPaged(shown, shown[-1].position if len(shown) < len(found) else before)

@@ -24,6 +24,12 @@ from teamvars.web.variables import owners
 _KEY = Parameter(
     "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
 )
+_PART = Parameter(
+    "q", "A part of keys, in any case: the changes of all variables that have such a key or had it."
+)
+_SAID_PART = Parameter(
+    "q", "A part of keys, in any case: the changes of variables that had such a key then."
+)
 _ACTOR = Parameter(
     "filter[actor]", "Who acted: a name of a user, a team or the organization, or an id."
 )
@@ -125,6 +131,7 @@ def routes(audit: Audit) -> list[Route]:
         query = OrganizationAuditQuery(
             actor=text_of(request, _ACTOR),
             key=text_of(request, _SAID_KEY),
+            part=text_of(request, _SAID_PART),
             workspace=text_of(request, _WORKSPACE),
             since=time_of(request, _SINCE),
             size=size,
@@ -142,6 +149,7 @@ def routes(audit: Audit) -> list[Route]:
                 f"List the changes of {kind.noun}, newest first.",
                 audit.of_owner,
                 _KEY,
+                _PART,
                 asks=kind.asked,
                 name=f"list{kind.names or 'Workspace'}AuditEvents",
             )
@@ -165,7 +173,7 @@ def routes(audit: Audit) -> list[Route]:
             "/api/v2/organizations/{organization}/audit-events",
             of_organization,
             {200: OrganizationAuditEventListDocument},
-            reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
+            reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _SAID_PART, _WORKSPACE, _SINCE),
             may_forbid=True,
             name="listOrganizationAuditEvents",
         ),
