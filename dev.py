@@ -39,13 +39,27 @@ TESTS = "pytest -n 6 --durations 10"
 # Where nothing is started: no server, no browser, no command. Without PostgreSQL, and without the
 # few tests that try thousands of documents or wait for linters.
 QUICK = "decisions domain hcl mail openapi security services storage variable_files web"
+# What depends on how PostgreSQL is reached, if anything does.
+POOLED = {
+    "storage": "access brief_batches contract effective in_turns kept_rows lookups migrations "
+    "rights schemas",
+    "services": "applies audit_organizations audit_pages freshness races races_of_deliveries waves",
+    "web": "audit_keys organization_audit searches variable_search",
+}
+THROUGH_A_POOLER = f"{TESTS} -k 'postgres or pooler' " + " ".join(
+    f"tests/{room}/test_{name}.py" for room, names in POOLED.items() for name in names.split()
+)
 EXTENTS = {
     "whole": [TESTS],
     "quick": [
         f"{TESTS} -k 'not (postgres or fuzz or linter or costs)' "
         + " ".join(f"tests/{room}" for room in QUICK.split())
     ],
-    "long": [TESTS, "pytest -m long"],
+    "long": [
+        TESTS,
+        "pytest -m long",
+        *(f"{THROUGH_A_POOLER} --pooler {mode}" for mode in ("session", "transaction")),
+    ],
 }
 
 
@@ -89,7 +103,7 @@ def check(arguments: Sequence[str]) -> int:
     """Run every check, also after one has failed; `arguments` go to pytest. Fails if any did.
 
     `--quick` runs what needs neither PostgreSQL nor a process of its own, `--long` the long fault
-    runs as well.
+    runs as well, and some tests through each mode of a pooler.
     """
     parser = argparse.ArgumentParser(prog="dev.py check", add_help=False, allow_abbrev=False)
     extent = parser.add_mutually_exclusive_group()

@@ -385,4 +385,5 @@ def test_the_alert_on_clocks_fires_while_one_is_wrong_and_ends_with_it(
             wait_until(lambda: "TeamvarsClockOff" in prometheus.firing())
             (tmp_path / "wrong").unlink()
             wait_until(lambda: "TeamvarsClockOff" not in prometheus.firing())
+        wait_until(lambda: 'teamvars_pool_connections{lane="probes"' in made.text())
     postgres.drop_database(name)

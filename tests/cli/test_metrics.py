@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from teamvars.cli.operator.exporter import CONNECTIONS
+from teamvars.storage.migrations import number
 from tests.cli.conftest import DIRECTORY
 from tests.faults.hostile.watch import workers_of
 from tests.support.commands import Host
@@ -77,6 +78,8 @@ def test_workers_are_counted_together_also_those_that_have_died(tmp_path: Path) 
         httpx.get(f"{made.server.url}/healthz", timeout=HANGS)
         wait_until(lambda: made.count(REQUESTS, **health) == 21)
         wait_until(lambda: made.count("teamvars_storage_available") == 2)
+        wait_until(lambda: made.count("teamvars_migrations_begun") == 2 * number())
+        assert made.count("teamvars_migrations_known") == 2 * number()
         assert made.count("process_resident_memory_bytes", process="2") > 0
 
 
