@@ -90,6 +90,16 @@ async def test_a_hundred_tokens_at_once_are_one_look(
     assert server.asked == ["/.well-known/openid-configuration", "/keys"]
 
 
+async def test_what_an_issuer_says_of_itself_is_known_unless_it_is_away(
+    server: IssuerServer, keys: IssuerKeys, watch: Watch
+) -> None:
+    assert (await keys.about())["issuer"] == server.url
+    server.says(raw(b"", "503 Service Unavailable"))
+    watch.now += FRESH_SECONDS
+    with pytest.raises(Unproven, match="cannot be asked"):
+        await keys.about()
+
+
 async def test_whatever_keys_tokens_name_the_issuer_is_asked_once_a_minute(
     server: IssuerServer, keys: IssuerKeys, watch: Watch
 ) -> None:
