@@ -124,8 +124,9 @@ async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(tenan
         assert answer.status_code == 403
 
 
-async def test_nothing_is_changed_of_what_is_not_there(tenant: Tenant) -> None:
+async def test_nothing_is_changed_of_what_is_not_there_or_by_nobody(tenant: Tenant) -> None:
     linkage, draft = linkage_document(tenant.users["plain"]), variable_document()
+    forged = with_forged(tenant)
     made = {"data": {"type": "varsets", "attributes": {"name": "shared"}}}
     path = f"/organizations/{tenant.organization}/varsets"
     shared = (await tenant.call("owner", "POST", path, made)).json()["data"]["id"]
@@ -137,12 +138,15 @@ async def test_nothing_is_changed_of_what_is_not_there(tenant: Tenant) -> None:
         answer = await tenant.call("owner", "POST", there, draft)
         assert answer.status_code == 201, answer.text
         assert (await tenant.call("owner", "POST", nowhere, draft)).status_code == 404
+        assert (await forged.call("forged", "POST", there, draft)).status_code == 401
         gone = f"{there}/{answer.json()['data']['id']}"
         statuses = [(await tenant.call("owner", "DELETE", gone)).status_code for _ in "12"]
         assert statuses == [204, 404]
     for method, is_in in (("POST", True), ("DELETE", False)):
         nowhere = "/teams/team-none/relationships/users"
         assert (await tenant.call("owner", method, nowhere, linkage)).status_code == 404
+        answer = await forged.call("forged", method, tenant.linkage_path(), linkage)
+        assert answer.status_code == 401
         answer = await tenant.call("owner", method, tenant.linkage_path(), linkage)
         assert answer.status_code == 204, answer.text
         assert (tenant.memberships["plain"] in await tenant.members()) is is_in
