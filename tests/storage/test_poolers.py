@@ -9,6 +9,7 @@ import pytest
 from teamvars.domain.diagnosis import Pooler, Severity, engine_findings
 from teamvars.storage.database import Database, StorageMisconfigured, Transaction
 from teamvars.storage.engines import database_for, poolers
+from teamvars.storage.engines.connections import ServerClock
 from tests.storage.stores import adding, batched, ids, make_things, opened
 from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import Postgres
@@ -118,6 +119,18 @@ async def test_a_pooler_of_another_mode_than_was_said_is_refused_with_what_to_sa
             pass
     assert told in str(refused.value)
     assert "TEAMVARS_DATABASE_POOLER" in str(refused.value)
+
+
+async def test_a_statement_that_another_session_has_tells_of_a_pooler_as_well(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def measure(*_: object) -> None:
+        raise asyncpg.InvalidSQLStatementNameError('prepared statement "x" does not exist')
+
+    monkeypatch.setattr(ServerClock, "measure", measure)
+    with pytest.raises(StorageMisconfigured, match="is none, and a pooler in transaction mode"):
+        async with opened(postgres_url):
+            pass
 
 
 async def test_what_the_url_asks_for_and_no_pooler_takes_is_named(

@@ -22,6 +22,7 @@ from teamvars.metrics.pulse import Look
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.poolers import (
+    NOT_PREPARED_HERE,
     PREPARED,
     Passage,
     is_through_one,
@@ -185,6 +186,8 @@ class Connections:
                 self._idle.append(await self._first())
         except ClientConfigurationError as error:
             raise _misconfigured(error) from None
+        except NOT_PREPARED_HERE:
+            raise self._passage.not_by_transaction() from None
         except UNUSABLE as error:
             if isinstance(error, pg.ProtocolViolationError) and (
                 refusal := self._passage.refusal(error)

@@ -38,7 +38,8 @@ WHERE NOT EXISTS (
 )
 """
 _PROCESS = "SELECT pg_backend_pid()"
-_NOT_PREPARED_HERE = (pg.InvalidSQLStatementNameError, pg.DuplicatePreparedStatementError)
+NOT_PREPARED_HERE = (pg.InvalidSQLStatementNameError, pg.DuplicatePreparedStatementError)
+"""What the server says of a statement that was prepared in another session of it."""
 _REFUSED = "unsupported startup parameter"
 """What PgBouncer says of a setting that a connection begins with."""
 
@@ -89,10 +90,7 @@ class Passage(msgspec.Struct, frozen=True):
         if self.pooler is Pooler.TRANSACTION:
             return  # what keeps to that mode works without a pooler too
         if await _share_processes(connection, other):
-            raise StorageMisconfigured(
-                f"TEAMVARS_DATABASE_POOLER is {self.pooler}, and a pooler in transaction mode is "
-                "in between. Set it to: transaction"
-            )
+            raise self.not_by_transaction()
         rows = await connection.fetch(_UNSET, *_columns(self.settings))
         if rows:
             raise StorageMisconfigured(
@@ -100,6 +98,13 @@ class Passage(msgspec.Struct, frozen=True):
                 f"({', '.join(name for (name,) in rows)}). Set TEAMVARS_DATABASE_POOLER to its "
                 "mode: session or transaction"
             )
+
+    def not_by_transaction(self) -> StorageMisconfigured:
+        """What is to be done where sessions are another's with the next transaction."""
+        return StorageMisconfigured(
+            f"TEAMVARS_DATABASE_POOLER is {self.pooler}, and a pooler in transaction mode is in "
+            "between. Set it to: transaction"
+        )
 
     def refusal(self, error: pg.ProtocolViolationError) -> StorageMisconfigured | None:
         """What is to be done where a pooler has refused what a connection begins with."""
@@ -118,7 +123,7 @@ async def is_through_one(connection: Any) -> bool:
     """
     try:
         return bool(connection.get_server_pid() != await connection.fetchval(_PROCESS))
-    except _NOT_PREPARED_HERE:
+    except NOT_PREPARED_HERE:
         return True
 
 
@@ -129,7 +134,7 @@ async def _share_processes(connection: Any, other: Any) -> bool:
     try:
         first, second = [await connection.fetchval(_PROCESS) for _ in range(2)]
         return not first == second != await other.fetchval(_PROCESS)
-    except _NOT_PREPARED_HERE:
+    except NOT_PREPARED_HERE:
         return True
 
 
