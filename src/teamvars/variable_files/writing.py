@@ -52,10 +52,18 @@ class Written(Discreet, frozen=True):
     unwritten: tuple[Unwritten, ...]
 
 
-def write(form: Writing, variables: Sequence[Variable], *, interpolate: bool = True) -> Written:
+def write(
+    form: Writing,
+    variables: Sequence[Variable],
+    *,
+    interpolate: bool = True,
+    missing: Sequence[str] = (),
+) -> Written:
     """The file with all of the variables that it can have, in their order.
 
-    `interpolate`: readers of a dotenv file replace what follows a `$`, as most programs do.
+    `interpolate`: readers of a dotenv file replace what follows a `$`, as most programs do, and
+    need not know each escape. A comment has the keys that are `missing` since nobody can read
+    their values.
     """
     entry = partial(_dotenv, interpolate) if form is Writing.DOTENV else _ENTRIES[form]
     entries, unwritten = [], []
@@ -64,13 +72,19 @@ def write(form: Writing, variables: Sequence[Variable], *, interpolate: bool = T
             entries.append(entry(variable))
         except Unfit as why:
             unwritten.append(Unwritten(variable.key, str(why), isinstance(why, InvalidKey)))
-    return Written(_joined(form, entries), tuple(unwritten))
+    return Written(_joined(form, entries, missing), tuple(unwritten))
 
 
-def _joined(form: Writing, entries: list[str]) -> str:
+def _joined(form: Writing, entries: list[str], missing: Sequence[str]) -> str:
     if form is Writing.JSON:
-        return "{" + ",".join(f"\n  {entry}" for entry in entries) + "\n}\n"
-    return "".join(f"{entry}\n" for entry in entries)
+        # As a member that the tool ignores: there is no other comment in such a file.
+        said = f"{_MISSING}: {', '.join(missing)}"
+        comments = [f'"{_COMMENT}": {_JSON.encode(said).decode()}'] if missing else []
+        return "{" + ",".join(f"\n  {entry}" for entry in (*comments, *entries)) + "\n}\n"
+    return "".join(f"{line}\n" for line in (*entries, *(f"# {_MISSING}: {key}" for key in missing)))
+
+
+_MISSING = "Sensitive, so that nobody can read it"
 
 
 def _is_code(variable: Variable) -> bool:
@@ -83,7 +97,8 @@ _BARE = re.compile(r"[A-Za-z0-9_./:@,+-]*")
 _UNFIT_FOR_SINGLE = re.compile(r"'|\r|\\\\|\\\Z")
 """What keeps a value from single quotation marks; some programs read `\\\\` as one there."""
 
-_REPLACED = re.compile(r"[$`]")
+_UNFIT_FOR_DOUBLE = re.compile(r'[$`"\\\r]')
+"""What programs replace between double quotation marks, and what some of them read no escape of."""
 
 
 def _dotenv(interpolate: bool, variable: Variable) -> str:
@@ -97,10 +112,11 @@ def _dotenv(interpolate: bool, variable: Variable) -> str:
         return f"{name}={text}"
     if not _UNFIT_FOR_SINGLE.search(text):
         return f"{name}='{text}'"
-    if interpolate and _REPLACED.search(text):
+    if interpolate and _UNFIT_FOR_DOUBLE.search(text):
         raise Unfit(
-            "its value has '$' or '`', and needs double quotation marks, in which programs replace "
-            "them: --no-interpolate if yours does not"
+            "its value needs double quotation marks, in which programs differ about '$', '`', "
+            "'\"', a backslash and a carriage return: --no-interpolate if yours replaces nothing "
+            "and reads escapes"
         )
     escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\r", r"\r")
     return f'{name}="{escaped}"'

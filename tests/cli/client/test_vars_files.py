@@ -198,7 +198,8 @@ def test_what_cannot_be_exported_is_named(network: Desk) -> None:
     assert "HOME" not in refused.err
     words = ("--allow-missing", "--skip-invalid-keys", "--no-interpolate")
     done = network.succeed("vars", "export", "--format", "dotenv", *words)
-    assert done.out == "GOOD=3\nREPLACED='${HOME}'\n"
+    said = "# Sensitive, so that nobody can read it: SECRET\n"
+    assert done.out == f"GOOD=3\nREPLACED='${{HOME}}'\n{said}"
     for name in ("SECRET", "$(id)", "a;b"):
         assert f"{name} is left out" in done.err
 

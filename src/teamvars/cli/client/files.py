@@ -103,7 +103,7 @@ def _format(path: str) -> Format:
 @skip_invalid_keys_option
 @option(
     "--interpolate/--no-interpolate",
-    "Whether the reader of a dotenv file replaces what follows a '$'.",
+    "Whether the reader of a dotenv file replaces what follows a '$', or reads escapes.",
     default=True,
 )
 @flag("--effective", "All that a run gets, from variable sets as well.")
@@ -120,7 +120,8 @@ def export(
     """Print variables as a file.
 
     dotenv and shell take env variables, tfvars and JSON those of the tool; --category takes the
-    others. In an environment, variables of the tool are called TF_VAR_….
+    others. In an environment, variables of the tool are called TF_VAR_…. A comment in the file
+    names the sensitive ones that --allow-missing leaves out.
 
     Example: teamvars vars export --format shell --allow-missing
     """
@@ -130,7 +131,12 @@ def export(
     if others := len(found.variables) - len(chosen):
         note(f"{others} of another category than {found.word(of)} are left out (--category).")
     missing = [one for one in chosen if one.value is None]
-    written = write(form, [one for one in chosen if one.value is not None], interpolate=interpolate)
+    written = write(
+        form,
+        [one for one in chosen if one.value is not None],
+        interpolate=interpolate,
+        missing=[one.key for one in missing],
+    )
     invalid = [one for one in written.unwritten if one.by_key]
     unfit = [one for one in written.unwritten if not one.by_key]
     refused = []
