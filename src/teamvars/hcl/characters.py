@@ -9,7 +9,8 @@ WHITE_SPACE = (
 """Unicode's White_Space. `str.strip()` without arguments would also take U+001C to U+001F."""
 
 _START_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nl"})
-_CONTINUE_CATEGORIES = _START_CATEGORIES | {"Mn", "Mc", "Nd", "Pc"}
+_CONTINUE_CATEGORIES = frozenset({"Mn", "Mc", "Nd", "Pc"})
+"""Beside those that a name may start with."""
 _OTHER_START = frozenset("\u1885\u1886\u2118\u212e\u309b\u309c")
 _OTHER_CONTINUE = frozenset(
     "\u00b7\u0387\u1369\u136a\u136b\u136c\u136d\u136e\u136f\u1370\u1371\u19da"

@@ -1,7 +1,7 @@
 import js from "@eslint/js";
 
 /** What the modules find in a browser. */
-const BROWSER = ["AbortController", "addEventListener", "clearInterval", "clearTimeout", "crypto", "CSS", "document",
+const BROWSER = ["Blob", "AbortController", "addEventListener", "clearInterval", "clearTimeout", "crypto", "CSS", "document",
   "DOMException", "Event", "fetch", "getSelection", "history", "innerHeight", "location", "navigator", "Node", "performance",
   "sessionStorage",
   "setInterval", "setTimeout", "URL", "URLSearchParams", "window"];

@@ -106,10 +106,10 @@ class VariablesPage {
   }
 
   #toolbar() {
-    const acts = this.place.may && h("div", { class: "actions" },
-      button("Import", () => this.#import(), { picture: "file" }),
-      button("Copy from …", () => this.#copy(), { picture: "copy" }),
-      addButton("Add variable", () => this.#add()));
+    const changes = this.place.may && [button("Import", () => this.#import(), { picture: "file" }),
+      button("Copy from …", () => this.#copy(), { picture: "copy" })];
+    const acts = h("div", { class: "actions" }, changes, button("Export", () => this.#export(), { picture: "out" }),
+      this.place.may && addButton("Add variable", () => this.#add()));
     return h("div", { class: "toolbar" },
       h("div", { class: "search" }, icon("search"), this.filter),
       h("div", { class: "tabs-place" }, this.tabs.element), acts);
@@ -274,6 +274,15 @@ class VariablesPage {
     const isStill = stay();
     const { importDialog } = await late(() => import("./import_dialog.js"));
     if (!this.signal.aborted && isStill()) importDialog(this.place.path, this.list, file, (text) => this.#reload(text));
+  }
+
+  /** What counts of what is shown. */
+  async #export() {
+    const isStill = stay();
+    const { exportDialog } = await late(() => import("./export_dialog.js"));
+    const called = this.place.head.querySelector("h1")?.textContent ?? "";
+    const { list } = this;
+    if (!this.signal.aborted && isStill()) exportDialog(called, list.shown(list.found).filter(({ beaten }) => !beaten));
   }
 
   async #copy() {
