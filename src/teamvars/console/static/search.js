@@ -1,23 +1,32 @@
 /** Where a key stands, in all workspaces and variable sets of an organization that one may read. */
 
-import { read } from "./api.js";
-import { button, h, icon, name } from "./dom.js";
+import { late, read } from "./api.js";
+import { button, count, h, icon, name } from "./dom.js";
+import { stay } from "./hands.js";
 
 /** @import { Answer } from "./api.js" */
 
+/** @import { Chosen, Kind } from "./several.js" */
+
 /**
  * A variable with what is asked for.
- * @typedef {Pick<Api.FoundResource, "relationships"> & {attributes: Required<Api.FoundAttributes>}} Found
+ * @typedef {Pick<Api.FoundResource, "id" | "relationships"> & {attributes: Required<Api.FoundAttributes>}} Found
  */
 
 const PAGE_SIZE = 50;
-const FIELDS = "key,description,category,sensitive,hcl,workspace-name,varset-name,varset";
+const FIELDS = "key,description,category,sensitive,hcl,version-id,workspace-name,varset-name,varset,configurable";
 /** A page may be short and not be the last: so many are asked for before one asks whether to go on. */
 const PAGES_AT_ONCE = 5;
 
 /** The variables that have a text in their keys, in any case, page by page. */
 export class KeySearch {
   #asked = 0;
+  #text = "";
+  /**
+   * What can be chosen, by id, with its box.
+   * @type {Map<string, {chosen: Chosen, box: HTMLInputElement}>}
+   */
+  #boxes = new Map();
 
   /**
    * @param {string} organization
@@ -28,7 +37,14 @@ export class KeySearch {
     this.signal = signal;
     this.rows = h("ul", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
-    this.element = h("div", { hidden: true }, this.rows, this.more);
+    this.all = h("input", { type: "checkbox", onchange: () => {
+      for (const { box } of this.#boxes.values()) box.checked = this.all.checked;
+      this.#tell();
+    } });
+    this.many = h("span", {});
+    this.acts = h("div", { class: "actions" });
+    this.bar = h("div", { class: "toolbar" }, h("label", { class: "take" }, this.all, " ", this.many), this.acts);
+    this.element = h("div", { hidden: true }, this.bar, this.rows, this.more);
   }
 
   /**
@@ -37,6 +53,7 @@ export class KeySearch {
    */
   async find(text) {
     this.#asked += 1;
+    this.#text = text;
     this.element.hidden = !text;
     if (!text) return;
     const query = new URLSearchParams({ q: text, "fields[vars]": FIELDS, "page[size]": String(PAGE_SIZE) });
@@ -60,19 +77,74 @@ export class KeySearch {
       found.push(...document.data);
       next = document.links.next;
     }
-    if (isFirst) this.rows.replaceChildren();
+    if (isFirst) {
+      this.rows.replaceChildren();
+      this.#boxes.clear();
+      this.all.checked = false;
+    }
     this.rows.append(...found.map((one) => this.#row(one)));
     if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see has this in it."));
     const rest = next;
     this.more.replaceChildren(...(rest ? [button("Search on", () => this.#draw(rest, false))] : []));
+    this.#tell();
+  }
+
+  get #chosen() {
+    return [...this.#boxes.values()].filter(({ box }) => box.checked).map(({ chosen }) => chosen);
+  }
+
+  /** Says what can be done with what is chosen. */
+  #tell() {
+    const chosen = this.#chosen;
+    const readable = chosen.filter(({ sensitive }) => !sensitive).length;
+    this.bar.hidden = !this.#boxes.size;
+    this.many.textContent = chosen.length ? `${count(chosen.length, "variable")} chosen` : "Choose all";
+    this.acts.replaceChildren(
+      ...(chosen.length ? [button("Set value …", () => this.#act("value"), { picture: "edit" })] : []),
+      ...(readable ? [button("Make sensitive …", () => this.#act("sensitive"), { picture: "lock" })] : []),
+      ...(chosen.length ? [button("Delete …", () => this.#act("delete"), { picture: "remove" })] : []));
+  }
+
+  /** @param {Kind} kind */
+  async #act(kind) {
+    const isStill = stay();
+    const { severalDialog } = await late(() => import("./several.js"));
+    if (!this.signal.aborted && isStill()) severalDialog(kind, this.#chosen, this.signal, (left) => this.#again(left));
+  }
+
+  /**
+   * Shows what there is now; what did not become so stays chosen.
+   * @param {Chosen[]} left
+   */
+  async #again(left) {
+    await this.find(this.#text);
+    for (const { id } of left) {
+      const found = this.#boxes.get(id);
+      if (found) found.box.checked = true;
+    }
+    this.#tell();
+  }
+
+  /**
+   * The box of one that is a workspace's. What is a set's is changed there, where one reads whom it reaches.
+   * @param {Found} found
+   */
+  #boxOf({ id, attributes: { key, category, sensitive, "version-id": version, "workspace-name": called }, relationships }) {
+    const owner = relationships?.configurable?.data.id;
+    if (!owner || !called) return null;
+    const box = h("input", { type: "checkbox", onchange: () => this.#tell() });
+    this.#boxes.set(id, { box, chosen: { id, key, category, sensitive, version, workspace: { id: owner, name: called } } });
+    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(key), " in ", name(called)));
   }
 
   /** @param {Found} found */
-  #row({ attributes: { key, description, category, sensitive, "workspace-name": workspace, "varset-name": set }, relationships }) {
+  #row(found) {
+    const { attributes, relationships } = found;
+    const { key, description, category, sensitive, "workspace-name": workspace, "varset-name": set } = attributes;
     const id = relationships?.varset?.data.id;
     const place = id ? `varsets/${id}` : `workspaces/${workspace}`;
     const href = `/app/${this.organization}/${place}?key=${encodeURIComponent(key)}`;
-    return h("li", {},
+    return h("li", { class: "choosing" }, this.#boxOf(found),
       h("a", { class: "row", href },
         h("span", { class: "name" }, h("span", { class: "code" }, name(key)),
           description && h("span", { class: "description" }, name(description))),
