@@ -21,6 +21,7 @@ GROUPS = {
     "set": "Variable sets: variables that workspaces share.",
     "runner": "Runners: who may be handed values.",
     "deliveries": "What was handed to whom.",
+    "migrate-from": "Moving in from another service.",
 }
 OPERATOR = (
     ("dev", "dev:dev", "Try teamvars: a server with sample data, until Ctrl-C."),
@@ -157,6 +158,7 @@ CLIENT = (
         "receipts:deliveries",
         "List the last delivery of each workspace to each runner, newest first.",
     ),
+    ("migrate-from hcp", "moving:hcp", "Move in from HCP Terraform, or from its like."),
     ("login", "login:login", "Log in to a service, and store the token."),
     ("login accept", "login:accept", "Accept an invitation."),
     ("login tokens list", "login:list_", "List your tokens."),
@@ -183,6 +185,8 @@ CLIENT = (
 ADDRESS, TOKEN = "TEAMVARS_ADDRESS", "TEAMVARS_TOKEN"
 ORGANIZATION, WORKSPACE = "TEAMVARS_ORGANIZATION", "TEAMVARS_WORKSPACE"
 PROXY = "TEAMVARS_PROXY"
+SOURCE = "TFE_TOKEN"
+"""What HCP Terraform's own clients read: the token of the service to move from."""
 SERVER_KEY, ID_TOKEN = "TEAMVARS_SERVER_KEY", "TEAMVARS_ID_TOKEN"
 CLIENT_VARIABLES = frozenset(
     (ADDRESS, TOKEN, ORGANIZATION, WORKSPACE, PROXY, SERVER_KEY, ID_TOKEN, f"{ID_TOKEN}_FILE")

@@ -64,7 +64,9 @@ def run(desk: Desk, service: Service, example: str) -> tuple[int, str]:
         words = ("--public-key", encoded(PUBLIC_KEY), "--workspace", "network", "--json")
         made = desk.succeed("runner", "create", "to-approve", *words).json
         example = example.replace("run-8mTqW3xY5kLcN2pR@DIGEST", f"{made['id']}@{made['digest']}")
-    line = example.replace("https://teamvars.example.com", service.url)
+    line = example
+    for address in ("https://teamvars.example.com", "app.terraform.io"):
+        line = line.replace(address, service.url)
     for option in ("server", "public"):  # both are keys of Ed25519
         line = line.replace(f"--{option}-key KEY", f"--{option}-key {encoded(PUBLIC_KEY)}")
     if line.startswith("teamvars "):

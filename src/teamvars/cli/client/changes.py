@@ -367,14 +367,9 @@ def change(api: Api, work: Sequence[Work], how: How) -> None:
         what = "this change" if total == 1 else f"these {total} changes"
         where = to_do[0].there.name if len(to_do) == 1 else f"{len(to_do)} workspaces"
         confirm(f"Make {what} in {where}?", yes=how.yes)
-    results, failures = _carried_out(api, to_do, how)
+    results, failures = carried_out(api, to_do, how)
     show(results, ())
-    if failures:
-        raise Failure(
-            f"{len(failures)} of {len(to_do)} workspaces failed. Run the command again to do the "
-            "rest.",
-            _together(failures),
-        )
+    require_none(failures, f"{len(to_do)} workspaces")
     if to_do and how.dry_run:
         sys.exit(DIFFERENCES)
 
@@ -403,7 +398,7 @@ def counted(changes: Sequence[Change], *, is_done: bool) -> str:
     return ", ".join(said) or "unchanged"
 
 
-def _carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource], list[Failure]]:
+def carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource], list[Failure]]:
     """What became of each variable, and what failed. Says how it goes; one alone fails at once."""
     results: list[Resource] = []
     failures: list[Failure] = []
@@ -421,6 +416,13 @@ def _carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resourc
         results += [{**one.there.told, **result} for result in made]
         note(f"{one.there.name}: {counted(one.changes, is_done=not how.dry_run)}.")
     return results, failures
+
+
+def require_none(failures: Sequence[Failure], of: str) -> None:
+    """Fails where some have; `of` says how many of what there were."""
+    if failures:
+        text = f"{len(failures)} of {of} failed. Run the command again to do the rest."
+        raise Failure(text, _together(failures))
 
 
 def _together(failures: Sequence[Failure]) -> int:

@@ -102,7 +102,7 @@ def category_of(word: str | None) -> Category | None:
     """The category that an option names. Fails on a word that names none."""
     if word is None:
         return None
-    found = _CATEGORIES.get(word)
+    found = CATEGORIES.get(word)
     if found is None:
         raise Misuse("--category is env or tool.")
     return found
@@ -180,7 +180,7 @@ def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False
             key=attributes["key"],
             value=attributes["value"],
             description=attributes["description"] or "",
-            category=_CATEGORIES[attributes["category"]],
+            category=CATEGORIES[attributes["category"]],
             hcl=attributes["hcl"],
             sensitive=attributes["sensitive"],
             version_id=attributes["version-id"],
@@ -237,4 +237,4 @@ def _matches(workspace: Owner, pattern: str) -> bool:
     return fnmatchcase(workspace.name.lower(), pattern.lower())
 
 
-_CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}
+CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}

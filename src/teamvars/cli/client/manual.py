@@ -11,6 +11,7 @@ from teamvars.cli.commands import (
     ORGANIZATION,
     PROXY,
     SERVER_KEY,
+    SOURCE,
     TOKEN,
     WORKSPACE,
 )
@@ -29,6 +30,7 @@ _ENVIRONMENT = {
     ID_TOKEN: "A token of the job, good for one run; so is each variable of which this is the "
     "beginning.",
     f"{ID_TOKEN}_FILE": "The file that has such a token.",
+    SOURCE: "The token with which 'migrate-from' reads from another service.",
     "SSL_CERT_FILE": "The certificates of authorities that are trusted.",
 }
 _FILES = {

@@ -1,0 +1,387 @@
+"""`migrate-from hcp`: another service's organization moves in, and a second run does nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.client.stubs import Answer, answering
+from tests.support.commands import Host
+from tests.support.desk import Desk
+from tests.support.server import Server
+
+DIRECTORY = """\
+users:
+  - {username: root, email: root@example.com}
+  - {username: zoe, email: zoe@example.com}
+  - {username: dave, email: dave@example.com}
+organizations:
+  - name: there
+    members: {root: active, zoe: active, dave: active}
+    projects: [Web shop, Data lake]
+    workspaces:
+      - {name: network, project: Web shop}
+      - {name: lake, project: Data lake}
+      - plain
+    teams:
+      - {name: owners, members: [root]}
+      - name: platform
+        visibility: organization
+        manage-workspaces: true
+        members: [zoe, dave]
+        workspaces: {lake: write, plain: read}
+        projects:
+          Web shop:
+            project-access: {variable-sets: write}
+            workspace-access: {variables: write, runs: plan}
+      - {name: Readers, visibility: secret, workspaces: {network: read}}
+    variable-sets:
+      - {name: Cloud, description: for all, global: true}
+      - {name: Shared, priority: true, workspaces: [lake, plain], projects: [Web shop]}
+      - {name: Of the shop, project: Web shop, workspaces: [network]}
+"""
+VARIABLES = (
+    ("-w", "network", "REGION=eu", "EMPTY="),
+    ("-w", "network", "ports=[80, 443]", "--hcl", "--description", "what is open"),
+    ("-w", "lake", "SIZE=12"),
+    ("--set", "Cloud", "ACCOUNT=4711"),
+    ("--set", "Shared", "LEVEL=info"),
+)
+
+
+@dataclass(frozen=True)
+class There:
+    """A service in the dialect of HCP Terraform, and the token of an owner of `there`."""
+
+    url: str
+    token: str
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    """The same for all tests: they only read it."""
+    host = Host(tmp_path_factory.mktemp("there")).having(log_format="json", dialect="terraform")
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    host.succeed("directory", "apply", "directory.yaml")
+    token = host.succeed("token", "create", "--user", "root").out.strip()
+    with Server(host) as server:
+        asking = host.having(address=server.url, token=token, organization="there")
+        for words in VARIABLES:
+            asking.succeed("vars", "set", *words, "--yes")
+        for where in (("-w", "network"), ("--set", "Shared")):
+            asking.succeed("vars", "set", "PASSWORD", "--sensitive", "--yes", *where, given="hush")
+        yield There(server.url, token)
+
+
+Move = Callable[..., Any]
+
+
+@pytest.fixture
+def move(desk: Desk, there: There, office: str, monkeypatch: pytest.MonkeyPatch) -> Move:
+    """Runs the command at the desk of alice, who owns an office with some of the same names."""
+    monkeypatch.setenv("TFE_TOKEN", there.token)
+
+    def run(*words: object, address: str = there.url) -> Any:
+        source = ("--source-address", address, "--source-organization", "there")
+        return desk.run("migrate-from", "hcp", *source, *words)
+
+    return run
+
+
+def variables(desk: Desk, *where: str) -> dict[str, Any]:
+    """Values by key, None where nobody can read one."""
+    listed = desk.succeed("vars", "list", *where, "--json").json
+    return {one["key"]: one["value"] for one in listed}
+
+
+def test_an_organization_moves_in_and_a_second_run_does_nothing(move: Move, desk: Desk) -> None:
+    desk.succeed("vars", "set", "REGION=us", "OWN=1", "-w", "network")
+    secrets = desk.folder / "secrets.json"
+    dry = move("--secrets", secrets, "--dry-run")
+    assert dry.code == 3, dry.err
+    assert "Fill in" in dry.err
+    assert "hush" not in dry.out + dry.err
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert len(desk.succeed("workspace", "list").out.splitlines()) == 2
+    done = move("--secrets", secrets, "--yes")
+    assert done.code == 0, done.err
+    again = move("--secrets", secrets, "--dry-run", "--json")
+    assert again.code == 0, again.out + again.err
+    assert (again.json["steps"], again.json["variables"]) == ([], [])
+    assert variables(desk, "-w", "network") == {
+        "EMPTY": "",
+        "OWN": "1",
+        "REGION": "eu",
+        "ports": "[80, 443]",
+    }
+    assert variables(desk, "--set", "Cloud") == {"ACCOUNT": "4711"}
+    filled = json.loads(secrets.read_text())
+    for one in filled["variables"]:
+        assert one["value"] is None
+        one["value"] = "shown to nobody"
+    secrets.write_text(json.dumps(filled))
+    assert move("--secrets", secrets, "--yes").code == 0
+    assert variables(desk, "--set", "Shared") == {"LEVEL": "info", "PASSWORD": None}
+    last = move("--secrets", secrets, "--yes")
+    assert (last.code, "There is nothing to change." in last.err) == (0, True), last.err
+
+
+def test_members_are_invited_only_if_that_is_asked_for(move: Move, desk: Desk) -> None:
+    def platform() -> list[str]:
+        listed = desk.succeed("team", "members", "platform", "--json").json
+        return sorted(one["email"] for one in listed)
+
+    assert move("--yes").code == 0
+    assert platform() == ["bob@example.com"]
+    done = move("--invite", "--yes")
+    assert done.code == 0, done.err
+    assert "+ invitation zoe@example.com" in done.err
+    assert "invitation dave@example.com" not in done.err, "dave is a member already"
+    assert platform() == ["bob@example.com", "dave@example.com", "zoe@example.com"]
+    last = move("--invite", "--yes")
+    assert (last.code, "There is nothing to change." in last.err) == (0, True), last.err
+
+
+def test_a_sensitive_variable_here_stays_and_one_of_theirs_becomes_sensitive(
+    move: Move, desk: Desk
+) -> None:
+    desk.succeed("vars", "set", "REGION", "--sensitive", "-w", "network", given="mine")
+    desk.succeed("vars", "set", "PASSWORD=known", "-w", "network", "--yes")
+    done = move("--yes", "--json")
+    assert done.code == 0, done.err
+    of_network = [one for one in done.json["variables"] if one["name"] == "network"]
+    assert {one["key"]: one["outcome"] for one in of_network} == {
+        "EMPTY": "created",
+        "PASSWORD": "updated",
+        "ports": "created",
+    }
+    assert variables(desk, "-w", "network")["PASSWORD"] is None
+    assert [(one["name"], one["key"]) for one in done.json["missing"]] == [("Shared", "PASSWORD")]
+
+
+def one(kind: str, id_: str, attributes: Any, **links: Any) -> dict[str, Any]:
+    """A resource as HCP Terraform shows it; each link is a pair of type and id, or a list."""
+
+    def data(link: Any) -> Any:
+        if isinstance(link, list):
+            return [data(each) for each in link]
+        return {"type": link[0], "id": link[1]}
+
+    relationships = {name: {"data": data(link)} for name, link in links.items()}
+    return {"id": id_, "type": kind, "attributes": attributes, "relationships": relationships}
+
+
+def variable(id_: str, key: str, **said: Any) -> dict[str, Any]:
+    """A variable in HCP Terraform's words."""
+    its = {"value": "", "sensitive": False, "category": "terraform", "hcl": False}
+    return one("vars", id_, {"key": key, **its, "description": None, **said})
+
+
+class Hcp:
+    """Answers as the documentation of HCP Terraform's API has it, page by page."""
+
+    def __init__(self) -> None:
+        custom = {
+            "access": "custom",
+            "project-access": {"settings": "delete", "teams": "manage", "variable-sets": "read"},
+            "workspace-access": {
+                "runs": "apply",
+                "sentinel-mocks": "read",
+                "state-versions": "write",
+                "variables": "write",
+                "create": True,
+                "locking": True,
+                "move": False,
+                "delete": False,
+                "run-tasks": False,
+            },
+        }
+        cloud = one(
+            "varsets",
+            "varset-1",
+            {"name": "Cloud", "description": None, "global": False, "priority": True},
+            organization=("organizations", "there"),
+            parent=("organizations", "there"),
+            workspaces=[("workspaces", "ws-2")],
+            projects=[],
+        )
+        vpc = {"name": "vpc", "description": "Of all", "locked": False, "tag-names": ["a"]}
+        of_vpc = [
+            variable("var-1", "cidr", value="10.0.0.0/8"),
+            variable("var-2", "zones", value='["a"]', hcl=True),
+            variable("var-3", "TOKEN", value=None, sensitive=True, category="env"),
+        ]
+        organization = "organizations/there"
+        self.answers: dict[str, Any] = {
+            f"{organization}/projects": [one("projects", "prj-1", {"name": "Default Project"})],
+            f"{organization}/workspaces": [
+                one("workspaces", "ws-1", vpc, project=("projects", "prj-1")),
+                one("workspaces", "ws-2", {"name": "dns"}, project=("projects", "prj-1")),
+            ],
+            f"{organization}/teams": [
+                one("teams", "team-1", {"name": "owners", "organization-access": {}}),
+                one(
+                    "teams",
+                    "team-2",
+                    {
+                        "name": "ops",
+                        "visibility": "secret",
+                        "organization-access": {"manage-workspaces": True, "manage-vcs": True},
+                    },
+                ),
+            ],
+            f"{organization}/varsets": [cloud],
+            "varsets/varset-1": cloud,
+            "team-projects": [one("team-projects", "tprj-1", custom, team=("teams", "team-2"))],
+            "team-workspaces": [],
+            "workspaces/ws-1/vars": of_vpc,
+            "workspaces/ws-2/vars": [],
+            "varsets/varset-1/relationships/vars": [
+                variable(f"var-9{number}", f"KEY_{number}", value=str(number))
+                for number in range(3)
+            ],
+        }
+        self.size = 2
+
+    def tell(self, path: str, sent: bytes) -> Answer:
+        """What it says to a request."""
+        assert not sent, "it is only read"
+        where, _, query = path.removeprefix("/api/v2/").partition("?")
+        found = self.answers[where]
+        if isinstance(found, tuple):
+            return found
+        if isinstance(found, dict):
+            return 200, {"data": found}
+        number = int(query.rpartition("=")[2])
+        after = number + 1 if number * self.size < len(found) else None
+        page = {"next-page": after, "total-count": len(found)}
+        shown = found[(number - 1) * self.size : number * self.size]
+        return 200, {"data": shown, "meta": {"pagination": page}}
+
+
+@pytest.fixture
+def hcp() -> Hcp:
+    """What a test may change before it is asked."""
+    return Hcp()
+
+
+def test_answers_of_hcp_terraform_are_read_page_by_page(move: Move, desk: Desk, hcp: Hcp) -> None:
+    with answering(hcp.tell) as url:
+        dry = move("--dry-run", address=url)
+        assert dry.code == 3, dry.err
+        assert "project-access/settings, project-access/teams, workspace-access/create" in dry.err
+        assert "+  team  " in " ".join(dry.out.split("\n"))
+        assert move("--yes", address=url).code == 0
+        again = move("--yes", address=url)
+        assert (again.code, "There is nothing to change." in again.err) == (0, True), again.err
+    assert variables(desk, "-w", "vpc") == {"cidr": "10.0.0.0/8", "zones": '["a"]'}
+    assert variables(desk, "--set", "Cloud") == {"KEY_0": "0", "KEY_1": "1", "KEY_2": "2"}
+    effective = desk.succeed("vars", "list", "-w", "dns", "--effective", "--json").json
+    assert len(effective) == 3
+
+
+STRAY = one("workspaces", "ws-3", {"name": "x"}, project=("projects", "prj-9"))
+MORE = {"data": [], "meta": {"pagination": {"total-count": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("where", "answer", "code", "said"),
+    [
+        pytest.param("team-workspaces", (302, {}), 1, "redirect", id="redirect"),
+        pytest.param("team-workspaces", (401, {}), 4, "not take the token", id="no token"),
+        pytest.param("team-workspaces", (403, {}), 8, "one of an owner", id="forbidden"),
+        pytest.param("team-workspaces", (404, {}), 5, "no such organization", id="not found"),
+        pytest.param("team-workspaces", (500, {}), 10, "answered 500", id="broken"),
+        pytest.param("varsets/varset-1", {}, 1, "not answer as HCP", id="empty"),
+        pytest.param("team-workspaces", [{"id": 1}], 1, "not answer as HCP", id="other types"),
+        pytest.param("team-workspaces", (200, MORE), 6, "was changed while", id="short"),
+        pytest.param("organizations/there/workspaces", [STRAY], 6, "was changed while", id="stray"),
+    ],
+)
+def test_a_source_that_does_not_answer_as_it_should_changes_nothing(
+    move: Move, desk: Desk, hcp: Hcp, where: str, answer: Any, code: int, said: str
+) -> None:
+    hcp.answers[where] = answer
+    with answering(hcp.tell) as url:
+        done = move("--yes", address=url)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert "vpc" not in desk.succeed("workspace", "list").out
+
+
+def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
+    move: Move, desk: Desk, hcp: Hcp
+) -> None:
+    workspaces = hcp.answers["organizations/there/workspaces"]
+    workspaces[1]["attributes"]["name"] = "d n s"
+    workspaces.append(one("workspaces", "ws-3", {"name": "VPC"}, project=("projects", "prj-1")))
+    hcp.answers["workspaces/ws-1/vars"] += [
+        variable("var-4", "a b", value="x"),
+        variable("var-5", "broken", value="[hush,,", hcl=True),
+        variable("var-6", "long", description="x" * 513),
+    ]
+    secrets = desk.folder / "secrets.json"
+    item = {"type": "workspaces", "name": "vpc", "key": "OTHER", "category": "env", "value": "hush"}
+    secrets.write_text(json.dumps({"variables": [item]}))
+    with answering(hcp.tell) as url:
+        done = move("--yes", "--secrets", secrets, address=url)
+    assert done.code == 7
+    for said in (
+        "workspace VPC: there are two of this name.",
+        "workspace d n s: its name has to be",
+        "workspace vpc, a b: A key has no white space",
+        "workspace vpc, broken: its value is no code",
+        "workspace vpc, long: A description has at most 512",
+        "vpc, OTHER (env): the file names it",
+    ):
+        assert said in done.err
+    assert "hush" not in done.err
+    assert "vpc" not in desk.succeed("workspace", "list").out
+
+
+def test_what_is_refused_midway_is_done_by_the_next_run(move: Move, desk: Desk, hcp: Hcp) -> None:
+    dns = hcp.answers["organizations/there/workspaces"][1]["attributes"]
+    dns["description"] = "x" * 2000
+    with answering(hcp.tell) as url:
+        done = move("--yes", address=url)
+        assert done.code == 7
+        assert "workspace dns: " in done.err
+        assert "Run the command again to do the rest." in done.err
+        assert "vpc" in desk.succeed("workspace", "list").out
+        dns["description"] = "short"
+        assert move("--yes", address=url).code == 0
+    assert variables(desk, "-w", "vpc") == {"cidr": "10.0.0.0/8", "zones": '["a"]'}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"variables": [{"key": "hush"}]}', '{"variables": 1}']
+)
+def test_a_file_that_is_none_is_refused_without_a_word_of_it(
+    move: Move, desk: Desk, content: str
+) -> None:
+    (desk.folder / "secrets.json").write_text(content)
+    done = move("--secrets", "secrets.json", "--yes")
+    assert (done.code, "is not such a file" in done.err, "hush" in done.err) == (7, True, False)
+
+
+def test_a_token_is_taken_from_a_file_or_the_environment_and_nowhere_else(
+    move: Move, desk: Desk, there: There, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TFE_TOKEN")
+    assert move("--dry-run").code == 2
+    file = tmp_path / "token"
+    file.write_text(f"{there.token}\n")
+    assert move("--source-token-file", file, "--dry-run").code == 3
+    assert move("--source-token-file", tmp_path / "none", "--dry-run").code == 1
+    plain = move("--source-token-file", file, address="http://hcp.example.com")
+    assert (plain.code, there.token in plain.err) == (2, False)
+
+
+def test_nothing_is_done_before_somebody_agrees(move: Move, desk: Desk) -> None:
+    refused = move()
+    assert refused.code == 2
+    assert "access to a workspace" in refused.err
+    assert len(desk.succeed("workspace", "list").out.splitlines()) == 2
