@@ -201,3 +201,16 @@ def test_a_value_is_shown_whole_where_there_is_no_terminal(network: Desk) -> Non
         assert terminal.wait() == 0
     assert "vvv…" in terminal.seen
     assert value not in terminal.seen
+
+
+def test_a_copy_is_made_of_what_was_shown_or_not_at_all(desk: Desk) -> None:
+    desk.succeed("vars", "set", "A=1", "B=2", "-w", "network")
+    for changed in (("A=other", "-w", "network"), ("A=theirs", "-w", "payments")):
+        with desk.terminal(
+            "vars", "copy", "network", "-w", "payments", "--on-conflict", "replace"
+        ) as copying:
+            copying.expect(r"Copy \d from network to payments\? \[y/N\]")
+            desk.succeed("vars", "set", *changed)
+            copying.type("y")
+            assert copying.wait() == 6
+    assert values(desk, "payments") == {"A": "theirs"}

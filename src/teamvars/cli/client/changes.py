@@ -248,17 +248,22 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
     try:
         return _sent(api, work, dry_run=dry_run)
     except ApiError as error:
+        refuse_older(api, error)
         pointers = [fault.pointer or "" for fault in error.faults]
-        if _VERSIONED in pointers:
-            raise Failure(
-                f"The service at {api.target.address} is older than this command, and cannot "
-                "protect changes to single variables: nothing was changed. To compare the "
-                "versions: teamvars version"
-            ) from None
         if work.there.variables or not any(one.endswith("/category") for one in pointers):
             raise error.about(_keys_at_fault(work, error)) from None
     # An empty workspace does not tell how the service calls its own variables.
     return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
+
+
+def refuse_older(api: Api, error: ApiError) -> None:
+    """Fails in the place of a refusal that says that the service holds nothing to a version."""
+    if any(fault.pointer == _VERSIONED for fault in error.faults):
+        raise Failure(
+            f"The service at {api.target.address} is older than this command, and cannot "
+            "protect changes to single variables: nothing was changed. To compare the "
+            "versions: teamvars version"
+        ) from None
 
 
 def _sent(api: Api, work: Work, *, dry_run: bool) -> Resource:

@@ -23,6 +23,7 @@ from teamvars.cli.client.changes import (
     effect_rows,
     how_options,
     is_felt,
+    refuse_older,
     send,
     summed_up,
 )
@@ -44,6 +45,7 @@ from teamvars.cli.options import OneOf, argument, command, flag, option
 from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
+from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
 _TAKEN = "key_taken"
@@ -271,12 +273,17 @@ def copy(
 ) -> None:
     """Copy variables from another workspace or set. Only owners can copy sensitive ones.
 
+    Each is copied as it was shown, here and there: what somebody has changed meanwhile ends the
+    command with 6, and nothing is copied.
+
     Example: teamvars vars copy payments --on-conflict skip --yes
     """
     target = owner_for(api)
     from_ = set_owner(api, source) if from_set else workspace_of(api.workspace(source))
     found = contents_of(api, from_)
-    document = _document(found, keys, category, on_conflict)
+    document = _document(
+        found, contents_of(api, target), _meant(found, keys, category), on_conflict
+    )
     api.announce()
     path = target.path("actions", "copy")
     planned, effects = _copied(api, path, document, dry_run=True)
@@ -296,17 +303,29 @@ def copy(
         sys.exit(DIFFERENCES)
 
 
-def _document(
-    source: Contents, keys: Sequence[str], category: str | None, on_conflict: OnConflict
-) -> Resource:
+def _meant(source: Contents, keys: Sequence[str], category: str | None) -> list[Variable]:
+    """Those that are named, of the category that is said; all of it without a name."""
     of = category_of(category)
-    named = [source.one(key, of) for key in dict.fromkeys(keys)]
-    if not keys and of is not None:
-        named = [one for one in source.variables if one.category is of]
-    attributes: Resource = {"on-conflict": on_conflict.value}
-    if keys or of is not None:
-        names = [{"key": one.key, "category": source.word(one.category)} for one in named]
-        attributes["keys"] = names
+    if keys:
+        return [source.one(key, of) for key in dict.fromkeys(keys)]
+    return [one for one in source.variables if of in (None, one.category)]
+
+
+def _document(
+    source: Contents, target: Contents, meant: Sequence[Variable], on_conflict: OnConflict
+) -> Resource:
+    """Copies of these, each held to its version and to that of what it comes to."""
+    there = {(one.key, one.category): one.version_id for one in target.variables}
+    keys = [
+        {
+            "key": one.key,
+            "category": source.word(one.category),
+            "version-id": one.version_id,
+            "target-version-id": there.get((one.key, one.category)),
+        }
+        for one in meant
+    ]
+    attributes = {"on-conflict": on_conflict.value, "keys": keys}
     related = {"source": {"data": {"type": source.owner.type, "id": source.owner.id}}}
     return {"type": "copies", "attributes": attributes, "relationships": related}
 
@@ -318,8 +337,9 @@ def _copied(
     workspaces would get.
     """
     try:
-        answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
+        answer = api.post(path, {"data": data, "meta": {"versioned": True, "dry-run": dry_run}})
     except ApiError as error:
+        refuse_older(api, error)
         if not any(fault.code == _TAKEN for fault in error.faults):
             raise
         text = (
