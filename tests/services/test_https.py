@@ -101,6 +101,26 @@ async def test_an_answer_has_so_many_bytes(server: Server, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"HTTP/1.1 999999999999 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 1000 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"b" * 100_000 + b"\r\n\r\n",
+    ],
+)
+async def test_what_is_no_answer_fails_like_nothing(server: Server, said: bytes) -> None:
+    server.said = said
+    with pytest.raises(https.FAILURES):
+        await https.ask("https://id.example.com", TLS)
+
+
+@pytest.mark.parametrize(
     ("issuer", "url", "may"),
     [
         ("https://id.example.com", "https://other.example/token", True),

@@ -30,8 +30,11 @@ def answer(received: bytes) -> Answer:
     answer, or IncompleteRead: not a whole one.
     """
     response = HTTPResponse(_Received(received))  # type: ignore[arg-type]  # a socket, to be read
-    response.begin()
-    return Answer(response.status, response.read(), response.headers)
+    try:
+        response.begin()
+        return Answer(response.status, response.read(), response.headers)
+    except OverflowError:  # a length that no number of bytes can be
+        raise ValueError from None
 
 
 class _Received:
