@@ -1,16 +1,23 @@
 """PgBouncer in front of PostgreSQL, in each mode, and what is said where that is another."""
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from teamvars.domain.diagnosis import Pooler, Severity, engine_findings
+from teamvars.domain.errors import Kind, Refusal, storage_unavailable
 from teamvars.storage.database import Database, StorageMisconfigured, Transaction
 from teamvars.storage.engines import database_for, poolers
+from teamvars.storage.engines import postgres as engine
 from teamvars.storage.engines.connections import ServerClock
+from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.stores import adding, batched, ids, make_things, opened
+from tests.support.patience import HANGS
 from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import Postgres
 
@@ -131,6 +138,98 @@ async def test_a_statement_that_another_session_has_tells_of_a_pooler_as_well(
     with pytest.raises(StorageMisconfigured, match="is none, and a pooler in transaction mode"):
         async with opened(postgres_url):
             pass
+
+
+class Session:
+    """A connection, and the processes that serve it in turn, the last one from then on."""
+
+    def __init__(self, *processes: int) -> None:
+        self.processes = list(processes)
+
+    async def fetchval(self, _: str) -> int:
+        return self.processes.pop(0) if len(self.processes) > 1 else self.processes[0]
+
+    async def fetch(self, *_: object) -> list[tuple[str]]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fits"),
+    [
+        (Session(1), Session(2), True),
+        (Session(1), Session(1), False),
+        (Session(1, 2), Session(3), False),
+        (Session(1), Session(2, 1), False),
+        (Session(1, 1, 1, 1, 1, 2), Session(3), False),
+        (Session(1), Session(2, 2, 2, 2, 2, 3), False),
+    ],
+)
+async def test_a_pooler_that_others_keep_busy_is_not_taken_for_one_in_session_mode(
+    one: Session, other: Session, fits: bool
+) -> None:
+    try:
+        await PASSAGE.require_fit(one, other)
+    except StorageMisconfigured:
+        assert not fits
+    else:
+        assert fits
+
+
+@pytest.mark.parametrize("error", poolers.NOT_PREPARED_HERE)
+@pytest.mark.parametrize("mode", Pooler)
+async def test_a_pooler_whose_mode_is_changed_meanwhile_is_told_and_nothing_was_changed(
+    postgres_url: str, mode: Pooler, error: type[Exception]
+) -> None:
+    async def run(_: Transaction) -> None:
+        raise error('prepared statement "x" does not exist')
+
+    async with opened(f"{postgres_url}?pooler={mode}") as database:
+        await make_things(database)
+        for way in (database.read, database.write, partial(batched, database)):
+            with pytest.raises(Refusal) as refused:
+                await way(run)
+            assert refused.value.kind is Kind.UNAVAILABLE
+            cause = refused.value.__cause__
+            assert isinstance(cause, error if mode is TRANSACTION else StorageMisconfigured)
+
+
+@pytest.mark.parametrize("error", poolers.NOT_PREPARED_HERE)
+async def test_of_a_statement_that_commits_and_is_not_known_there_the_outcome_is_known(
+    error: type[Exception],
+) -> None:
+    connection = SimpleNamespace(
+        add_log_listener=lambda _: None, remove_log_listener=lambda _: None
+    )
+
+    async def commit() -> None:
+        raise error('prepared statement "x" does not exist')
+
+    with pytest.raises(error):
+        await engine._confirmed(connection, commit())
+
+
+async def test_a_store_that_was_away_is_opened_once_its_pooler_is_the_one_that_was_said(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = PostgresDatabase(postgres_url, HANGS)
+    left: list[Exception] = [storage_unavailable(), StorageMisconfigured("a pooler")]
+    really = database._connections.open
+
+    async def open_() -> None:
+        if left:
+            raise left.pop(0)
+        await really()
+
+    monkeypatch.setattr(engine, "_OPEN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(database._connections, "open", open_)
+    with pytest.raises(Refusal):
+        await database.open()
+    try:
+        assert database._opening is not None
+        await asyncio.wait_for(database._opening, HANGS)
+        assert database.now() > 0
+    finally:
+        await database.close()
 
 
 async def test_what_the_url_asks_for_and_no_pooler_takes_is_named(

@@ -66,6 +66,8 @@ _BUSY_OR_BROKEN = (
     pg.PostgresIOError,
     # Such as a file it names that is gone by now.
     ClientConfigurationError,
+    # The mode of the pooler in between was changed.
+    *NOT_PREPARED_HERE,
 )
 UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
 DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
@@ -258,7 +260,7 @@ class Connections:
             except RUN_AGAIN as error:
                 failure: Exception = error
             except _BUSY_OR_BROKEN as error:  # before _LOST: TimeoutError is an OSError
-                raise storage_unavailable() from error
+                raise storage_unavailable() from self._passage.cause(error)
             except _LOST as error:
                 # The other connections were to the same server, and are lost as well.
                 self._expire()

@@ -38,6 +38,7 @@ WHERE NOT EXISTS (
 )
 """
 _PROCESS = "SELECT pg_backend_pid()"
+_TIMES_ASKED = 10
 NOT_PREPARED_HERE = (pg.InvalidSQLStatementNameError, pg.DuplicatePreparedStatementError)
 """What the server says of a statement that was prepared in another session of it."""
 _REFUSED = "unsupported startup parameter"
@@ -106,6 +107,13 @@ class Passage(msgspec.Struct, frozen=True):
             "between. Set it to: transaction"
         )
 
+    def cause(self, error: Exception) -> Exception:
+        """Why the store is of no use, where that is more than the error says."""
+        is_elsewhere = (
+            isinstance(error, NOT_PREPARED_HERE) and self.pooler is not Pooler.TRANSACTION
+        )
+        return self.not_by_transaction() if is_elsewhere else error
+
     def refusal(self, error: pg.ProtocolViolationError) -> StorageMisconfigured | None:
         """What is to be done where a pooler has refused what a connection begins with."""
         if _REFUSED not in str(error):
@@ -129,13 +137,18 @@ async def is_through_one(connection: Any) -> bool:
 
 async def _share_processes(connection: Any, other: Any) -> bool:
     """Whether the server's processes serve what comes next, whoever sends it: the same one serves
-    both, or not one all the time.
+    both, or not one all the time. Both are asked several times, since beside a busy pooler two may
+    meet two processes by chance.
     """
     try:
-        first, second = [await connection.fetchval(_PROCESS) for _ in range(2)]
-        return not first == second != await other.fetchval(_PROCESS)
+        asked = [
+            (await connection.fetchval(_PROCESS), await other.fetchval(_PROCESS))
+            for _ in range(_TIMES_ASKED)
+        ]
     except NOT_PREPARED_HERE:
         return True
+    mine, its = map(set, zip(*asked, strict=True))
+    return not len(mine) == len(its) == 1 or mine == its
 
 
 async def keeps_statements(connection: Any) -> bool:

@@ -38,6 +38,7 @@ from teamvars.storage.database import (
     Moved,
     Part,
     Row,
+    StorageMisconfigured,
     T,
     Taken,
     Transaction,
@@ -88,7 +89,11 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
 _BATCH = f"{_WRITE}; SET LOCAL plan_cache_mode = force_generic_plan"
 _MISSING = (pg.UndefinedTableError, pg.UndefinedColumnError)
-_BEFORE_A_COMMIT = (pg.ReadOnlySQLTransactionError, pg.LockNotAvailableError)
+_BEFORE_A_COMMIT = (
+    pg.ReadOnlySQLTransactionError,
+    pg.LockNotAvailableError,
+    *poolers.NOT_PREPARED_HERE,
+)
 """Errors of a statement that also commits, after which nothing was committed."""
 _MIGRATION_LOCK_WAIT = "1s"
 """For a table, since whoever comes later waits behind a migration that waits."""
@@ -345,7 +350,7 @@ class PostgresDatabase(Database):
     async def _open_later(self) -> None:
         while True:
             await asyncio.sleep(_OPEN_AGAIN_SECONDS)
-            with suppress(Refusal):
+            with suppress(Refusal, StorageMisconfigured):
                 return await self._connections.open()
 
     def now(self) -> int:
