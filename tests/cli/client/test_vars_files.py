@@ -224,3 +224,12 @@ def test_the_words_of_a_dialect_are_the_commands_own_affair(elsewhere: Desk) -> 
     assert values(elsewhere) == {"A": "1", "ports": "[80, 443]", "region": "eu"}
     listed = elsewhere.succeed("vars", "list", "--category", "tool", "--json").json
     assert {row["category"] for row in listed} == {"terraform"}
+
+
+def test_a_new_variable_of_the_tool_is_called_as_hcp_terraform_calls_it(elsewhere: Desk) -> None:
+    """Nothing that was read before tells how."""
+    new = ("vars", "set", "nowhere_yet=1", "--category", "tool")
+    elsewhere.succeed(*new, "-w", "net*", "--yes")
+    (found,) = elsewhere.succeed("vars", "search", "nowhere_yet", "--json").json
+    assert found["category"] == "terraform"
+    elsewhere.succeed(*new, "-w", "net*", "--yes", "--hcl")

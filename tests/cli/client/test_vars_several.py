@@ -104,3 +104,16 @@ def test_what_was_not_done_is_told_as_what_would_be(network: Desk) -> None:
         done = network.run("vars", *words)
         assert done.code == 3
         assert expected in done.err.splitlines()
+
+
+def test_what_a_key_is_in_many_workspaces_is_asked_once(desk: Desk) -> None:
+    for name in ("network", "payments"):
+        desk.succeed("vars", "set", "KEY=1", "OTHER=2", "-w", name)
+    done = desk.succeed("vars", "set", "KEY=3", *BOTH, "--yes", "--debug")
+    asked = [line.partition(":")[0].partition("?")[0] for line in done.err.splitlines()]
+    reads = [line.rpartition("/")[2] for line in asked if line.startswith("GET /")]
+    assert reads == ["workspaces", "vars"]
+    gone = desk.succeed("vars", "unset", "KEY", *BOTH, "--yes")
+    assert gone.err.count("-  KEY") == 2
+    # The beginning of keys is no key.
+    assert desk.run("vars", "unset", "O*", *BOTH, "--yes").err.count("OTHER") == 0

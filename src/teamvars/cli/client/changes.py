@@ -250,9 +250,10 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> Resource:
     except ApiError as error:
         refuse_older(api, error)
         pointers = [fault.pointer or "" for fault in error.faults]
-        if work.there.variables or not any(one.endswith("/category") for one in pointers):
+        is_of_category = any(one.endswith("/category") for one in pointers)
+        if work.there.tool == TERRAFORM or not is_of_category:
             raise error.about(_keys_at_fault(work, error)) from None
-    # An empty workspace does not tell how the service calls its own variables.
+    # What was read does not tell how the service calls its own variables where there are none.
     return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
 
 

@@ -1,23 +1,29 @@
 """The variables of a workspace or a variable set, as the service shows them."""
 
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 from teamvars.cli.client.api import Api, Resource, at, by_name_or_id
+from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import Row
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Variable
-from teamvars.kernel.variables import Category
+from teamvars.kernel.variables import Category, key_faults
 
 TERRAFORM = "terraform"
 """What HCP Terraform, and a service in the dialect of that name, calls the category `tool`."""
 
 
 WORKSPACES, SETS = "workspaces", "varsets"
+SET_NAME = "varset-name"
+_PAGE = "100"
+_FIELDS = ("key", "value", "description", "category", "hcl", "sensitive", "version-id")
 
 
 class Owner(NamedTuple):
@@ -164,6 +170,57 @@ def all_contents(api: Api) -> list[Contents]:
     return [contents_of(api, owner) for owner in owners_for(api)]
 
 
+def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
+    """The same, of which only variables with these keys matter: those of many workspaces are asked
+    for together.
+    """
+    # What is no key, or ends as the beginning of keys does, is nothing to look for.
+    if not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys):
+        return all_contents(api)
+    owners = owners_for(api)
+    found: defaultdict[str, list[Resource]] = defaultdict(list)
+    for key in dict.fromkeys(keys):
+        for one in searched(api, {"filter[key]": key}, _FIELDS):
+            found[one["workspace-name"]].append(one)
+    tool = _word_of_tool(one for many in found.values() for one in many)
+    return [
+        Contents(each, [_variable(each, one) for one in found[each.name]], None, tool)
+        for each in owners
+    ]
+
+
+def searched(api: Api, query: Mapping[str, str], fields: Sequence[str]) -> Iterator[Resource]:
+    """These attributes of what is found, and of whom it is, page by page; a page may be empty
+    before the last.
+    """
+    fields = [*fields, "workspace-name", SET_NAME]
+    cursor: str | None = None
+    while True:
+        after = {} if cursor is None else {"page[after]": cursor}
+        wanted = {"fields[vars]": ",".join(fields), "page[size]": _PAGE}
+        path = at(
+            "organizations",
+            api.target.organization_name,
+            "vars",
+            query={**query, **wanted, **after},
+        )
+        try:
+            document = api.get(path).document
+        except ApiError as refused:
+            if SET_NAME not in fields or not any(SET_NAME in f.detail for f in refused.faults):
+                raise
+            # An older service, which has no variable sets and does not know the field.
+            fields = [field for field in fields if field != SET_NAME]
+            continue
+        for one in document["data"]:
+            yield {SET_NAME: "", **one["attributes"], "id": one["id"]}
+        following = document["links"]["next"]
+        if following is None:
+            return
+        # Of the link the cursor alone is taken: no answer leads to another path.
+        cursor = parse_qs(urlsplit(following).query)["page[after]"][0]
+
+
 def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False) -> Contents:
     """What a workspace or a set holds, or what the workspace gets, from variable sets as well; the
     one that the command is for, unless another is given.
@@ -172,26 +229,32 @@ def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False
     if effective:
         refuse_set(api, "--effective")
     answer = api.get(where.path("all-vars") if effective else where.variables_path())
-    resources = [(one["id"], one["attributes"]) for one in answer.document["data"]]
-    variables = [
-        Variable(
-            id=id_,
-            owner_id=where.id,
-            key=attributes["key"],
-            value=attributes["value"],
-            description=attributes["description"] or "",
-            category=CATEGORIES[attributes["category"]],
-            hcl=attributes["hcl"],
-            sensitive=attributes["sensitive"],
-            version_id=attributes["version-id"],
-            created_at=0,
-        )
-        for id_, attributes in resources
-    ]
+    found = [{"id": one["id"], **one["attributes"]} for one in answer.document["data"]]
+    variables = [_variable(where, one) for one in found]
+    return Contents(where, variables, answer.headers.get("etag"), _word_of_tool(found))
+
+
+def _variable(owner: Owner, found: Resource) -> Variable:
+    """A variable of an owner as it was read."""
+    return Variable(
+        id=found["id"],
+        owner_id=owner.id,
+        key=found["key"],
+        value=found["value"],
+        description=found["description"] or "",
+        category=CATEGORIES[found["category"]],
+        hcl=found["hcl"],
+        sensitive=found["sensitive"],
+        version_id=found["version-id"],
+        created_at=0,
+    )
+
+
+def _word_of_tool(found: Iterable[Resource]) -> str:
+    """What the service calls the category `tool`, as far as what was read tells."""
     # The dialect's word; `created-at` is there in that of HCP Terraform alone.
-    speaks_terraform = any("created-at" in attributes for _, attributes in resources)
-    tool = TERRAFORM if speaks_terraform else Category.TOOL.value
-    return Contents(where, variables, answer.headers.get("etag"), tool)
+    is_said = any("created-at" in one or one["category"] == TERRAFORM for one in found)
+    return TERRAFORM if is_said else Category.TOOL.value
 
 
 def refuse_set(api: Api, option: str) -> None:

@@ -29,9 +29,9 @@ from teamvars.cli.client.changes import (
 )
 from teamvars.cli.client.contents import (
     Contents,
-    all_contents,
     category_of,
     contents_of,
+    contents_with,
     is_for_several,
     owner_for,
     set_owner,
@@ -101,7 +101,7 @@ def set_(
     api = connect(where)
     api.announce()
     values = {key: _asked(key, file) if value is None else value for key, value in entries.items()}
-    founds = all_contents(api)
+    founds = contents_with(api, list(entries))
     _refuse_arguments(entries, founds)
 
     hidden = secret_keys(founds) | {key for key, value in entries.items() if value is None}
@@ -147,7 +147,7 @@ def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> 
     api = connect(where)
     api.announce()
     may_lack = is_for_several(api)
-    founds = all_contents(api)
+    founds = contents_with(api, keys)
     hidden = secret_keys(founds)
     for key in keys if may_lack else ():
         if not any(found.has(key, of) for found in founds):

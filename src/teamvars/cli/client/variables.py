@@ -1,18 +1,17 @@
 """`vars list`, `get`, `search`, `history`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice, starmap
-from urllib.parse import parse_qs, urlsplit
 
 import click
 import msgspec
 
 from teamvars.cli import named
-from teamvars.cli.client.api import Api, Resource, at, connect
-from teamvars.cli.client.api.errors import ApiError
+from teamvars.cli.client.api import Api, Resource, connect
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG, Where
 from teamvars.cli.client.changes import SENSITIVE, in_full
 from teamvars.cli.client.contents import (
+    SET_NAME,
     Contents,
     all_contents,
     category_of,
@@ -21,6 +20,7 @@ from teamvars.cli.client.contents import (
     is_for_several,
     owners_for,
     refuse_set,
+    searched,
     shown_in,
     workspace_of,
 )
@@ -34,8 +34,6 @@ from teamvars.kernel.variables import Category
 
 _JSON = msgspec.json.Encoder(decimal_format="number")
 _SAID = {None: SENSITIVE, True: "true", False: "false"}
-_PAGE = "100"
-_SET_NAME = "varset-name"
 
 
 @command
@@ -261,48 +259,19 @@ def search(
     workspace = api.target.workspace
     if workspace is not None and workspace.origin == WORKSPACE_FLAG:
         filters["filter[workspace]"] = workspace.value
-    fields = ["key", "category", "hcl", "sensitive", "workspace-name", *["value"] * values]
+    fields = ["key", "category", "hcl", "sensitive", *["value"] * values]
     query = {name: text for name, text in filters.items() if text is not None}
-    found = list(islice(_found(api, query, [*fields, _SET_NAME]), limit + 1))
+    found = list(islice(searched(api, query, fields), limit + 1))
     said = None if found else "Nothing like that is in a workspace or variable set you may read."
     show(found[:limit], map(_found_row, found[:limit]), said=said)
     if len(found) > limit:
         note(f"There are more than {limit} (--limit).")
 
 
-def _found(api: Api, query: dict[str, str], fields: Sequence[str]) -> Iterator[Resource]:
-    """These attributes of what is found, page by page; a page may be empty before the last."""
-    cursor: str | None = None
-    while True:
-        after = {} if cursor is None else {"page[after]": cursor}
-        wanted = {"fields[vars]": ",".join(fields), "page[size]": _PAGE}
-        path = at(
-            "organizations",
-            api.target.organization_name,
-            "vars",
-            query={**query, **wanted, **after},
-        )
-        try:
-            document = api.get(path).document
-        except ApiError as refused:
-            if _SET_NAME not in fields or not any(_SET_NAME in f.detail for f in refused.faults):
-                raise
-            # An older service, which has no variable sets and does not know the field.
-            fields = [field for field in fields if field != _SET_NAME]
-            continue
-        for one in document["data"]:
-            yield {_SET_NAME: "", **one["attributes"], "id": one["id"]}
-        following = document["links"]["next"]
-        if following is None:
-            return
-        # Of the link the cursor alone is taken: no answer leads to another path.
-        cursor = parse_qs(urlsplit(following).query)["page[after]"][0]
-
-
 def _found_row(one: Resource) -> Row:
     kinds = " ".join(name for name in ("hcl", "sensitive") if one[name])
     value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
-    name = one["workspace-name"] or escaped(f"set {one[_SET_NAME]}")
+    name = one["workspace-name"] or escaped(f"set {one[SET_NAME]}")
     return escaped(one["key"]), name, one["category"], kinds, value
 
 
