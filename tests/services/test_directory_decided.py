@@ -1,6 +1,6 @@
 """What a directory file makes of an organization, as it is decided before anything is written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +20,6 @@ from teamvars.domain.directory import (
     SetEntry,
     TagsEntry,
     TeamEntry,
-    UserEntry,
 )
 from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import Membership, Status
@@ -38,15 +37,14 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Changing, OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Overtaken, Step
+from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.contents import Contents
 from teamvars.services.directory_files.effects import effects, layout_of
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
-from teamvars.storage import access_by_name, former_names, organizations, users
+from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage import variable_sets as variable_set_rows
-from teamvars.storage import workspaces as workspace_rows
 
 DAY = 24 * 3600 * 1_000_000
 ANN, BEN, IVY, NEW = (
@@ -66,7 +64,6 @@ NOWHERE: dict[str, Any] = {
     "workspaces": (),
     "projects": (),
 }
-SPACES = "network", "payments", "lab"
 LIMITS = SetLimits.of(sets=4, of_target=2)
 
 
@@ -78,7 +75,7 @@ def organization(**more: Any) -> OrganizationState:
     """What is there; each test changes its own."""
     project = default_project("org-1", 0)
     shop, core = (Project(f"prj-{name}", "org-1", name, 0) for name in ("shop", "core"))
-    spaces = [Workspace(f"ws-{n}", n, "org-1", "acme") for n in SPACES]
+    spaces = [Workspace(f"ws-{n}", n, "org-1", "acme") for n in ("network", "payments", "lab")]
     crew = Team(
         "team-crew",
         "org-1",
@@ -842,101 +839,6 @@ def test_what_may_change_is_locked(prune: bool, changing: Changing) -> None:
         **sets(SetEntry("Cloud"), SetEntry("new", origin=Origin("Old"))),
     )
     assert actual._changing(Directory(organizations=(entry,)), prune=prune) == changing
-
-
-@pytest.mark.parametrize(
-    ("changing", "ids"),
-    [
-        (Changing(), []),
-        (Changing({"network"}, ()), ["ws-network"]),
-        (Changing((), {"own", "new"}), ["varset-own"]),
-        (
-            Changing(None, None),
-            [*(f"ws-{n}" for n in SPACES), *(f"varset-{n}" for n in ("cloud", "own", "loose"))],
-        ),
-    ],
-)
-async def test_only_what_may_change_is_looked_for(
-    monkeypatch: pytest.MonkeyPatch, changing: Changing, ids: Sequence[str]
-) -> None:
-    state, looked = organization(), list[str]()
-    transaction: Any = None
-
-    def there(of: str, some: Mapping[str, Any]) -> Any:
-        async def found(*_: object) -> list[tuple[Any, int]]:
-            looked.append(of)
-            return [(one, 0) for one in some.values()]
-
-        return found
-
-    of_workspaces = there("workspaces", state.workspaces)
-    monkeypatch.setattr(workspace_rows, "of_organizations", of_workspaces)
-    monkeypatch.setattr(variable_set_rows, "of_organizations", there("sets", state.sets))
-    assert await actual._changed(transaction, ["org-1"], changing) == ids
-    wanted = {"workspaces": changing.workspaces, "sets": changing.sets}
-    assert looked == [of for of, some in wanted.items() if some != ()]
-
-
-async def test_a_name_that_is_anothers_once_it_is_locked_has_been_overtaken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    was, is_ = organization().organization, Organization("org-2", "acme", None, 0)
-    transaction: Any = None
-    for after in (was, is_):
-        found, locked = [{"acme": was}, {"acme": after}], list[str]()
-
-        async def find_all(
-            *_: object, found: list[dict[str, Organization]] = found
-        ) -> dict[str, Organization]:
-            return found.pop(0)
-
-        async def lock(ids: Iterable[str], locked: list[str] = locked) -> None:
-            locked.extend(ids)
-
-        async def inside(*_: object) -> dict[str, FormerNames]:
-            return {"org-1": FormerNames()}
-
-        monkeypatch.setattr(organizations, "find_all", find_all)
-        monkeypatch.setattr(actual, "load", _answering({"acme": organization()}))
-        monkeypatch.setattr(actual, "_people", _answering(None))
-        monkeypatch.setattr(former_names, "inside", inside)
-        asked = transaction, Directory(), Changeset(0), lock
-        if after is was:
-            _, loaded = await actual.find(*asked, prune=False)
-            assert [*loaded] == ["acme"]
-        else:
-            with pytest.raises(Overtaken):
-                await actual.find(*asked, prune=False)
-        assert locked == ["org-1"]
-
-
-async def test_users_are_found_by_name_and_address_and_active_members_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[Sequence[str]] = []
-    waiting = {
-        name: replace(IVY, id=f"user-{name}", username=name, email=None, placeholder=True)
-        for name in ("ivy", "kim")
-    }
-
-    async def find_all(_: object, names: Sequence[str]) -> dict[str, User]:
-        asked.append(names)
-        return {"ann": ANN, **waiting}
-
-    async def find_all_by_email(_: object, emails: Sequence[str]) -> dict[str, User]:
-        asked.append(emails)
-        return {}
-
-    monkeypatch.setattr(users, "find_all", find_all)
-    monkeypatch.setattr(users, "find_all_by_email", find_all_by_email)
-    members = {"ivy": Status.ACTIVE, "kim": Status.INVITED, "gone": Status.ACTIVE}
-    said = UserEntry("ann", "ann@example.com"), UserEntry("ben")
-    directory = Directory(said, (OrganizationEntry("acme", members=members),))
-    transaction: Any = None
-    people = await actual._people(transaction, directory, Changeset(0))
-    assert asked == [["ann", "ben", "ivy", "kim", "gone"], ["ann@example.com"]]
-    after = [people.named(name) for name in waiting]
-    assert [one and one.placeholder for one in after] == [False, True]
 
 
 @pytest.fixture

@@ -1,0 +1,94 @@
+"""What a directory file looks up and locks before anything of it is decided."""
+
+from collections.abc import Collection, Iterable
+
+import pytest
+
+from teamvars.domain.directory import Directory, OrganizationEntry, UserEntry
+from teamvars.domain.memberships import Status
+from teamvars.domain.variable_sets import SetDraft
+from teamvars.services.directory_files import actual
+from teamvars.services.directory_files.actual import Changing
+from teamvars.services.directory_files.changeset import Changeset, Overtaken
+from teamvars.storage import organizations
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls, caller
+from tests.support.engines import ON_SQLITE
+
+pytestmark = ON_SQLITE
+
+
+@pytest.mark.parametrize(
+    ("changing", "names"),
+    [
+        (Changing(), []),
+        (Changing({"network"}, ()), ["network"]),
+        (Changing((), {"own", "new"}), ["own"]),
+        (Changing(None, None), ["network", "payments", "other", "own"]),
+    ],
+)
+async def test_only_what_may_change_is_looked_for(
+    calls: Calls, changing: Changing, names: Collection[str]
+) -> None:
+    tenant, ids = calls.tenant, dict(calls.tenant.workspaces)
+    for name in ("own", "other"):
+        place = caller(tenant, "owner"), tenant.organization
+        made = await calls.services.variable_sets.create(*place, SetDraft(name=name))
+        ids[name] = made.set.id
+
+    async def body(tx: Transaction) -> list[str]:
+        found = await organizations.find_all(tx, [tenant.organization])
+        return [*await actual._changed(tx, {one.id for one in found.values()}, changing)]
+
+    assert sorted(await calls.services.database.read(body)) == sorted(ids[name] for name in names)
+
+
+async def test_a_name_that_is_anothers_once_it_is_locked_has_been_overtaken(calls: Calls) -> None:
+    tenant, database = calls.tenant, calls.services.database
+    name, other = tenant.organization, tenant.other_organization
+    directory = Directory(organizations=(OrganizationEntry(name),))
+    ids = {one.name: one.id for one in (await database.read(organizations.every)).values()}
+    locked: list[str] = []
+
+    async def find(tx: Transaction, *, swaps: bool) -> list[str]:
+        async def lock(some: Iterable[str]) -> None:
+            """Waits for whoever gives the names to others first."""
+            if swaps and not locked:
+                sql = "UPDATE organizations SET name = $2, name_folded = $2 WHERE id = $1"
+                for id_, called in ((ids[name], "gone"), (ids[other], name)):
+                    await tx.execute(sql, id_, called)
+            locked.extend(some)
+
+        _, loaded = await actual.find(tx, directory, Changeset(0), lock, prune=False)
+        return [state.id for state in loaded.values()]
+
+    assert await database.write(lambda tx: find(tx, swaps=False)) == [ids[name]]
+    assert locked[0] == ids[name]
+    locked.clear()
+    with pytest.raises(Overtaken):
+        await database.write(lambda tx: find(tx, swaps=True))
+    assert locked == [ids[name]]
+
+
+async def test_users_are_found_by_name_and_address_and_active_members_are_known(
+    calls: Calls,
+) -> None:
+    ann, known, waits = calls.named("owner", "writer", "reader")
+    email = f"{calls.named('plain')[0]}@example.com"
+    sql = "UPDATE users SET placeholder = 1, email = NULL, email_folded = NULL WHERE username = $1"
+    members = {known: Status.ACTIVE, waits: Status.INVITED, "nobody": Status.ACTIVE}
+    said = UserEntry(ann, email), UserEntry("somebody-new")
+    directory = Directory(said, (OrganizationEntry("acme", members=members),))
+
+    changeset = Changeset(0)
+
+    async def body(tx: Transaction) -> list[bool | None]:
+        for name in (known, waits):
+            await tx.execute(sql, name)
+        people = await actual._people(tx, directory, changeset)
+        found = (people.named(name) for name in (ann, known, waits, "nobody"))
+        return [one and one.placeholder for one in found]
+
+    assert await calls.services.database.write(body) == [False, False, True, None]
+    (fault,) = changeset.faults
+    assert "address" in fault.detail
