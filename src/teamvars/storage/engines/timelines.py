@@ -3,7 +3,7 @@
 A primary that was frozen or cut off does not know that a standby was promoted meanwhile. Until it
 learns of that, it answers reads as if nothing had happened. Each promotion begins a timeline with
 the next number, by which whoever has seen the later one tells them apart
-(docs/decisions/038-the-newest-timeline.md).
+(docs/decisions/040-the-newest-timeline.md).
 """
 
 from collections.abc import Awaitable
