@@ -87,7 +87,7 @@ async def test_users_are_found_by_name_and_address_and_active_members_are_known(
             await tx.execute(sql, name)
         people = await actual._people(tx, directory, changeset)
         found = (people.named(name) for name in (ann, known, waits, "nobody"))
-        return [one and one.placeholder for one in found]
+        return [None if one is None else one.placeholder for one in found]
 
     assert await calls.services.database.write(body) == [False, False, True, None]
     (fault,) = changeset.faults

@@ -7,8 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -23,9 +22,8 @@ from teamvars.mail import smtp
 from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
-from teamvars.services.outbox import Outbox
-from teamvars.storage import invitations, memberships, memos, runners, tables
-from teamvars.storage.database import Transaction
+from teamvars.storage import memberships, tables
+from teamvars.storage.database import Body, Database, T, Transaction
 from tests.faults.canaries import finds
 from tests.services.altered_trails import Place
 from tests.services.calls import Calls, caller, dump
@@ -718,33 +716,42 @@ async def subjects_beside(
     return [message["Subject"] for message in mailbox.messages]
 
 
-# Without a store
+WAITING = {"invitations": "due_at", "runners": "notice_due_at", "memos": "due_at"}
+"""Where messages wait, and the column that says until when."""
 
 
-@pytest.mark.parametrize(("due_at", "asks"), [(None, False), (11, False), (10, True)])
-async def test_only_what_is_due_is_claimed_and_what_another_node_has_taken_is_its(
-    monkeypatch: pytest.MonkeyPatch, due_at: int | None, asks: bool
+class Overtaken:
+    """A store in which another node has claimed what waits by the time that this one writes."""
+
+    def __init__(self, calls: Calls, table: str) -> None:
+        self._calls = calls
+        self._table = table
+        self._database = calls.services.database
+        self.writes = 0
+
+    async def write(self, body: Body[T]) -> T:
+        self.writes += 1
+        column = WAITING[self._table]
+        await execute(self._calls, f"UPDATE {self._table} SET {column} = 11 WHERE {column} = 10")
+        return await self._database.write(body)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("table", WAITING)
+@pytest.mark.parametrize(("now", "writes"), [(9, 0), (10, 1)])
+async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_its(
+    mailing: Calls, mailbox: Mailbox, table: str, now: int, writes: int
 ) -> None:
-    claimed: list[str] = []
-
-    async def due(_: object) -> int | None:
-        return due_at
-
-    async def at_once(body: Any) -> Any:
-        return await body(None)
-
-    kinds = (invitations, "next_due", "claim"), (runners, "next_notice", "claim_notice")
-    for module, next_due, claim in (*kinds, (memos, "next_due", "claim")):
-
-        async def taken(*_: object, of: str = module.__name__) -> None:
-            claimed.append(of)
-
-        monkeypatch.setattr(module, next_due, due)
-        monkeypatch.setattr(module, claim, taken)
-    house: Any = SimpleNamespace(
-        database=SimpleNamespace(read=at_once, write=at_once),
-        tools=SimpleNamespace(clock=lambda: 10, chain=None),
-    )
-    mailer: Any = object()
-    assert not await Outbox(house, mailer, mailer).send_next()
-    assert claimed == [one.__name__ for one in (invitations, runners, memos) if asks]
+    await execute(mailing, "UPDATE runners SET notice_due_at = NULL")
+    await {"invitations": invite, "runners": propose_one, "memos": put_memo}[table](mailing)
+    column = WAITING[table]
+    await execute(mailing, f"UPDATE {table} SET {column} = 10 WHERE {column} > 0")
+    sender, store = mailing.services.outbox, Overtaken(mailing, table)
+    sender._clock = lambda: now
+    sender._database = cast(Database, store)
+    assert not await sender.send_next()
+    assert store.writes == writes
+    assert mailbox.messages == []

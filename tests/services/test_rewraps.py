@@ -2,31 +2,31 @@
 
 import asyncio
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.rewraps import Rewrap
+from teamvars.domain.rewraps import ONLY, Rewrap
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import rewraps as services
-from teamvars.services.rewraps import Outcome, Progress, UnderWay
+from teamvars.services.rewraps import Outcome, Progress, Rewraps, UnderWay
 from teamvars.storage import data_keys, rewraps
-from teamvars.storage.database import Database, Taken, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.rewraps import PARTS, SealedRow
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller
 from tests.services.test_data_keys import actions, handed_out, needed, use_another
 from tests.services.test_outbox import invite, node
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.mailbox import open_mailbox
 from tests.support.tenant import variable_document
 
@@ -368,115 +368,84 @@ def test_others_have_the_store_for_as_long_as_a_rate_says_or_a_tenth_of_the_time
     rate: int | None, least: float, most: float
 ) -> None:
     nobody: Any = None
-    run = services._Run(nobody, FREE, 0, lambda _: None, rate)
+    run = services._Run(nobody, Rewrap("job-1", 0, 2), 0, lambda _: None, rate)
     run._sealed = 400_000
     assert least <= run._pause(2.0) <= most
 
 
-class Jobs:
-    """A store that has `found` of the job, one after the other, where generation 2 is in use.
+class Meanwhile:
+    """A store in which something happens as soon as a job was looked for."""
 
-    `refuses` whatever is written; `written` is what is.
-    """
+    def __init__(self, database: Database, happens: Body[object]) -> None:
+        self._database = database
+        self._happens = [happens]
 
-    def __init__(self, found: Sequence[Rewrap | None], *, refuses: bool = False) -> None:
-        self.found = list(found)
-        self.refuses = refuses
-        self.written: list[Rewrap] = []
-        self.put: list[object] = []
+    async def read(self, body: Body[T]) -> T:
+        found = await self._database.read(body)
+        if self._happens:
+            await self._database.write(self._happens.pop())
+        return found
 
-    async def read(self, body: Any) -> Any:
-        counts = {1: {"variables": 3, data_keys.ORGANIZATIONS: 5}, 2: {"variables": 7}}
-        answers = {data_keys.active_generation: 2, data_keys.needed: counts}
-        return self.found.pop(0) if body is rewraps.find else answers[body]
-
-    async def write(self, body: Any) -> Any:
-        return await body(self)
-
-    async def replaced(self, _: object, before: Rewrap, job: Rewrap) -> bool:
-        assert before.holder in ("", "one", "older")
-        self.written.append(job)
-        return not self.refuses
-
-    async def sealed(self, _: object, __: object, rows: object) -> None:
-        self.put.append(rows)
-
-    async def begun(self, _: object, job: Rewrap) -> Rewrap:
-        if self.refuses:
-            raise Taken
-        self.written.append(job)
-        return job
-
-    def service(self, monkeypatch: pytest.MonkeyPatch) -> services.Rewraps:
-        """The use cases on it, at the time 100."""
-        monkeypatch.setattr(rewraps, "replace", self.replaced)
-        monkeypatch.setattr(rewraps, "put", self.sealed)
-        monkeypatch.setattr(services.Rewraps, "_begin", self.begun)
-        tools = SimpleNamespace(clock=lambda: 100)
-        house: Any = SimpleNamespace(database=self, tools=tools)
-        nobody: Any = None
-        return services.Rewraps(house, nobody, nobody)
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
 
 
-FREE = Rewrap("one", 100, 2, part=1, after="x", done=4)
-HELD = replace(FREE, held_until=101)
-OLDER = Rewrap("older", 0, 1, part=1, after="x", done=4)
+FREE = Rewrap("one", 0, 1, part=1, after="x", done=4)
+HELD = replace(FREE, held_until=1)
+FURTHER = replace(HELD, done=5)
+OLDER = replace(FREE, generation=0)
+AT_ONCE = replace(FREE, holder="another")
 
 
+async def put_job(tx: Transaction, job: Rewrap | None, now: int) -> None:
+    """Has that job under way alone; one that is held is so for a tenth of a second more."""
+    await tx.execute("DELETE FROM rewraps")
+    if job is not None:
+        held_until = now + 100_000 if job.held_until else 0
+        sql = (
+            "INSERT INTO rewraps (id, holder, held_until, generation, part, after, done) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        )
+        await tx.execute(sql, ONLY, *astuple(replace(job, held_until=held_until)))
+
+
+@ON_SQLITE
 @pytest.mark.parametrize(
-    ("found", "goes_on_at"),
+    ("found", "then", "goes_on_at"),
     [
-        ([None], ("", 0)),
-        ([FREE], ("x", 4)),
-        ([HELD, HELD], ("x", 4)),
-        ([HELD, None], ("", 0)),
-        ([OLDER], ("", 0)),
-        ([HELD, replace(HELD, done=5)], None),
+        (None, None, ("", 0)),
+        (FREE, FREE, ("x", 4)),
+        (HELD, HELD, ("x", 4)),
+        (HELD, None, ("", 0)),
+        (OLDER, OLDER, ("", 0)),
+        (HELD, FURTHER, None),
+        (FREE, AT_ONCE, None),
+        (None, AT_ONCE, None),
     ],
 )
 async def test_a_job_is_gone_on_with_once_nobody_is_at_it(
-    monkeypatch: pytest.MonkeyPatch, found: Sequence[Rewrap | None], goes_on_at: object
+    calls: Calls, found: Rewrap | None, then: Rewrap | None, goes_on_at: tuple[str, int] | None
 ) -> None:
-    jobs = Jobs(found)
-    holding = jobs.service(monkeypatch)._held(operator())
+    service, database = calls.services.rewraps, calls.services.database
+    now = database.now()
+    await database.write(lambda tx: put_job(tx, found, now))
+    store = Meanwhile(database, lambda tx: put_job(tx, then, now))
+    one = Rewraps(service._house, service._keys, service._sign_anew)
+    one._database, one._clock = cast(Database, store), lambda: now
     if goes_on_at is None:
         with pytest.raises(UnderWay):
-            await holding
+            await one._held(operator())
         return
-    job = await holding
-    assert (job.after, job.done) == goes_on_at
-    assert (job.generation, job.held_until) == (2, 100 + services.HELD_FOR)
-    assert job.holder not in ("", "one", "older")
-    assert jobs.written == [job]
-    assert jobs.found == []
+    job = await one._held(operator())
+    assert (job.after, job.done, job.generation) == (*goes_on_at, 1)
+    assert job.held_until > now
+    assert job.holder not in ("", "one", "another")
+    assert await database.read(rewraps.find) == job
 
 
-@pytest.mark.parametrize("found", [None, FREE])
-async def test_a_job_that_another_begins_at_the_same_time_is_its(
-    monkeypatch: pytest.MonkeyPatch, found: Rewrap | None
-) -> None:
-    with pytest.raises(UnderWay):
-        await Jobs([found], refuses=True).service(monkeypatch)._held(operator())
-
-
+@pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
 async def test_what_is_under_another_generation_waits_and_no_organization_counts(
-    monkeypatch: pytest.MonkeyPatch,
+    older: Calls,
 ) -> None:
-    service = Jobs([]).service(monkeypatch)
-    assert (await service._waiting(2), await service._waiting(1)) == (3, 7)
-
-
-@pytest.mark.parametrize("refuses", [False, True])
-async def test_what_is_sealed_is_put_where_the_job_is_still_ones_own(
-    monkeypatch: pytest.MonkeyPatch, refuses: bool
-) -> None:
-    row = Waiting()._row("var-1")
-    for rows in ([], [(row, row.sealed)]):
-        jobs = Jobs([], refuses=refuses)
-        putting = jobs.service(monkeypatch).put(FREE, replace(FREE, done=5), rows)
-        if refuses:
-            with pytest.raises(UnderWay):
-                await putting
-        else:
-            assert await putting == replace(FREE, done=5, held_until=100 + services.HELD_FOR)
-        assert jobs.put == ([] if refuses or not rows else [rows])
+    service = older.services.rewraps
+    assert (await service._waiting(2), await service._waiting(1)) == (MANY + 2, 0)
