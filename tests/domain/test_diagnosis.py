@@ -13,6 +13,7 @@ from teamvars.domain.diagnosis import (
     damage_findings,
     disk_finding,
     engine_findings,
+    entry_findings,
     loss_findings,
     mail_findings,
     seal_findings,
@@ -83,6 +84,14 @@ def test_through_a_pooler_it_is_said_how_settings_get_there_and_which_do_not(
     (_, found) = engine_findings(lacking, 0)
     assert (found.severity, found.subject) == (PROBLEM, "pooler")
     assert "without jit = off, lock_timeout = 5s." in found.text
+
+
+@pytest.mark.parametrize(("more", "told"), [(-1, []), (0, []), (1, [(PROBLEM, "clock")])])
+def test_an_entry_of_the_future_tells_of_a_wrong_clock(
+    more: int, told: list[tuple[Severity, str]]
+) -> None:
+    found = entry_findings(7 + CLOCK_TOLERANCE + more, 7)
+    assert [(one.severity, one.subject) for one in found] == told
 
 
 @pytest.mark.parametrize("sign", [1, -1])

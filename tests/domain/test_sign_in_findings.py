@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Severity
+from teamvars.domain.organizations import Organization
 from teamvars.domain.sign_in_findings import ProviderTrial, provider_findings, sign_in_findings
+from teamvars.domain.sign_ins import Provider
 
 OK, ADVICE, PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM
 TRIAL = ProviderTrial("one", "https://id.example.com", "us", "https://vars.example.com", keys=1)
@@ -50,9 +52,9 @@ def test_whether_a_provider_takes_the_client_is_told_beside_whether_it_sends_bro
 
 
 def test_each_organization_that_nobody_can_sign_in_to_is_a_problem() -> None:
-    assert sign_in_findings([]) == []
-    found = sign_in_findings(["acme", "else"])
-    assert [(one.severity, one.text.split()[2]) for one in found] == [
-        (PROBLEM, "acme"),
-        (PROBLEM, "else"),
-    ]
+    asked = {"shut": True, "Acme": True, "open": False, "else": True}
+    there = [Organization(name, name, None, 0, sso_required=sso) for name, sso in asked.items()]
+    provider = Provider("one", "One", "https://id.example.com", "us", ("aCME",), (), 0)
+    found = sign_in_findings(there, [provider])
+    assert {one.severity for one in found} == {PROBLEM}
+    assert [one.text.split()[2] for one in found] == ["else", "shut"]

@@ -1,115 +1,74 @@
-"""What a backup is of, and what is proven of it, without one."""
+"""What a backup is of, and what is proven of it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from teamvars.domain.audit import Break, Head
-from teamvars.domain.backups import NEWER, Inspection
+from teamvars.domain.audit import Head
+from teamvars.domain.backups import NEWER
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.services import backups, proving
-from teamvars.services.diagnosis import Diagnosis
-from teamvars.storage import installation, streams
+from teamvars.storage import migrations
 from teamvars.storage.database import NotReady
-from teamvars.storage.engines import schemas, sqlite_snapshots
+from tests.services.altered_trails import execute
+from tests.services.calls import Calls
+from tests.storage.stores import fresh_sqlite, opened
 
-HEADS = [Head("org-1", 3, b"\1" * 32), Head("ws-1", 1, b"\2" * 32)]
-OK, PROBLEM = Severity.OK, Severity.PROBLEM
-
-
-class Store:
-    """One whose streams stand at `HEADS`, with two rows."""
-
-    def __init__(self, *damage: str) -> None:
-        self.damage = damage
-
-    async def read(self, body: object) -> object:
-        last = {one.stream_id: one.sequence for one in HEADS}
-        return HEADS if body is streams.heads else last
-
-    async def inspect(self) -> Inspection:
-        return Inspection({"teams": 2}, self.damage)
-
-    def now(self) -> int:
-        return 7
-
-
-def store(*damage: str) -> Any:
-    return Store(*damage)
+OK, ADVICE, PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM
+ON_OWN_SQLITE = pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
 
 
 def told(findings: Sequence[Finding]) -> list[tuple[Severity, str]]:
     return [(one.severity, one.subject) for one in findings]
 
 
-@pytest.mark.parametrize("schema", [{}, {1: object(), 4: object()}])
-def test_a_backup_is_of_a_store_that_has_a_schema(
-    monkeypatch: pytest.MonkeyPatch, schema: dict[int, object]
+async def test_a_backup_is_of_a_store_that_has_a_schema(
+    migrated_file: Path, tmp_path: Path
 ) -> None:
-    answers = {
-        schemas.schema: schema,
-        installation.find_lineage: "store-1",
-        streams.heads: HEADS,
-    }
-
-    @contextmanager
-    def snapshot(_: Path) -> Iterator[Any]:
-        yield SimpleNamespace(
-            read=answers.get,
-            rows=lambda: {"teams": 2},
-            size=5,
-            pieces=lambda: iter([b"whole"]),
-            interrupt=lambda: None,
-        )
-
-    monkeypatch.setattr(sqlite_snapshots, "taken", snapshot)
-    if not schema:
-        with pytest.raises(NotReady, match="no store yet"), backups.taken(Path("x"), "1.0"):
-            pass
-        return
-    with backups.taken(Path("x"), "1.0") as (content, known):
+    async with opened(fresh_sqlite(tmp_path)):
+        pass
+    nothing = tmp_path / "teamvars.db"
+    with pytest.raises(NotReady, match="no store yet"), backups.taken(nothing, "1.0"):
+        pass
+    store = shutil.copy(migrated_file, tmp_path / "migrated.db")
+    with backups.taken(store, "1.0") as (content, known):
         manifest, heads = known()
-    assert content.size == 5
-    assert (manifest.schema, manifest.lineage, manifest.rows) == (4, "store-1", {"teams": 2})
-    assert heads == HEADS
+    assert content.size == store.stat().st_size
+    assert (manifest.schema, manifest.lineage) == (migrations.number(), None)
+    assert manifest.rows["schema_migrations"] == len(migrations.known())
+    assert heads == []
 
 
-async def test_a_copy_whose_streams_stand_elsewhere_is_told() -> None:
-    assert await proving.moved(store(), backups.lines(HEADS)) == []
-    assert told(await proving.moved(store(), backups.lines(HEADS[1:]))) == [(PROBLEM, "audit")]
+@ON_OWN_SQLITE
+async def test_a_copy_whose_streams_stand_elsewhere_is_told(own_calls: Calls) -> None:
+    database = own_calls.services.database
+    heads = await backups.heads(database)
+    assert await proving.moved(database, backups.lines(heads)) == []
+    assert told(await proving.moved(database, backups.lines(heads[1:]))) == [(PROBLEM, "audit")]
 
 
-async def test_only_what_cannot_be_read_is_damage() -> None:
-    assert await proving.damage(store()) == []
-    assert told(await proving.damage(store("a page"))) == [(PROBLEM, "reading")]
-
-
-@pytest.mark.parametrize(
-    ("breaks", "trail"),
-    [([], (OK, "audit")), ([Break("ws-1", 1, "it was altered")], (PROBLEM, "audit"))],
-)
+@ON_OWN_SQLITE
 async def test_streams_are_gone_through_on_the_way_to_the_heads_that_are_there(
-    monkeypatch: pytest.MonkeyPatch, breaks: list[Break], trail: tuple[Severity, str]
+    own_calls: Calls,
 ) -> None:
-    asked: list[Sequence[Head]] = []
+    services, sealer = own_calls.services, own_calls.tools.sealer
+    database, audit = services.database, services.audit
+    assert await proving.damage(database) == []
+    heads = await backups.heads(database)
+    stands = heads[0]
+    newer = replace(stands, sequence=99), Head("ws-gone", 1, bytes(32))
 
-    async def verify(within: Sequence[Head], _: object) -> tuple[int, list[Break]]:
-        asked.append(within)
-        return 2, breaks
+    async def examined(kept: Sequence[Head]) -> list[tuple[Severity, str]]:
+        return told(await proving.examine(database, sealer, audit, kept))
 
-    async def nothing(*_: object, **__: object) -> list[Finding]:
-        return []
-
-    monkeypatch.setattr(Diagnosis, "of_losses", nothing)
-    monkeypatch.setattr(Diagnosis, "of_values", nothing)
-    later, gone = Head("org-1", 4, b"\3" * 32), Head("ws-9", 1, b"\4" * 32)
-    audit: Any = SimpleNamespace(verify=verify)
-    sealer: Any = None
-    found = await proving.examine(store(), sealer, audit, [*HEADS, later, gone])
-    newer = (Severity.ADVICE, NEWER)
-    assert told(found) == [(OK, "reading"), trail, newer, newer]
-    assert asked == [HEADS]
+    sound = [(OK, "reading"), (OK, "rows"), (OK, "values")]
+    assert await examined(heads) == [*sound, (OK, "audit")]
+    assert await examined([*heads, *newer]) == [*sound, (OK, "audit"), *[(ADVICE, NEWER)] * 2]
+    another = replace(stands, link=bytes(32))
+    assert await examined([another]) == [*sound, (PROBLEM, "audit")]
+    sql = "UPDATE audit_entries SET at = at + 1 WHERE stream_id = $1"
+    await execute(database, stands.stream_id, sql)
+    assert (PROBLEM, "audit") in await examined(heads)

@@ -1,8 +1,10 @@
 """Whether the store can be served: asked once for all who want to know."""
 
 import asyncio
+import gc
 from contextlib import suppress
 from functools import partial
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -287,3 +289,17 @@ async def test_a_clock_is_off_that_is_far_from_the_stores(
 ) -> None:
     monkeypatch.setattr(Readiness, "clock_ahead", ahead)
     assert Readiness(counted, KeysInUse(deployment.keys)).clock_is_off == seconds
+
+
+async def test_nobody_complains_of_a_check_that_failed_or_was_ended_for_nobody() -> None:
+    loop, complaints = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, said: complaints.append(said))
+    failed, ended = loop.create_future(), loop.create_future()
+    failed.set_exception(ValueError())
+    ended.cancel()
+    installation._retrieve(cast("asyncio.Task[None]", failed))
+    installation._retrieve(cast("asyncio.Task[None]", ended))
+    del failed
+    gc.collect()
+    loop.set_exception_handler(None)
+    assert complaints == []

@@ -224,6 +224,15 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
     ]
 
 
+def entry_findings(newest: int, now: int) -> list[Finding]:
+    """Whether the newest audit entry was made by a clock that is right, both in µs UTC."""
+    ahead = newest - now
+    if ahead <= CLOCK_TOLERANCE:
+        return []
+    text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
+    return [_problem("clock", text)]
+
+
 def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:
     """The streams whose heads do not hold, of which so many are named."""
     if not altered:

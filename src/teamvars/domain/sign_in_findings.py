@@ -2,11 +2,14 @@
 nobody does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
+from teamvars.domain.sign_ins import Provider
 
 _OK, _ADVICE, _PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM
 _MOST_APART = 60
@@ -100,11 +103,19 @@ def _client(trial: ProviderTrial) -> Finding:
     return Finding(_OK, subject, text)
 
 
-def sign_in_findings(shut: Sequence[str]) -> list[Finding]:
-    """That nobody gets into organizations of these names, whose members have to sign in."""
+def sign_in_findings(
+    organizations: Iterable[Organization], providers: Iterable[Provider]
+) -> list[Finding]:
+    """That nobody gets into organizations whose members have to sign in, with none of these."""
+    spoken_for = {fold(name) for one in providers for name in one.organizations}
+    required = (one.name for one in organizations if one.sso_required)
     text = (
         "Members of {} have to sign in, and no provider that is set up signs people in there. Name "
         "it in the organizations of one, or let an owner take sso-required back: teamvars token "
         "create --user OWNER --expires 1h"
     )
-    return [Finding(_PROBLEM, "sign-in", text.format(name)) for name in shut]
+    return [
+        Finding(_PROBLEM, "sign-in", text.format(name))
+        for name in sorted(required)
+        if fold(name) not in spoken_for
+    ]

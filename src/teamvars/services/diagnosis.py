@@ -8,14 +8,13 @@ from operator import attrgetter
 
 from teamvars.decisions.runners import Trust
 from teamvars.domain.diagnosis import (
-    CLOCK_TOLERANCE,
     Finding,
     Losses,
-    Severity,
     address_findings,
     census_findings,
     damage_findings,
     engine_findings,
+    entry_findings,
     loss_findings,
     mail_findings,
     seal_findings,
@@ -23,7 +22,6 @@ from teamvars.domain.diagnosis import (
     trail_findings,
 )
 from teamvars.domain.generations import active_of
-from teamvars.domain.names import fold
 from teamvars.domain.runner_findings import Examined, Ways, runner_findings
 from teamvars.domain.sign_in_findings import sign_in_findings
 from teamvars.domain.sign_ins import Provider
@@ -63,11 +61,8 @@ class Diagnosis:
 
     async def of_data(self) -> list[Finding]:
         """The clock by which entries were made, and the directory."""
-        findings = []
-        ahead = await self._database.read(diagnosis.newest_entry_at) - self._database.now()
-        if ahead > CLOCK_TOLERANCE:
-            text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
-            findings.append(Finding(Severity.PROBLEM, "clock", text))
+        newest = await self._database.read(diagnosis.newest_entry_at)
+        findings = entry_findings(newest, self._database.now())
         findings += census_findings(await self._database.read(diagnosis.census))
         findings += await self._database.read(_of_seals)
         return findings + await self._database.read(self._of_tokens)
@@ -134,13 +129,7 @@ class Diagnosis:
     async def of_sign_ins(self, providers: Sequence[Provider]) -> list[Finding]:
         """Whether one of these signs people in to each organization whose members have to."""
         there = await self._database.read(organizations.every)
-        spoken_for = {fold(name) for one in providers for name in one.organizations}
-        shut = [
-            one.name
-            for folded, one in there.items()
-            if one.sso_required and folded not in spoken_for
-        ]
-        return sign_in_findings(sorted(shut))
+        return sign_in_findings(there.values(), providers)
 
     async def of_addresses(self) -> list[Finding]:
         """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""
