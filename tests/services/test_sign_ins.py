@@ -3,7 +3,6 @@
 import base64
 from contextlib import ExitStack
 from email.message import Message
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,18 +10,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions.sign_ins import Fresh
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Refusal
 from teamvars.domain.sign_ins import Person, Provider
-from teamvars.domain.tokens import SIGNED_IN
-from teamvars.domain.users import User
 from teamvars.protocol import encoded
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven, claimed
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https, sign_ins
 from teamvars.services.sign_ins import Answered, Client, SignIns, departure, word
+from tests.services.calls import Calls
+from tests.support.engines import ON_SQLITE
 
 ISSUER = "https://id.example.com"
 ONE = Provider("one", "One", ISSUER, "us :", ("acme",), (), 0)
@@ -126,8 +124,8 @@ ABOUT = {"token_endpoint": f"{ISSUER}/token"}
 
 
 @pytest.fixture
-def service() -> SignIns:
-    """With that provider, and without anything that is stored."""
+def service(calls: Calls) -> SignIns:
+    """With that provider, whose keys and addresses are known."""
 
     class Keys:
         async def about(self) -> dict[str, str]:
@@ -136,11 +134,9 @@ def service() -> SignIns:
         async def key_for(self, _: object) -> str:
             return "its key"
 
-    tools = SimpleNamespace(clock=lambda: NOW * 1_000_000)
-    house: Any = SimpleNamespace(database=None, tools=tools)
-    made = SignIns(house, [CLIENT])
+    made = SignIns(calls.services.sign_ins._house, [CLIENT])
     keys: Any = {"one": Keys()}
-    made._keys = keys
+    made._keys, made._clock = keys, lambda: NOW * 1_000_000
     return made
 
 
@@ -159,6 +155,7 @@ def has_answered(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -
     monkeypatch.setattr(https, "post", post)
 
 
+@ON_SQLITE
 def test_so_many_wait_for_providers_and_so_many_of_them_at_one_address(
     service: SignIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +206,7 @@ def token(**claims: object) -> str:
     return ".".join(map(encoded, parts))
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("said", "claims", "reason"),
     [
@@ -242,35 +240,13 @@ async def test_whom_an_answer_means_is_who_was_sent_there(
         await asking
 
 
+@ON_SQLITE
 async def test_nobody_is_meant_by_an_answer_without_a_code(service: SignIns) -> None:
     with pytest.raises(Unproven, match="no code: access_denied"):
         await service._person("one", came_back(error="access_denied"))
 
 
+@ON_SQLITE
 async def test_nobody_is_linked_to_a_provider_that_is_gone(service: SignIns) -> None:
     with pytest.raises(Unproven, match="not there any more"):
         await service.link(Caller(b"", "req-1"), "gone", came_back(code="code"))
-
-
-@pytest.mark.parametrize(
-    ("address", "told"), [(None, ", a browser"), ("192.0.2.7", " from 192.0.2.7, a browser")]
-)
-async def test_a_session_says_whence_it_is_where_that_is_known(
-    service: SignIns, monkeypatch: pytest.MonkeyPatch, address: str | None, told: str
-) -> None:
-    begun: list[Fresh] = []
-
-    async def whom(*_: object) -> Person:
-        return Person(ISSUER, "ann")
-
-    async def user(*_: object) -> User:
-        return User("user-1", "ann", None, site_admin=False)
-
-    async def begin(_: SignIns, __: Caller, *asked: Any) -> None:
-        begun.append(asked[-1])
-
-    monkeypatch.setattr(SignIns, "_person", whom)
-    monkeypatch.setattr(SignIns, "_meant", user)
-    monkeypatch.setattr(SignIns, "_begin", begin)
-    await service.arrive(Caller(b"", "req-1", address=address), "one", came_back(code="code"))
-    assert [one.description for one in begun] == [f"{SIGNED_IN}One{told}"]
