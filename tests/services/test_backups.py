@@ -33,7 +33,8 @@ async def test_a_backup_is_of_a_store_that_has_a_schema(
     nothing = tmp_path / "teamvars.db"
     with pytest.raises(NotReady, match="no store yet"), backups.taken(nothing, "1.0"):
         pass
-    store = shutil.copy(migrated_file, tmp_path / "migrated.db")
+    store = tmp_path / "migrated.db"
+    shutil.copy(migrated_file, store)
     with backups.taken(store, "1.0") as (content, known):
         manifest, heads = known()
     assert content.size == store.stat().st_size

@@ -746,7 +746,13 @@ async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_
     mailing: Calls, mailbox: Mailbox, table: str, now: int, writes: int
 ) -> None:
     await execute(mailing, "UPDATE runners SET notice_due_at = NULL")
-    await {"invitations": invite, "runners": propose_one, "memos": put_memo}[table](mailing)
+    match table:
+        case "invitations":
+            await invite(mailing)
+        case "runners":
+            await propose_one(mailing)
+        case _:
+            await put_memo(mailing)
     column = WAITING[table]
     await execute(mailing, f"UPDATE {table} SET {column} = 10 WHERE {column} > 0")
     sender, store = mailing.services.outbox, Overtaken(mailing, table)

@@ -8,7 +8,7 @@ from teamvars import metrics
 from teamvars.metrics import METRICS
 from teamvars.metrics.memory import Memory, Nowhere
 from teamvars.services.stock import DATA_KEYS, OVERDUE, WAITING
-from teamvars.storage import keys, memos
+from teamvars.storage import memos
 from teamvars.storage.database import Transaction
 from tests.support.deployment import Deployment
 from tests.support.tenant import Tenant
@@ -58,7 +58,7 @@ async def test_messages_that_wait_are_counted_and_how_long_the_first_has_been_du
 
 
 async def test_data_keys_are_counted_by_master_key_and_generation_and_what_is_gone_is_0(
-    tenant: Tenant, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, memory: Memory
 ) -> None:
     deployment = tenant.deployment
     stock, database = deployment.services.stock, deployment.services.database
@@ -67,11 +67,15 @@ async def test_data_keys_are_counted_by_master_key_and_generation_and_what_is_go
     (organizations,) = await database.read(
         lambda tx: tx.fetch("SELECT count(*) FROM organizations WHERE id <> 'none'")
     )
-    assert told(memory, DATA_KEYS.name) == {(master, "1"): organizations[0]}
-
-    async def nothing(_: Transaction) -> dict[tuple[str, str], int]:
-        return {}
-
-    monkeypatch.setattr(keys, "data_keys_by_generation", nothing)
+    first = {(master, "1"): organizations[0]}
+    assert told(memory, DATA_KEYS.name) == first
+    another = (
+        "INSERT INTO data_keys (organization_id, version, master_key_id, wrapped, created_at) "
+        "SELECT organization_id, 9, master_key_id, wrapped, created_at FROM data_keys LIMIT 1"
+    )
+    await database.write(lambda tx: tx.execute(another))
     await stock.count()
-    assert told(memory, DATA_KEYS.name) == {(master, "1"): 0}
+    assert told(memory, DATA_KEYS.name) == {**first, (master, "9"): 1}
+    await database.write(lambda tx: tx.execute("DELETE FROM data_keys WHERE version = 9"))
+    await stock.count()
+    assert told(memory, DATA_KEYS.name) == {**first, (master, "9"): 0}
