@@ -6,6 +6,7 @@ import { button, count, h, icon, name } from "./dom.js";
 import { choice, field, form, leaveButton } from "./fields.js";
 import { notify } from "./notices.js";
 import { itemErrors } from "./results.js";
+import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
 /** @import { Answer } from "./api.js" */
@@ -88,10 +89,11 @@ class Several {
     return this.element;
   }
 
-  /** The value, hidden where it is to be of one that is; where some are and some are not, what is to become of these. */
+  /** The value, hidden where one is sensitive or called so; where some are and some are not, what is to become of these. */
   #valueForm() {
     const secret = this.chosen.filter(({ sensitive }) => sensitive).length;
-    const text = editor({ rows: 3, autofocus: true, class: secret > 0 && "masked" });
+    const isHidden = this.chosen.some(({ key, sensitive }) => sensitive || saysSecret(key));
+    const text = editor({ rows: 3, autofocus: true, class: isHidden && "masked" });
     const isMixed = secret > 0 && secret < this.chosen.length;
     /** @type {"" | "stay" | "all"} */
     let said = "";
@@ -122,7 +124,8 @@ class Several {
    * @param {AbortSignal} signal
    */
   async #look(signal) {
-    const { verb, warning } = KINDS[this.kind];
+    const { verb } = KINDS[this.kind];
+    const { warning } = KINDS[this.#attributes.sensitive ? "sensitive" : this.kind];
     const submit = h("button", { class: "button primary", hidden: true });
     const lead = h("p", { class: "lead" }, `${this.#counted(this.parts)}.`);
     const element = form({ isMissed: false, busy: "Working …", onsubmit: (waiting) => this.#make(submit, waiting) },
