@@ -375,8 +375,8 @@ class AuditQuery(msgspec.Struct, frozen=True):
 class OrganizationAuditQuery(msgspec.Struct, frozen=True):
     """Which entries of an organization its owners ask for.
 
-    `actor` is a name or an id, `workspace` the name of one that there is or was, and `part` is one
-    of keys, in any case; `size` is how many are wanted at once.
+    `actor` is a name or an id, `workspace` the name of one that there is or was, `part` a part of
+    keys, in any case; `size` is how many are wanted at once.
     """
 
     actor: str | None = None

@@ -1,5 +1,5 @@
-"""What `doctor` finds of signing in: providers with which nobody can, and organizations to which
-nobody does.
+"""What `doctor` finds of signing in: providers with which nobody can, and organizations that nobody
+can sign in to.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _NOBODY_IS_THERE = {
 }
 """What a provider says that was asked to show no page (OpenID Connect Core 1.0, 3.1.2.6)."""
 _CLIENT_IS_REFUSED = {"invalid_client", "unauthorized_client"}
-"""What it says to a secret that is not the client's (RFC 6749, 5.2); the latter says Keycloak."""
+"""What it says to a secret that is not the client's (RFC 6749, 5.2); Keycloak says the latter."""
 
 
 class ProviderTrial(msgspec.Struct, frozen=True):

@@ -108,8 +108,8 @@ def compare(
     """Compare two workspaces, or a workspace and a file.
 
     < is in A alone, > in B alone, ~ different and = the same. Sensitive variables are compared by
-    key alone, since nobody can read them: these have a ?. Exits with 3 if anything else than = and
-    ? was found.
+    key alone, since nobody can read them: these have a ?. Exits with 3 if anything other than =
+    and ? was found.
 
     B is a file where it is no name of a workspace, as with a dot in it, or with --format. Only
     variables of the file's category are compared then.
