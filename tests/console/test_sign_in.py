@@ -39,6 +39,9 @@ async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, cr
     await visitor.page.get_by_role("link", name="payments").click()
     await visitor.page.get_by_role("heading", name="payments").wait_for()
     await visitor.page.go_back()
+    await expect(visitor.page.get_by_label("Filter by name")).to_have_value("pay")
+    await visitor.page.get_by_role("link", name="payments").wait_for()
+    await visitor.page.get_by_label("Filter by name").fill("")
     await row.wait_for()
 
 
