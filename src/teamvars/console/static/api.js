@@ -154,14 +154,13 @@ export async function categories(options = {}) {
 }
 
 /**
- * The token of the session that this browser is signed in to, by the only request that carries a cookie.
- * @param {string} named the session that this tab means; "": whichever there is
+ * The token of the session that this browser is signed in to.
+ * @param {Promise<Response>} taken
  * @returns {Promise<{token: string, session: string}>}
  */
-export async function takeSession(named) {
-  const headers = { Accept: "application/json", "Teamvars-Session": named };
+export async function takenSession(taken) {
   /** @type {Answer<{token: string, session: string}>} */
-  const { document } = answered(await fetched("/app/session", { method: "POST", headers, credentials: "same-origin" }));
+  const { document } = answered(await received(taken));
   return document;
 }
 
@@ -260,14 +259,22 @@ async function request(method, path, options = {}) {
  * @param {string} url
  * @param {RequestInit} options
  */
-async function fetched(url, options) {
+function fetched(url, options) {
+  return received(fetch(url, { credentials: "omit", ...options, cache: "no-store" }), options.signal);
+}
+
+/**
+ * @param {Promise<Response>} asked
+ * @param {AbortSignal | null} [signal]
+ */
+async function received(asked, signal) {
   try {
-    const response = await fetch(url, { credentials: "omit", ...options, cache: "no-store" });
+    const response = await asked;
     const text = await response.text();
     reached();
     return { response, text };
   } catch (error) {
-    if (options.signal?.aborted) throw error;
+    if (signal?.aborted) throw error;
     unreached();
     throw new Unreachable();
   }

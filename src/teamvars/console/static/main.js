@@ -240,7 +240,7 @@ async function start() {
   // Going back, a browser may show a document again that was left.
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
   session.onEnd(leave);
-  const reason = await takeUp(session.resume());
+  const reason = await takeUp();
   session.watch({ ask: askToStay, holds: () => holdsTyped(main) });
   if (session.token() === null) askToSignIn(reason);
   else await render();

@@ -1,6 +1,6 @@
 /** With whom people sign in besides by a token, and what this browser is signed in to. */
 
-import { linkAccount, Refused, takeSession, Unreachable } from "./api.js";
+import { linkAccount, Refused, takenSession, Unreachable } from "./api.js";
 import { button, h, part } from "./dom.js";
 import { failed } from "./notices.js";
 import * as session from "./session.js";
@@ -39,14 +39,13 @@ export async function finishLinking() {
 
 /**
  * Signs in to the session of this browser, if there is one; returns why, where nobody is signed in then.
- * @param {session.Reason} reason why nobody was before
  * @returns {Promise<session.Reason>}
  */
-export async function takeUp(reason) {
+export async function takeUp() {
   // Whoever has left, or idled here, says so again.
-  if (PROVIDERS.length === 0 || !["none", "again"].includes(reason)) return reason;
+  if (session.taken === null) return session.begun;
   try {
-    const { token, session: id } = await takeSession(session.named());
+    const { token, session: id } = await takenSession(session.taken);
     session.begin(token, id);
     comeBack();
     return "none";

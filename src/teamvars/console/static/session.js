@@ -3,7 +3,8 @@
  *
  * One that was pasted is in `sessionStorage`, which ends with the tab and which no other tab reads, so
  * that loading a page again does not sign out. Of a session with a provider only the id is there: the
- * browser has a cookie, by which each page is given the token anew.
+ * browser has a cookie, by which each page is given the token anew. The page waits for that and for
+ * its modules: so this one needs no other, and asks while these are still on their way.
  */
 
 const PLACE = "teamvars.session";
@@ -47,10 +48,28 @@ export function named() {
 }
 
 /**
+ * Why nobody is signed in, of what this tab has kept, as the page begins.
+ * @type {Reason}
+ */
+export const begun = resume();
+
+/** What is answered about the session of this browser; null where the tab needs none, or there can be none. */
+export const taken = ["none", "again"].includes(begun) && document.getElementById("main")?.dataset.providers !== "{}"
+  ? take() : null;
+
+/** Asks for the token of the session, by the only request that carries a cookie; of any, or of the one that is named. */
+function take() {
+  const headers = { Accept: "application/json", "Teamvars-Session": sessionId };
+  const answer = fetch("/app/session", { method: "POST", headers, credentials: "same-origin", cache: "no-store" });
+  answer.catch(() => {}); // it is told to whoever waits for it
+  return answer;
+}
+
+/**
  * Takes up what this tab has kept, unless it idled for too long; returns why, where nobody is signed in.
  * @returns {Reason}
  */
-export function resume() {
+function resume() {
   const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
   const isFresh = Date.now() - kept.seenAt < IDLE_MS;
   if (kept.token && isFresh) begin(kept.token);
