@@ -246,10 +246,15 @@ class Hcp:
             ],
         }
         self.size = 2
+        self.busy = 0
+        """How often it still says that it was asked too often."""
 
     def tell(self, path: str, sent: bytes) -> Answer:
         """What it says to a request."""
         assert not sent, "it is only read"
+        if self.busy:
+            self.busy -= 1
+            return 429, {"errors": [{"status": "429", "title": "too many requests"}]}
         where, _, query = path.removeprefix("/api/v2/").partition("?")
         found = self.answers[where]
         if isinstance(found, tuple):
@@ -270,11 +275,15 @@ def hcp() -> Hcp:
 
 
 def test_answers_of_hcp_terraform_are_read_page_by_page(move: Move, desk: Desk, hcp: Hcp) -> None:
+    hcp.busy = 2
     with answering(hcp.tell) as url:
         dry = move("--dry-run", address=url)
         assert dry.code == 3, dry.err
+        assert dry.err.count("answered 429. Sending it again.") == 2
         assert "project-access/settings, project-access/teams, workspace-access/create" in dry.err
-        assert "+  team  " in " ".join(dry.out.split("\n"))
+        assert ["+", "team", "ops", "organization-access/read-workspaces,"] in [
+            line.split()[:4] for line in dry.out.splitlines()
+        ]
         assert move("--yes", address=url).code == 0
         again = move("--yes", address=url)
         assert (again.code, "There is nothing to change." in again.err) == (0, True), again.err

@@ -108,16 +108,16 @@ class Holdings:
 
     def _read_places(self) -> None:
         for one in self._listed(self._path(PROJECTS)):
-            self._add(_named(one, {"description": one["attributes"].get("description") or ""}))
+            self._add(_named(PROJECTS, one, {"description": _description(one)}))
         for one in self._listed(self._path(WORKSPACES)):
-            said = {"description": one["attributes"].get("description") or ""}
-            self._add(_named(one, said, self._links(one, "project")))
+            said = {"description": _description(one)}
+            self._add(_named(WORKSPACES, one, said, self._links(one, "project")))
 
     def _read_teams(self) -> None:
         for one in self._listed(self._path(TEAMS)):
             its = one["attributes"]
             is_owners = fold(_text(its["name"])) == OWNERS
-            self._add(_named(one, {} if is_owners else _team(its)))
+            self._add(_named(TEAMS, one, {} if is_owners else _team(its)))
 
     def _read_grants(self, kind: str, place: str) -> None:
         relation = place.removesuffix("s")
@@ -137,12 +137,12 @@ class Holdings:
             one = self._api.get(path).document["data"]
             its = one["attributes"]
             said = {
-                "description": its.get("description") or "",
+                "description": _description(one),
                 "global": its["global"] is True,
                 "priority": its.get("priority") is True,
             }
             reach = () if said["global"] else (WORKSPACES, PROJECTS)
-            self._add(_named(one, said, self._links(one, "parent", *reach)))
+            self._add(_named(SETS, one, said, self._links(one, "parent", *reach)))
 
     def _read_members(self) -> None:
         for one in self._listed(self._path(MEMBERSHIPS)):
@@ -205,11 +205,17 @@ class Holdings:
 
 
 def _named(
-    one: Resource, said: Mapping[str, Any], links: Mapping[str, tuple[Key, ...]] | None = None
+    kind: str,
+    one: Resource,
+    said: Mapping[str, Any],
+    links: Mapping[str, tuple[Key, ...]] | None = None,
 ) -> Thing:
     """A thing that has its name from its resource."""
-    name = _text(one["attributes"]["name"])
-    return Thing(_text(one["type"]), name, _text(one["id"]), said, links or {})
+    return Thing(kind, _text(one["attributes"]["name"]), _text(one["id"]), said, links or {})
+
+
+def _description(one: Resource) -> str:
+    return _text(one["attributes"].get("description") or "")
 
 
 def _text(value: object) -> str:

@@ -86,8 +86,8 @@ def hcp(where: Where, source: Source, how: How) -> None:
     """Move in from HCP Terraform, or from its like.
 
     It reads projects, workspaces, teams, their access, variable sets and variables of an
-    organization there, shows what it would make and change here, and asks. Nothing is taken away,
-    here or there, and a second run does nothing. The organization has to be here already.
+    organization there, shows what it would make and change here, and asks. Nothing is deleted, here
+    or there, and a second run does nothing. The organization has to be here already.
 
     Example: teamvars migrate-from hcp --source-address app.terraform.io --source-token-file -
     """
