@@ -1,13 +1,18 @@
 """`migrate-from hcp`: another service's organization moves in, and a second run does nothing."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from teamvars.cli.client.api import Api
+from teamvars.cli.client.holdings import Holdings
+from teamvars.cli.exits import Failure
 from tests.cli.client.stubs import Answer, answering
 from tests.support.commands import Host
 from tests.support.desk import Desk
@@ -332,6 +337,9 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
         variable("var-5", "broken", value="[hush,,", hcl=True),
         variable("var-6", "long", description="x" * 513),
     ]
+    hcp.answers["varsets/varset-1"]["relationships"]["workspaces"]["data"] *= 1001
+    desk.succeed("project", "create", "Other")
+    desk.succeed("set", "create", "cloud", "--of-project", "Other")
     secrets = desk.folder / "secrets.json"
     item = {"type": "workspaces", "name": "vpc", "key": "OTHER", "category": "env", "value": "hush"}
     secrets.write_text(json.dumps({"variables": [item]}))
@@ -344,6 +352,8 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
         "workspace vpc, a b: A key has no white space",
         "workspace vpc, broken: its value is no code",
         "workspace vpc, long: A description has at most 512",
+        "set Cloud: it is attached to more than 1000",
+        "set Cloud: there is one of that name here that belongs to another project",
         "vpc, OTHER (env): the file names it",
     ):
         assert said in done.err
@@ -365,15 +375,51 @@ def test_what_is_refused_midway_is_done_by_the_next_run(move: Move, desk: Desk, 
     assert variables(desk, "-w", "vpc") == {"cidr": "10.0.0.0/8", "zones": '["a"]'}
 
 
+def test_what_a_set_is_attached_to_here_stays(move: Move, desk: Desk, hcp: Hcp) -> None:
+    desk.succeed("set", "create", "cloud")
+    desk.succeed("set", "attach", "cloud", "payments")
+    with answering(hcp.tell) as url:
+        assert move("--yes", address=url).code == 0
+        again = move("--dry-run", address=url)
+    assert again.code == 0, again.out
+    shown = desk.succeed("set", "show", "cloud", "--json").json
+    assert (shown["workspaces"], shown["priority"]) == (["dns", "payments"], True)
+
+
+class Endless:
+    """Lists for ever."""
+
+    target = SimpleNamespace(address="https://hcp.example.com")
+
+    def documents(self, _: str) -> Iterator[Any]:
+        """Pages of ever more resources, each as large as a page can be."""
+        for page in itertools.count():
+            yield {"data": [{"id": f"prj-{page}-{number}"} for number in range(100)]}
+
+
+def test_a_list_that_has_no_end_ends_the_command() -> None:
+    with pytest.raises(Failure, match="lists more than 100000 of one kind"):
+        Holdings(cast("Api", Endless()), "there", with_members=False)
+
+
+ITEM = '{"type": "workspaces", "name": "hush", "key": "hush", "category": "env", "value": "hush"}'
+
+
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"variables": [{"key": "hush"}]}', '{"variables": 1}']
+    ("content", "said"),
+    [
+        ("", "is not such a file"),
+        ("[]", "is not such a file"),
+        ('{"variables": [{"key": "hush"}]}', "is not such a file"),
+        (f'{{"variables": [{ITEM}, {ITEM}]}}', "names a variable twice"),
+    ],
 )
 def test_a_file_that_is_none_is_refused_without_a_word_of_it(
-    move: Move, desk: Desk, content: str
+    move: Move, desk: Desk, content: str, said: str
 ) -> None:
     (desk.folder / "secrets.json").write_text(content)
     done = move("--secrets", "secrets.json", "--yes")
-    assert (done.code, "is not such a file" in done.err, "hush" in done.err) == (7, True, False)
+    assert (done.code, said in done.err, "hush" in done.err) == (7, True, False)
 
 
 def test_a_token_is_taken_from_a_file_or_the_environment_and_nowhere_else(
