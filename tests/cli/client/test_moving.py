@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_an_organization_moves_in_and_a_second_run_does_nothing(move: Move, desk
     assert "hush" not in dry.out + dry.err
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert len(desk.succeed("workspace", "list").out.splitlines()) == 2
+    told = [re.split(r"\s{2,}", line) for line in dry.out.splitlines()]
+    for line in (
+        ["+", "set", "Shared", "priority, 2 workspaces, 1 project"],
+        ["+", "access to a workspace", "platform on lake", "access write"],
+        ["~", "workspace", "network", "project"],
+        ["~", "variables", "workspace network", "REGION"],
+    ):
+        assert line in told, dry.out
     done = move("--secrets", secrets, "--yes")
     assert done.code == 0, done.err
     again = move("--secrets", secrets, "--dry-run", "--json")
@@ -286,7 +295,7 @@ def test_answers_of_hcp_terraform_are_read_page_by_page(move: Move, desk: Desk, 
         assert dry.code == 3, dry.err
         assert dry.err.count("answered 429. Sending it again.") == 2
         assert "project-access/settings, project-access/teams, workspace-access/create" in dry.err
-        assert ["+", "team", "ops", "organization-access/read-workspaces,"] in [
+        assert ["+", "team", "ops", "visibility"] in [
             line.split()[:4] for line in dry.out.splitlines()
         ]
         assert move("--yes", address=url).code == 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from teamvars.cli.client.api import Api, at
-from teamvars.cli.client.changes import Change, Wanted, Work, compare
+from teamvars.cli.client.changes import Change, Wanted, Work, compare, number
 from teamvars.cli.client.contents import SETS, WORKSPACES, Contents, Owner, contents_of
 from teamvars.cli.client.holdings import (
     MEMBERS,
@@ -54,6 +54,8 @@ _NAMED = {
     MEMBERSHIPS: (is_email, EMAIL_RULE),
 }
 _WITH_VARIABLES = (WORKSPACES, SETS)
+_NOTHING = (False, "none")
+"""What says of something new that it permits nothing."""
 _PARENT, _TEXT = "parent", "description"
 _MOST_LINKED = 1000
 """What a request may name."""
@@ -79,14 +81,19 @@ class Step(Discreet, frozen=True):
 
     @property
     def told(self) -> tuple[str, str, str, str]:
-        """As people see it: a sign, what it is, its name, and what it permits or what changes."""
-        said = [f"{name} {value}" for name, value in self.attributes.items() if name != _TEXT]
-        if self.there is not None:
-            said += [
-                name for name in (_TEXT, *self.links) if name in (*self.attributes, *self.links)
-            ]
-        elif self.thing.type not in (TEAM_PROJECTS, TEAM_WORKSPACES):
-            said = [name for name, value in self.attributes.items() if value is True]
+        """As people see it: a sign, what it is, its name, and what it permits and reaches; of what
+        is there all that becomes another.
+        """
+        said = [
+            name if value is True or name == _TEXT else f"{name} {value}"
+            for name, value in self.attributes.items()
+            if self.there is not None or (value not in _NOTHING and name != _TEXT)
+        ]
+        said += [
+            number(len(keys), name.removesuffix("s")) if _is_many(name) else name
+            for name, keys in self.links.items()
+            if self.there is not None or _is_many(name)
+        ]
         sign = "~" if self.there else "+"
         return sign, called(self.thing), escaped(self.thing.name), ", ".join(map(escaped, said))
 
