@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from functools import partial
-from types import SimpleNamespace
 from uuid import uuid4
 
 import asyncpg
@@ -193,19 +192,18 @@ async def test_a_pooler_whose_mode_is_changed_meanwhile_is_told_and_nothing_was_
             assert isinstance(cause, error if mode is TRANSACTION else StorageMisconfigured)
 
 
-@pytest.mark.parametrize("error", poolers.NOT_PREPARED_HERE)
 async def test_of_a_statement_that_commits_and_is_not_known_there_the_outcome_is_known(
-    error: type[Exception],
+    postgres_url: str,
 ) -> None:
-    connection = SimpleNamespace(
-        add_log_listener=lambda _: None, remove_log_listener=lambda _: None
-    )
-
-    async def commit() -> None:
-        raise error('prepared statement "x" does not exist')
-
-    with pytest.raises(error):
-        await engine._confirmed(connection, commit())
+    connection = await asyncpg.connect(postgres_url)
+    statement = await connection.prepare("SELECT 1")
+    await connection.execute("DEALLOCATE ALL")
+    with pytest.raises(asyncpg.InvalidSQLStatementNameError):
+        await engine._confirmed(connection, statement.fetch())
+    await connection.execute("PREPARE known AS SELECT 1")
+    with pytest.raises(asyncpg.DuplicatePreparedStatementError):
+        await engine._confirmed(connection, connection.prepare("SELECT 1", name="known"))
+    await connection.close()
 
 
 async def test_a_store_that_was_away_is_opened_once_its_pooler_is_the_one_that_was_said(
