@@ -9,14 +9,14 @@ import asyncpg
 import pytest
 
 from teamvars.domain.diagnosis import Pooler, Severity, engine_findings
-from teamvars.domain.errors import Kind, Refusal, storage_unavailable
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.storage.database import Database, StorageMisconfigured, Transaction
 from teamvars.storage.engines import database_for, poolers
 from teamvars.storage.engines import postgres as engine
 from teamvars.storage.engines.connections import ServerClock
 from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.stores import adding, batched, ids, make_things, opened
-from tests.support.patience import HANGS
+from tests.support.patience import HANGS, until
 from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import Postgres
 
@@ -207,25 +207,27 @@ async def test_of_a_statement_that_commits_and_is_not_known_there_the_outcome_is
 
 
 async def test_a_store_that_was_away_is_opened_once_its_pooler_is_the_one_that_was_said(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    postgres: Postgres, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = PostgresDatabase(postgres_url, HANGS)
-    left: list[Exception] = [storage_unavailable(), StorageMisconfigured("a pooler")]
-    really = database._connections.open
-
-    async def open_() -> None:
-        if left:
-            raise left.pop(0)
-        await really()
-
-    monkeypatch.setattr(engine, "_OPEN_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(database._connections, "open", open_)
+    bouncer = PgBouncer(postgres, TRANSACTION)
+    database = PostgresDatabase(f"{bouncer.plain_url(fresh)}?pooler={SESSION}", HANGS)
+    monkeypatch.setattr(engine, "_OPEN_AGAIN_SECONDS", 0.01)
     with pytest.raises(Refusal):
         await database.open()
+    opening = database._opening
+    assert opening is not None
     try:
-        assert database._opening is not None
-        await asyncio.wait_for(database._opening, HANGS)
-        assert database.now() > 0
+
+        async def has_tried_twice() -> bool:
+            return opening.done() or bouncer.logins() > 2  # two connections for each try
+
+        with bouncer:
+            await until(has_tried_twice)
+            assert not opening.done()
+        bouncer.mode = SESSION
+        with bouncer:
+            await asyncio.wait_for(opening, HANGS)
+            assert database.now() > 0
     finally:
         await database.close()
 

@@ -109,6 +109,10 @@ class PgBouncer(Postgres):
         await console.execute(command)
         await console.close()
 
+    def logins(self) -> int:
+        """How many connections it has been asked for."""
+        return (self._folder / "log").read_text().count("login attempt")
+
     def _is_there(self) -> bool:
         assert self._process.poll() is None, (self._folder / "log").read_text()
         with socket.socket() as tried:
