@@ -43,6 +43,19 @@ async def test_a_backup_is_of_a_store_that_has_a_schema(
     assert heads == []
 
 
+async def test_what_of_a_store_cannot_be_read_is_told(migrated_file: Path, tmp_path: Path) -> None:
+    url = fresh_sqlite(tmp_path)
+    store = tmp_path / "teamvars.db"
+    shutil.copy(migrated_file, store)
+    async with opened(url) as database:
+        assert await proving.damage(database) == []
+    with store.open("r+b") as file:
+        file.seek(store.stat().st_size * 3 // 4 // 4096 * 4096)
+        file.write(bytes(4096))
+    async with opened(url) as database:
+        assert (PROBLEM, "reading") in told(await proving.damage(database))
+
+
 @ON_OWN_SQLITE
 async def test_a_copy_whose_streams_stand_elsewhere_is_told(own_calls: Calls) -> None:
     database = own_calls.services.database
@@ -57,7 +70,6 @@ async def test_streams_are_gone_through_on_the_way_to_the_heads_that_are_there(
 ) -> None:
     services, sealer = own_calls.services, own_calls.tools.sealer
     database, audit = services.database, services.audit
-    assert await proving.damage(database) == []
     heads = await backups.heads(database)
     stands = heads[0]
     newer = replace(stands, sequence=99), Head("ws-gone", 1, bytes(32))
