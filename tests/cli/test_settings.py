@@ -68,6 +68,7 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
 def test_the_pooler_is_said_by_its_setting_or_in_the_url(
     folder: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setenv("TEAMVARS_DATABASE_URL", f"postgresql://h/d{query}")
     assert settings.load().url == f"postgresql://h/d{query}"
     monkeypatch.setenv("TEAMVARS_DATABASE_POOLER", "transaction")
