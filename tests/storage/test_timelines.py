@@ -121,6 +121,44 @@ async def test_a_standby_is_not_served_from_and_commands_may_read_it(
             await database.close()
 
 
+async def test_a_newer_server_that_is_lost_again_at_once_was_seen_all_the_same(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = PostgresDatabase(postgres_url, HANGS)
+    timelines = database._connections._servers.timelines
+    really, looked = timelines.look, 0
+
+    async def look(connection: Any) -> Standing | None:
+        nonlocal looked
+        looked += 1
+        if looked == 2:
+            standing = await really(connection)
+            assert standing is not None
+            assert standing.timeline is not None
+            await really(Server(standing.system, standing.timeline + 1))
+            raise ConnectionResetError
+        return await really(connection)
+
+    async def stay(tx: Transaction) -> None:
+        with pytest.raises(Refusal):
+            await database.write(port)
+        with pytest.raises(ConnectionResetError):
+            await port(tx)
+        raise Given
+
+    monkeypatch.setattr(timelines, "look", look)
+    await database.open()
+    try:
+        with pytest.raises(Given):
+            await database.read(stay)
+    finally:
+        await database.close()
+
+
+class Given(Exception):
+    """What the test waits for has come."""
+
+
 class Server:
     """What a connection is told of how its server stands."""
 

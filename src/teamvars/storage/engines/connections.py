@@ -317,6 +317,17 @@ class Connections:
         return None
 
     async def _connect(self) -> Connection:
+        try:
+            connection = await self._connect_to_any()
+        finally:
+            # A server of a newer timeline may have been seen, and lost again.
+            self._abandon_outdated()
+        self._good_until[connection] = time.monotonic() + _LIFETIME_SECONDS
+        if self._sweeping is None:
+            self._sweep()
+        return connection
+
+    async def _connect_to_any(self) -> Connection:
         connection = await self._servers.connect(**self._options)
         try:
             if self._passage.first:
@@ -326,10 +337,6 @@ class Connections:
         except BaseException:
             connection.terminate()
             raise
-        self._abandon_outdated()
-        self._good_until[connection] = time.monotonic() + _LIFETIME_SECONDS
-        if self._sweeping is None:
-            self._sweep()
         return connection
 
     def _give_up(self, connection: Connection) -> None:
