@@ -13,7 +13,7 @@ import pytest
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import CursorPaged, Page
 from teamvars.domain.variable_search import Place, VariableSearch
 from teamvars.domain.variable_sets import MAX_NAME_CHARACTERS
 from teamvars.fair_slots import LONE_SLOTS, WAITERS_EACH
@@ -584,6 +584,37 @@ async def test_a_part_is_looked_for_in_what_one_may_read_alone_so_that_no_page_t
         seen.append([one["data"] async for one in pages(tenant, "writer", q="url", size=2)])
     assert seen[0] == seen[1]
     assert sum(map(len, seen[0])) == 9
+
+
+@ON_SQLITE
+async def test_a_page_takes_the_same_whether_or_not_others_have_keys_with_a_part(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right that is looked up for those alone would tell of them by the time it takes."""
+    hidden = [item(f"k{n}_URL", "env", value="v") for n in range(50)]
+    await apply(tenant, *hidden, who="owner", workspace="payments")
+    monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
+    monkeypatch.setattr("secrets.randbelow", lambda _: 0)
+
+    async def steps(part: str) -> int:
+        """What SQLite does for a page of the reader, who sees no variable."""
+        counted = itertools.count()
+
+        async def body(tx: Any) -> None:
+            database, asked = tenant.deployment.services.database, caller(tenant, "reader")
+            granted = await access_by_name.search(
+                tx, asked, database.now(), tenant.organization, None
+            )
+            tx._connection.set_progress_handler(lambda: next(counted) < 0, 1)
+            page = await variable_search.find_page(tx, granted, VariableSearch(part=part))
+            tx._connection.set_progress_handler(None)
+            assert page == CursorPaged([], None)
+
+        await tenant.deployment.services.database.read(body)
+        return next(counted)
+
+    # A right takes some fifty steps, and what a list of keys has beside it takes two.
+    assert await steps("url") - await steps("xyz") < 5 * len(hidden)
 
 
 async def test_who_reads_all_workspaces_learns_nothing_of_keys_in_sets_that_they_do_not_see(

@@ -188,10 +188,11 @@ PAGE_OF_GRANTED = (
     .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
 )
 
-# $11: the keys that match; a right is looked up where one of them is.
+# $11: the keys that match. The right is looked up whether or not one of them is there, since else
+# the time would tell of keys that are not to be seen.
 PAGE_OF_GRANTED_KEYS = PAGE_OF_GRANTED.replace(
-    "WHERE coalesce((", "WHERE looked_at.key IN {each $11} AND coalesce(("
-)
+    "WHERE coalesce((", "WHERE CASE WHEN coalesce(("
+).replace(")) = 1\n        AND", ")) = 1 THEN looked_at.key IN {each $11} END\n        AND")
 KEYS_LOOKED_AT = f"SELECT DISTINCT key FROM ({_LOOKED_AT}) AS looked_at"
 
 # Which sets reach workspaces that teams $4 read, of some of an organization $1, and behind which
