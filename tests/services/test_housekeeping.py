@@ -364,6 +364,20 @@ async def test_an_installation_is_ready_step_by_step(empty_url: str) -> None:
         assert noted.subject_id == keys.server.active
 
 
+@pytest.mark.parametrize(
+    "altered",
+    ["DELETE FROM schema_migrations", "UPDATE schema_migrations SET checksum = 'another'"],
+)
+async def test_a_store_whose_schema_is_a_part_or_was_altered_is_not_ready(
+    own_url: str, altered: str
+) -> None:
+    async with installation_on(own_url) as installation:
+        assert not (await installation.outstanding()).missing
+        await installation.database.migrate(lambda tx: tx.execute(altered))
+        with pytest.raises(NotReady):
+            await installation.outstanding()
+
+
 async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> None:
     keys = [keyring.generate() for _ in range(3)]
     async with installation_on(own_url) as one, installation_on(own_url) as other:
