@@ -13,7 +13,9 @@ def _columns(variables: str, owners: str) -> str:
 
 
 class OfFew(NamedTuple):
-    """What is asked of a few owners; `page_of_keys` and `keys` where a part of a key is wanted."""
+    """What is asked of a few owners. Where a part of a key is wanted, `keys` is asked first, and
+    `page_of_keys` takes those that match as $10.
+    """
 
     page: str
     page_of_keys: str
@@ -21,21 +23,39 @@ class OfFew(NamedTuple):
 
 
 def _of_few(variables: str, owner: str, owners: str) -> OfFew:
-    """$1: owners, $2 to $4: the place after which the page begins, $5: the end of the keys,
-    $6: how many rows of each owner come before its own frontier, $7 and $8: what is wanted, $9:
-    how many, $10: the keys that match. CROSS JOIN fixes the order of the joins on SQLite.
+    """Of these tables; `owner` is the column that says whose a variable is."""
+    names = variables, owner, owners
+    among = f"{variables}.key IN {{each $10}}"
+    keys = f"""{_few_and_frontier(*names, until="$3", offset="$4")}
+SELECT DISTINCT {variables}.key FROM few CROSS JOIN {variables}
+WHERE {variables}.{owner} = few.id AND {variables}.key >= $2 AND {variables}.key < $3
+    AND {variables}.key <= coalesce((SELECT key FROM frontier), $3)
+"""
+    return OfFew(_page_of_few(*names), _page_of_few(*names, among), keys)
+
+
+def _few_and_frontier(variables: str, owner: str, owners: str, *, until: str, offset: str) -> str:
+    """$1: owners, $2: the first key, `until`: the end of the keys, `offset`: how many rows of each
+    owner come before its own frontier.
     """
-    up_to_frontier = f"""
+    return f"""
 WITH few AS (
     SELECT id, name, name_folded FROM {owners} WHERE id IN {{each $1}}
 ), frontier AS (
     SELECT min((
         SELECT key FROM {variables}
-        WHERE {owner} = few.id AND key >= $2 AND key < $5
-        ORDER BY key, category LIMIT 1 OFFSET $6
+        WHERE {owner} = few.id AND key >= $2 AND key < {until}
+        ORDER BY key, category LIMIT 1 OFFSET {offset}
     )) AS key FROM few
 )"""
-    page = f"""{up_to_frontier}
+
+
+def _page_of_few(variables: str, owner: str, owners: str, only: str = "") -> str:
+    """$1: owners, $2 to $4: the place after which the page begins, $5: the end of the keys,
+    $6: how many rows of each owner come before its own frontier, $7 and $8: what is wanted, $9:
+    how many; `only`: those that may be on it. CROSS JOIN fixes the order of the joins on SQLite.
+    """
+    return f"""{_few_and_frontier(variables, owner, owners, until="$5", offset="$6")}
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
     SELECT {_columns(variables, owners)}
@@ -44,64 +64,65 @@ FROM frontier LEFT JOIN (
         AND {variables}.key >= $2 AND {variables}.key < $5
         AND {variables}.key <= coalesce((SELECT key FROM frontier), $5)
         AND ({variables}.key, {owners}.name_folded, {variables}.category) > ($2, $3, $4)
-        AND (CAST($7 AS TEXT) IS NULL OR {variables}.category = $7)
+        AND {only and f"{only} AND "}(CAST($7 AS TEXT) IS NULL OR {variables}.category = $7)
         AND (CAST($8 AS BIGINT) IS NULL OR {variables}.sensitive = $8)
     ORDER BY {variables}.key, {owners}.name_folded, {variables}.category
     LIMIT $9
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category
 """
-    among = f"AND {variables}.key IN {{each $10}}\n        AND (CAST($7"
-    keys = f"""{up_to_frontier.replace("$6", "$4").replace("$5", "$3")}
-SELECT DISTINCT {variables}.key FROM few CROSS JOIN {variables}
-WHERE {variables}.{owner} = few.id AND {variables}.key >= $2 AND {variables}.key < $3
-    AND {variables}.key <= coalesce((SELECT key FROM frontier), $3)
-"""
-    return OfFew(page, page.replace("AND (CAST($7", among), keys)
 
 
 OF_WORKSPACES = _of_few("variables", "workspace_id", "workspaces")
 OF_SETS = _of_few("set_variables", "set_id", "variable_sets")
 
-# `key >= ''` is the condition of the organization's index.
-_LOOKED_AT = """
-    SELECT key, workspace_name, category, workspace_id FROM variables
-    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
-        AND key >= ''
-    ORDER BY key, workspace_name, category LIMIT $6
-"""
 
-# As of a few, but $1: the organization, $6: how many entries of its index are looked at. What is
-# found among them is joined with its rows when no more is left of it than a page: with the choice,
-# PostgreSQL would go through another index.
-PAGE_OF_ALL = """
+def _page(looked_at: str, only: str = "", middle: str = "") -> str:
+    """As of a few, but $1: the organization. What is wanted of some entries of its index is joined
+    with its rows when no more is left of it than a page: with the choice, PostgreSQL would go
+    through another index. `only`: the entries that may be on it; `middle`: a place among them, told
+    behind the frontier.
+    """
+    return f"""
 WITH looked_at AS MATERIALIZED ({looked_at}), found AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM looked_at
-    WHERE (CAST($7 AS TEXT) IS NULL OR category = $7)
+    WHERE {only and f"{only} AND "}(CAST($7 AS TEXT) IS NULL OR category = $7)
         AND (CAST($8 AS BIGINT) IS NULL OR (
             SELECT variables.sensitive FROM variables
             WHERE variables.workspace_id = looked_at.workspace_id
                 AND variables.key = looked_at.key AND variables.category = looked_at.category
         ) = $8)
     ORDER BY key, workspace_name, category LIMIT $9
-), frontier AS (
+){middle and f", middle AS ({middle})"}, frontier AS (
     SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
     FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
 )
-SELECT frontier.*, page.*
-FROM frontier LEFT JOIN (
-    SELECT {columns}
+SELECT frontier.*,{middle and " middle.*,"} page.*
+FROM frontier{middle and " LEFT JOIN middle ON TRUE"} LEFT JOIN (
+    SELECT {_columns("variables", "workspaces")}
     FROM found CROSS JOIN variables CROSS JOIN workspaces
     WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
         AND variables.category = found.category AND workspaces.id = found.workspace_id
 ) AS page ON TRUE
 ORDER BY page.key, page.name_folded, page.category
-""".replace("{columns}", _columns("variables", "workspaces")).replace("{looked_at}", _LOOKED_AT)
+"""
+
+
+# `key >= ''` is the condition of the organization's index.
+_BEHIND = """FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
+    ORDER BY key, workspace_name, category"""
+
+# $6: how many entries.
+_LOOKED_AT = f"""
+    SELECT key, workspace_name, category, workspace_id {_BEHIND} LIMIT $6
+"""
+
+PAGE_OF_ALL = _page(_LOOKED_AT)
 
 # Of some keys instead: all of $5, and the first $6 of $10, which comes behind them.
-PAGE_OF_KEYS = PAGE_OF_ALL.replace(
-    _LOOKED_AT,
-    """
+PAGE_OF_KEYS = _page("""
     SELECT key, workspace_name, category, workspace_id FROM variables
     WHERE organization_id = $1 AND key IN {each $5}
         AND (key, workspace_name, category) > ($2, $3, $4) AND key >= ''
@@ -111,8 +132,7 @@ PAGE_OF_KEYS = PAGE_OF_ALL.replace(
             AND (key, workspace_name, category) > ($2, $3, $4) AND key >= ''
         ORDER BY key, workspace_name, category LIMIT $6
     ) AS its
-""",
-)
+""")
 
 # The next $4 keys of an organization $1, from $2 on and before $3: one step in the index for each.
 KEYS_OF_ALL = """
@@ -167,32 +187,20 @@ _ITS_PROJECT = f"""(
                     SELECT {PROJECT_OF} FROM workspaces
                     WHERE workspaces.id = looked_at.workspace_id)"""
 
-# $10: the caller's teams. `middle` is in the middle of what is looked at, and found in the index:
-# nothing is sorted for it.
-PAGE_OF_GRANTED = (
-    PAGE_OF_ALL.replace(
-        "WHERE (CAST($7",
-        f"""WHERE {_is_read("$10", "looked_at.workspace_id", _ITS_PROJECT)}
-        AND (CAST($7""",
-    )
-    .replace(
-        "), frontier AS (",
-        """), middle AS (
-    SELECT key, workspace_name, category FROM variables
-    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
-        AND key >= ''
-    ORDER BY key, workspace_name, category LIMIT 1 OFFSET $6 / 2
-), frontier AS (""",
-    )
-    .replace("frontier.*, page.*", "frontier.*, middle.*, page.*")
-    .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
-)
+# $10: the caller's teams.
+_MAY_BE_READ = _is_read("$10", "looked_at.workspace_id", _ITS_PROJECT)
+# In the middle of what is looked at, and found in the index: nothing is sorted for it.
+_MIDDLE = f"""
+    SELECT key, workspace_name, category {_BEHIND} LIMIT 1 OFFSET $6 / 2
+"""
+
+PAGE_OF_GRANTED = _page(_LOOKED_AT, _MAY_BE_READ, _MIDDLE)
 
 # $11: the keys that match. The right is looked up whether or not one of them is there, since else
 # the time would tell of keys that are not to be seen.
-PAGE_OF_GRANTED_KEYS = PAGE_OF_GRANTED.replace(
-    "WHERE coalesce((", "WHERE CASE WHEN coalesce(("
-).replace(")) = 1\n        AND", ")) = 1 THEN looked_at.key IN {each $11} END\n        AND")
+PAGE_OF_GRANTED_KEYS = _page(
+    _LOOKED_AT, f"CASE WHEN {_MAY_BE_READ} THEN looked_at.key IN {{each $11}} END", _MIDDLE
+)
 KEYS_LOOKED_AT = f"SELECT DISTINCT key FROM ({_LOOKED_AT}) AS looked_at"
 
 # Which sets reach workspaces that teams $4 read, of some of an organization $1, and behind which
