@@ -1,11 +1,11 @@
 """The file of values that another service shows to nobody: written to be filled in, and read."""
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
+from teamvars.cli.client.api import private_files
 from teamvars.cli.exits import ERROR, INVALID, Failure
 from teamvars.domain.names import fold
 from teamvars.kernel import Discreet
@@ -69,15 +69,8 @@ def add(path: Path, there: Mapping[Name, Entry], missing: Iterable[Entry]) -> in
     if not more:
         return 0
     content = _Content([*there.values(), *more.values()])
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        private_files.replace(path, content)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise Failure(f"{path} cannot be written: {error.strerror}.", ERROR) from None
     return len(more)

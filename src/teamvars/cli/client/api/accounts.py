@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from teamvars.cli import named
+from teamvars.cli.client.api import private_files
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.exits import ERROR, Failure, Misuse
 
@@ -144,7 +145,7 @@ def change(kind: type[T], body: Callable[[T], object]) -> None:
         with _locked(path.parent):
             found = read(kind)
             body(found)
-            _replace(path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+            private_files.replace(path, found)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}.") from None
     finally:
@@ -159,20 +160,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _require_closed(path: Path, status: os.stat_result, refused: int) -> None:
