@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from teamvars.cli.client.api import Api, at
-from teamvars.cli.client.changes import Change, Wanted, Work, compare, number
+from teamvars.cli.client.changes import SIGNS, Change, Wanted, Work, compare, number
 from teamvars.cli.client.contents import SETS, WORKSPACES, Contents, Owner, contents_of
 from teamvars.cli.client.holdings import (
     MEMBERS,
@@ -39,6 +39,7 @@ from teamvars.domain.names import (
     is_project_name,
     is_team_name,
 )
+from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
 from teamvars.domain.variable_sets import is_set_name
 from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS
@@ -57,8 +58,6 @@ _WITH_VARIABLES = (WORKSPACES, SETS)
 _NOTHING = (False, "none")
 """What says of something new that it permits nothing."""
 _PARENT, _TEXT = "parent", "description"
-_MOST_LINKED = 1000
-"""What a request may name."""
 _CALLED = {
     PROJECTS: "project",
     WORKSPACES: "workspace",
@@ -94,8 +93,8 @@ class Step(Discreet, frozen=True):
             for name, keys in self.links.items()
             if self.there is not None or _is_many(name)
         ]
-        sign = "~" if self.there else "+"
-        return sign, called(self.thing), escaped(self.thing.name), ", ".join(map(escaped, said))
+        sign, what = "~" if self.there else "+", _CALLED[self.thing.type]
+        return sign, what, escaped(self.thing.name), ", ".join(map(escaped, said))
 
 
 class OfOwner(NamedTuple):
@@ -126,11 +125,6 @@ class Stated(NamedTuple):
     holdings: Holdings
     variables: Mapping[Key, list[StatedVariable]]
     unknown: Sequence[Entry] = ()
-
-
-def called(thing: Thing) -> str:
-    """What it is, in a word."""
-    return _CALLED[thing.type]
 
 
 def stated(holdings: Holdings, tell: Callable[[str], None]) -> Stated:
@@ -181,7 +175,7 @@ def faults(source: Stated, target: Holdings) -> list[str]:
 
 
 def _name(thing: Thing) -> str:
-    return f"{called(thing)} {escaped(thing.name)}"
+    return f"{_CALLED[thing.type]} {escaped(thing.name)}"
 
 
 def _thing_faults(thing: Thing, target: Holdings) -> Iterator[str]:
@@ -191,8 +185,8 @@ def _thing_faults(thing: Thing, target: Holdings) -> Iterator[str]:
     there = target.things.get(thing.key)
     if there is not None and there.links.get(_PARENT) != thing.links.get(_PARENT):
         yield "there is one of that name here that belongs to another project, or to none."
-    if any(len(keys) > _MOST_LINKED for keys in thing.links.values()):
-        yield f"it is attached to more than {_MOST_LINKED}."
+    if any(len(keys) > MAX_ITEMS for keys in thing.links.values()):
+        yield f"it is attached to more than {MAX_ITEMS}."
 
 
 def _variable_faults(variable: StatedVariable) -> Iterator[str]:
@@ -288,8 +282,8 @@ class Mover:
             self._carry_out(step)
         except Failure as failure:
             more = "What was made before stays. Run the command again to do the rest."
-            failure.args = (f"{_name(step.thing)}: {failure}\n{more}",)
-            raise
+            text = f"{_name(step.thing)}: {failure}\n{more}"
+            raise Failure(text, failure.code) from None
 
     def _carry_out(self, step: Step) -> None:
         thing = step.thing
@@ -339,8 +333,5 @@ def told(plan: Plan) -> Sequence[tuple[str, str, str, str]]:
     for thing, _, changes in plan.variables:
         for outcome in dict.fromkeys(change.outcome for change in changes):
             keys = [escaped(change.key) for change in changes if change.outcome is outcome]
-            sign = "+" if outcome.value == "created" else "~"
-            rows.append(
-                (sign, "variables", f"{called(thing)} {escaped(thing.name)}", " ".join(keys))
-            )
+            rows.append((SIGNS[outcome], "variables", _name(thing), " ".join(keys)))
     return rows
