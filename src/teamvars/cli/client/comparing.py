@@ -123,10 +123,9 @@ def compare(
         name_of_b, secret = b, secret_keys([first])
     else:
         second = contents_of(api, workspace_of(api.workspace(b)), effective=effective)
-        wanted = [_wanted(one) for one in second.variables if of in (None, one.category)]
+        wanted = [_wanted(one) for one in second.in_category(of)]
         name_of_b, secret = second.name, secret_keys([first, second])
-    variables = [one for one in first.variables if of in (None, one.category)]
-    sides = Sides(first, name_of_b, paired(variables, wanted), secret)
+    sides = Sides(first, name_of_b, paired(first.in_category(of), wanted), secret)
     show([_told(sides, one) for one in sides.pairs], [_row(sides, one) for one in sides.pairs])
     _sum_up(sides)
     if any(one.relation not in (Relation.SAME, Relation.UNKNOWN) for one in sides.pairs):

@@ -77,6 +77,10 @@ class Contents(NamedTuple):
         """The variables with that key: none, one, or one of each category."""
         return [one for one in self.variables if one.key == key]
 
+    def in_category(self, category: Category | None) -> list[Variable]:
+        """The variables of a category; all, without one."""
+        return [one for one in self.variables if category in (None, one.category)]
+
     def has(self, key: str, category: Category | None) -> bool:
         """Whether there is a variable that is meant."""
         return bool(self._meant(key, category))

@@ -127,7 +127,7 @@ def export(
     """
     found = contents_of(api, effective=effective)
     of = category_of(category) or form.category
-    chosen = [one for one in found.variables if one.category is of]
+    chosen = found.in_category(of)
     if others := len(found.variables) - len(chosen):
         note(f"{others} of another category than {found.word(of)} are left out (--category).")
     missing = [one for one in chosen if one.value is None]

@@ -308,7 +308,7 @@ def _meant(source: Contents, keys: Sequence[str], category: str | None) -> list[
     of = category_of(category)
     if keys:
         return [source.one(key, of) for key in dict.fromkeys(keys)]
-    return [one for one in source.variables if of in (None, one.category)]
+    return source.in_category(of)
 
 
 def _document(

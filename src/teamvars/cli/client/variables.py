@@ -52,12 +52,7 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
         _list_effective(api, category_of(category))
         return
     founds, wanted = all_contents(api), category_of(category)
-    pairs = [
-        (found, one)
-        for found in founds
-        for one in found.variables
-        if wanted in (None, one.category)
-    ]
+    pairs = [(found, one) for found in founds for one in found.in_category(wanted)]
     names = ", ".join(found.name for found in founds)
     said = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
     rows = shown_in(api, starmap(_row, pairs))
