@@ -10,7 +10,7 @@ from teamvars.cli.client.changes import HIDDEN, SENSITIVE, Wanted, in_full, numb
 from teamvars.cli.client.contents import Contents, category_of, contents_of, workspace_of
 from teamvars.cli.client.files import Source, wanted_in
 from teamvars.cli.client.options import category_option, connected, offered
-from teamvars.cli.client.secrecy import secret_keys
+from teamvars.cli.client.secrecy import attributes, secret_keys
 from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.options import OneOf, argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, show
@@ -159,27 +159,15 @@ def _shown(sides: Sides, pair: Pair, side: Variable | Wanted | None) -> str:
 
 
 def _told(sides: Sides, pair: Pair) -> Resource:
-    """The same for programs. What nobody may see is null, and `hidden` says so."""
+    """The same for programs."""
+    is_hidden = sides.hides(pair)
     return {
         "key": pair.key,
         "category": sides.a.word(pair.category),
         "relation": pair.relation.value,
         "differs": pair.differs,
-        "a": _attributes(sides, pair, pair.a),
-        "b": _attributes(sides, pair, pair.b),
-    }
-
-
-def _attributes(sides: Sides, pair: Pair, side: Variable | Wanted | None) -> Resource | None:
-    if side is None:
-        return None
-    hidden = bool(side.sensitive) or sides.hides(pair)
-    return {
-        "value": None if hidden else side.value,
-        "hidden": hidden,
-        "hcl": bool(side.hcl),
-        "sensitive": bool(side.sensitive),
-        "description": side.description or "",
+        "a": attributes(pair.a, is_hidden=is_hidden),
+        "b": attributes(pair.b, is_hidden=is_hidden),
     }
 
 

@@ -26,6 +26,7 @@ from teamvars.cli.client.options import placed
 from teamvars.cli.client.secrecy import (
     Intent,
     Secrecy,
+    attributes,
     followed,
     secrecy_options,
     secret_keys,
@@ -37,7 +38,6 @@ from teamvars.cli.options import command, json_option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
-from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
 
 _UNKNOWN = "sensitive, cannot be compared"
@@ -152,28 +152,15 @@ def _row(there: Contents, change: Change) -> Row:
 
 
 def _told(there: Contents, change: Change) -> Resource:
-    """The same for programs. What nobody may see is null, and `hidden` says so."""
+    """The same for programs."""
     return {
         **there.told,
         "key": change.key,
         "category": there.word(change.category),
         "outcome": "unknown" if change.is_unknown else change.outcome.value,
         "changed": list(change.names),
-        "before": _attributes(change.before, change),
-        "after": _attributes(change.after, change),
-    }
-
-
-def _attributes(variable: Variable | None, change: Change) -> Resource | None:
-    if variable is None:
-        return None
-    hidden = variable.sensitive or change.is_hidden
-    return {
-        "value": None if hidden else variable.value,
-        "hidden": hidden,
-        "hcl": variable.hcl,
-        "sensitive": variable.sensitive,
-        "description": variable.description,
+        "before": attributes(change.before, is_hidden=change.is_hidden),
+        "after": attributes(change.after, is_hidden=change.is_hidden),
     }
 
 

@@ -1,5 +1,5 @@
 """Which variables a command makes sensitive: what it was told, what they are elsewhere, and what
-their names say."""
+their names say. And what programs are told of one that nobody may see."""
 
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from teamvars.cli.asking import agrees
+from teamvars.cli.client.api import Resource
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import Contents
 from teamvars.cli.exits import Misuse
@@ -96,6 +97,22 @@ def followed(intents: Sequence[Intent]) -> list[Intent]:
 def secret_keys(there: Iterable[Contents]) -> frozenset[str]:
     """The keys that are sensitive in one of the workspaces: in no other is their value shown."""
     return frozenset(one.key for each in there for one in each.variables if one.sensitive)
+
+
+def attributes(one: Variable | Wanted | None, *, is_hidden: bool) -> Resource | None:
+    """What programs are told of a variable; None of none. A value that nobody may see is null, and
+    `hidden` says so.
+    """
+    if one is None:
+        return None
+    hidden = bool(one.sensitive) or is_hidden
+    return {
+        "value": None if hidden else one.value,
+        "hidden": hidden,
+        "hcl": bool(one.hcl),
+        "sensitive": bool(one.sensitive),
+        "description": one.description or "",
+    }
 
 
 def suggested(intents: Sequence[Intent], told: Secrecy, *, asks: bool) -> list[Intent]:
