@@ -7,8 +7,8 @@ import { address, button, count, h, listed, little, name } from "./dom.js";
 import { choice, field, form, say } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
+import { findReadable, namesOf } from "./named.js";
 import { notify } from "./notices.js";
-import { suggesting } from "./paged_list.js";
 import { nameOf, summaryOf } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
@@ -53,9 +53,8 @@ class Comparison {
     this.owns = owns;
     this.signal = context.signal;
     this.#of = { here, there: here };
-    this.list = `/organizations/${encodeURIComponent(context.organization)}/workspaces`;
-    const { input, names } = suggesting((words) => this.list + (words && `?search[name]=${encodeURIComponent(words)}`),
-      { value: address.said("with") });
+    this.base = `/organizations/${encodeURIComponent(context.organization)}`;
+    const { input, names } = namesOf(this.base, "workspace", { value: address.said("with") });
     this.other = input;
     this.kind = choice({ legend: "Variables", chosen: address.said("effective") ? "effective" : "own",
       options: [{ value: "own", label: "Their own" }, { value: "effective", label: "All that they get" }],
@@ -93,16 +92,9 @@ class Comparison {
    * @param {AbortSignal} signal
    */
   async #find(called, signal) {
-    const refuse = (/** @type {string} */ detail) => new Refused(404, [{ detail, source: { pointer: WITH } }]);
-    try {
-      /** @type {Answer<Api.WorkspaceDocument>} */
-      const { document } = await read(`${this.list}/${encodeURIComponent(called)}`, { signal });
-      if (document.data.id === this.#of.here.id) throw refuse("This is the same workspace.");
-      return document.data;
-    } catch (error) {
-      if (!(error instanceof Refused && [404, 405].includes(error.status) && !error.errors[0]?.source?.pointer)) throw error;
-      throw refuse("There is no workspace of this name that you may read.");
-    }
+    const found = await findReadable(this.base, called, WITH, signal);
+    if (found.id !== this.#of.here.id) return found;
+    throw new Refused(404, [{ detail: "This is the same workspace.", source: { pointer: WITH } }]);
   }
 
   /**

@@ -5,7 +5,7 @@ import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
-import { suggesting } from "./paged_list.js";
+import { findReadable, namesOf } from "./named.js";
 import { effectsText, itemErrors, nameOf, summaryOf } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
@@ -41,9 +41,8 @@ class Copy {
     this.done = done;
     this.target = variables;
     this.copying = new Copying(path);
-    this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
-    const { input, names } = suggesting((words) =>
-      this.list + (words && `?search[name]=${encodeURIComponent(words)}`), { autofocus: true });
+    this.base = `/organizations/${encodeURIComponent(organization)}`;
+    const { input, names } = namesOf(this.base, "workspace", { autofocus: true });
     this.source = input;
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
@@ -56,22 +55,6 @@ class Copy {
     this.element = h("div", {}, this.choosing, this.preview);
   }
 
-  /**
-   * The id of the workspace of that name. Refuses one that there is not, at its field.
-   * @param {AbortSignal} signal
-   */
-  async #find(signal) {
-    try {
-      /** @type {Answer<Api.WorkspaceDocument>} */
-      const { document } = await read(`${this.list}/${encodeURIComponent(this.source.value.trim())}`, { signal });
-      return document.data.id;
-    } catch (error) {
-      if (!(error instanceof Refused && [404, 405].includes(error.status))) throw error;
-      const detail = "There is no workspace of this name that you may read.";
-      throw new Refused(404, [{ detail, source: { pointer: SOURCE } }]);
-    }
-  }
-
   get #said() {
     return { sourceId: this.sourceId, keys: this.keys, conflict: this.conflict.chosen() };
   }
@@ -81,7 +64,7 @@ class Copy {
    * @param {AbortSignal} signal
    */
   async #look(note, signal) {
-    this.sourceId = await this.#find(signal);
+    ({ id: this.sourceId } = await findReadable(this.base, this.source.value.trim(), SOURCE, signal));
     const left = await this.#read(signal);
     /** @type {Meta} */
     let meta;

@@ -1,13 +1,13 @@
 /** What people name in a field: found by its name, and suggested while they type. */
 
-import { Refused, readPage } from "./api.js";
+import { Refused, read, readPage } from "./api.js";
 import { h } from "./dom.js";
 import { field } from "./fields.js";
 import { suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
 import { Suggestions } from "./suggestions.js";
 
-/** @import { Page } from "./api.js" */
+/** @import { Answer, Page } from "./api.js" */
 /** @import { Attributes } from "./dom.js" */
 /** @typedef {keyof typeof LISTS} Noun */
 
@@ -56,6 +56,24 @@ export async function findNamed(base, noun, words, pointer, signal) {
   const found = words && (await oneNamed(base, noun, words, signal));
   if (found) return found;
   throw missing(words ? `There is no ${noun} of this name.` : `Name a ${noun} first.`, pointer);
+}
+
+/**
+ * The workspace of that name, to be read. Refuses, at the field, one that there is not.
+ * @param {string} base
+ * @param {string} words
+ * @param {string} pointer
+ * @param {AbortSignal} signal
+ */
+export async function findReadable(base, words, pointer, signal) {
+  try {
+    /** @type {Answer<Api.WorkspaceDocument>} */
+    const { document } = await read(`${base}/workspaces/${encodeURIComponent(words)}`, { signal });
+    return document.data;
+  } catch (error) {
+    if (!(error instanceof Refused && [404, 405].includes(error.status))) throw error;
+    throw missing("There is no workspace of this name that you may read.", pointer);
+  }
 }
 
 /**
