@@ -7,7 +7,7 @@ import { FormPlace, choice } from "./fields.js";
 import { lead } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
 
 /** @import { Answer } from "./api.js" */
@@ -52,7 +52,7 @@ class MembersPage {
     /** @type {PagedList<Api.MembershipResource, Included>} */
     this.list = new PagedList({
       path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: nounOf(this.status),
-      none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), words: address.said("q"),
+      none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), filter: "Filter by name or address",
       signal: context.signal,
     });
     this.element = h("section", {}, organizationHead(organization, "members"),
@@ -75,7 +75,7 @@ class MembersPage {
       return this.list.draw();
     } });
     return h("div", { class: "toolbar" },
-      searchField("Filter by name or address", (words) => this.list.draw(words), "q"),
+      this.list.filter,
       h("div", { class: "tabs-place" }, statuses.element),
       this.may && h("div", { class: "actions" }, addButton("Invite", () => this.#invite())));
   }

@@ -8,6 +8,8 @@ import { redraw } from "./redraw.js";
 /** @import { Attributes } from "./dom.js" */
 
 const WAIT_MS = 200;
+/** By what an address says which words a list is narrowed to. */
+const WORDS = "q";
 
 let made = 0;
 
@@ -30,13 +32,13 @@ export class PagedList {
 
   /**
    * @param {{path: (words: string) => string, row: (one: R, included: I[]) => Element, noun: string,
-   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, words?: string, signal: AbortSignal}} said
-   *   `path` is of those with these words, at first `words`; `all` comes after how many there are, `none` is said where
-   *   none has the words, and `nothing` is shown where there is none at all; `state` is what rows show that they do not
-   *   say themselves
+   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, filter?: string, signal: AbortSignal}} said
+   *   `path` is of those with these words; `all` comes after how many there are, `none` is said where none has the
+   *   words, and `nothing` is shown where there is none at all; `state` is what rows show that they do not say
+   *   themselves; `filter` labels a field that narrows it, at first to what the address says
    */
   constructor(said) {
-    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", words = "", signal } = said;
+    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", filter = "", signal } = said;
     this.path = path;
     this.row = row;
     this.noun = noun;
@@ -45,7 +47,8 @@ export class PagedList {
     this.nothing = nothing;
     this.state = state;
     this.signal = signal;
-    this.words = words;
+    this.words = filter && address.said(WORDS);
+    this.filter = filter && searchField(filter, (words) => this.draw(words), WORDS);
     this.lead = h("p", { class: "lead" });
     this.rows = h("ul", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });

@@ -2,12 +2,12 @@
 
 import { Refused } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
-import { addButton, address, button, count, h } from "./dom.js";
+import { addButton, button, count, h } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { projectHead, readProject } from "./heads.js";
 import { movingForm } from "./moving.js";
 import { notify } from "./notices.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 import { projectForm } from "./projects.js";
 import { workspaceRow } from "./workspaces.js";
 
@@ -28,7 +28,7 @@ export async function projectPage(context) {
     path: (words) => `${base}/workspaces?include=effective_tag_bindings&filter[project][id]=${project.id}`
       + `&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "in it",
-    none: "No workspace in it has this in its name.", nothing: () => nothing(may), words: address.said("q"), signal,
+    none: "No workspace in it has this in its name.", nothing: () => nothing(may), filter: "Filter by name", signal,
   });
   const place = new FormPlace();
   const move = () => place.open((end) => movingForm({ base, project, cancel: () => end(),
@@ -38,7 +38,7 @@ export async function projectPage(context) {
     } }));
   await list.draw();
   return h("section", {}, projectHead(context, project, "workspaces"),
-    h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words), "q"),
+    h("div", { class: "toolbar" }, list.filter,
       may && h("div", { class: "actions" }, addButton("Move workspaces here", move))),
     place.element, list.element);
 }

@@ -1,10 +1,10 @@
 /** The projects of an organization that one may see, and the form of one. */
 
-import { addButton, address, count, h, name } from "./dom.js";
+import { addButton, count, h, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { namedForm } from "./named_form.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 
 /** @import { Context } from "./pages.js" */
 
@@ -16,7 +16,7 @@ export async function projectsPage(context) {
   const list = new PagedList({
     path: (words) => `${base}/projects${words && `?q=${encodeURIComponent(words)}`}`,
     row: (one) => row(organization, one), noun: "project", all: "you can see",
-    none: "No project has this in its name.", nothing, words: address.said("q"), signal,
+    none: "No project has this in its name.", nothing, filter: "Filter by name", signal,
   });
   const [found] = await Promise.all([readOrganization(context), list.draw()]);
   const place = new FormPlace();
@@ -24,7 +24,7 @@ export async function projectsPage(context) {
     done: ({ id }) => go(`/app/${organization}/projects/${id}`) }));
   const may = found.attributes.permissions["can-create-project"];
   return h("section", {}, organizationHead(found, "projects"),
-    h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words), "q"),
+    h("div", { class: "toolbar" }, list.filter,
       may && h("div", { class: "actions" }, addButton("New project", add))),
     place.element, list.element);
 }

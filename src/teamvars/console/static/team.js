@@ -4,11 +4,11 @@ import { addMembersForm } from "./add_members.js";
 import { Refused, readPage, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
-import { addButton, address, announce, button, h, name } from "./dom.js";
+import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { lead } from "./hands.js";
 import { isOwners, readTeam, teamHead } from "./heads.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
 import { teamForm } from "./teams.js";
 
@@ -43,7 +43,7 @@ class TeamPage {
       path: (words) => `${this.path}?include=user&sort=username${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
       none: "No member has this in their name or address.", nothing: () => this.#nothing(),
-      state: () => this.active === 1, words: address.said("q"), signal: context.signal,
+      state: () => this.active === 1, filter: "Filter by name or address", signal: context.signal,
     });
     this.element = h("section", {}, teamHead(context, team, "members"), this.#toolbar(), this.place.element, this.list.element);
   }
@@ -57,7 +57,7 @@ class TeamPage {
   #toolbar() {
     const { may } = this;
     return h("div", { class: "toolbar" },
-      searchField("Filter by name or address", (words) => this.list.draw(words), "q"),
+      this.list.filter,
       h("div", { class: "actions" },
         may["can-destroy"] && button("Delete team", () => this.#delete(), { picture: "remove" }),
         may["can-update-visibility"] && button("Change team", () => this.place.open((end) => this.#teamForm(end)), { picture: "edit" }),

@@ -1,10 +1,10 @@
 /** The teams of an organization that one may see, and the form of one. */
 
 import { Change, send } from "./api.js";
-import { addButton, address, count, h, name } from "./dom.js";
+import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { badges, organizationHead, readOrganization } from "./heads.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Context } from "./pages.js" */
@@ -25,7 +25,7 @@ export async function teamsPage(context) {
   const list = new PagedList({
     path: (words) => `${base}/teams${words && `?q=${encodeURIComponent(words)}`}`,
     row: (one) => row(organization, one), noun: "team", all: "you can see",
-    none: "No team has this in its name.", nothing, words: address.said("q"), signal,
+    none: "No team has this in its name.", nothing, filter: "Filter by name", signal,
   });
   const [found] = await Promise.all([readOrganization(context), list.draw()]);
   const place = new FormPlace();
@@ -33,7 +33,7 @@ export async function teamsPage(context) {
   const add = () => place.open((end) => teamForm({ path: `${base}/teams`, team: null, owns: may["can-update"], cancel: () => end(),
     done: ({ id }) => go(`/app/${organization}/teams/${id}`) }));
   return h("section", {}, organizationHead(found, "teams"),
-    h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words), "q"),
+    h("div", { class: "toolbar" }, list.filter,
       may["can-create-team"] && h("div", { class: "actions" }, addButton("New team", add))),
     place.element, list.element);
 }

@@ -1,10 +1,10 @@
 /** The variable sets of an organization that one may see, and the form of one. */
 
-import { addButton, address, count, h, name } from "./dom.js";
+import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, tick } from "./fields.js";
 import { organizationHead, projectHead, readOrganization, readProject, setBadges } from "./heads.js";
 import { namedForm } from "./named_form.js";
-import { PagedList, searchField } from "./paged_list.js";
+import { PagedList } from "./paged_list.js";
 
 /** @import { Held } from "./fields.js" */
 /** @import { Context } from "./pages.js" */
@@ -42,14 +42,14 @@ async function listPage({ organization, go, signal }, { head, path, may, project
   const list = new PagedList({
     path: (words) => path + (words && `?q=${encodeURIComponent(words)}`),
     row: (one) => row(organization, one), noun: "variable set", all: "you can see",
-    none: "No variable set has this in its name.", nothing: () => nothing(may, add), words: address.said("q"), signal,
+    none: "No variable set has this in its name.", nothing: () => nothing(may, add), filter: "Filter by name", signal,
   });
   const place = new FormPlace();
   const add = () => place.open((end) => setForm({ path: `/organizations/${encodeURIComponent(organization)}/varsets`, set: null, project,
     cancel: () => end(), done: ({ id }) => go(`/app/${organization}/varsets/${id}`) }));
   const total = await list.draw();
   return h("section", {}, head,
-    (total > 0 || list.words) && h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words), "q"),
+    (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter,
       may && h("div", { class: "actions" }, addButton("New variable set", add))),
     place.element, list.element);
 }

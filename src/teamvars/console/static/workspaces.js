@@ -20,7 +20,7 @@ export async function workspacesPage(context) {
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
     row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "you can see",
-    none: "No workspace has this in its name.", nothing: () => nothing(may, add), words: address.said("q"), signal,
+    none: "No workspace has this in its name.", nothing: () => nothing(may, add), filter: "Filter by name", signal,
   });
   const found = await readOrganization(context);
   const may = found.attributes.permissions["can-create-workspace"];
@@ -37,11 +37,10 @@ export async function workspacesPage(context) {
     return keys.find(text);
   };
   await find(address.said("key"));
-  const byName = searchField("Filter by name", (words) => list.draw(words), "q");
   const byKey = searchField("Find a key anywhere", find, "key");
   const acts = may && h("div", { class: "actions" }, addButton("New workspace", add));
   return h("section", {}, organizationHead(found, "workspaces"),
-    (total > 0 || list.words) && h("div", { class: "toolbar" }, byName, byKey, acts), place.element, list.element, keys.element);
+    (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter, byKey, acts), place.element, list.element, keys.element);
 }
 
 /**
