@@ -18,7 +18,7 @@ import { nameOf, summaryOf } from "./results.js";
 /** @typedef {"here" | "there"} Side */
 /** @typedef {Side | "different" | "unknown" | "same"} Group */
 /** @typedef {Pick<Api.VariableAttributes, "key" | "value" | "description" | "category" | "hcl" | "sensitive" | "version-id">} Compared */
-/** @typedef {{name: string, here?: Compared, there?: Compared}} Pair */
+/** @typedef {{here?: Compared, there?: Compared}} Pair */
 
 /** @type {Group[]} */
 const GROUPS = ["there", "here", "different", "unknown", "same"];
@@ -39,8 +39,11 @@ export async function comparePage(context) {
 class Comparison {
   /** @type {Pair[]} */
   #pairs = [];
-  /** @type {Set<string>} */
-  #chosen = new Set();
+  /**
+   * Of those that can be copied, by which they are chosen.
+   * @type {Map<Pair, HTMLInputElement>}
+   */
+  #boxes = new Map();
   /** @type {Record<Side, Api.WorkspaceResource>} */
   #of;
 
@@ -82,7 +85,6 @@ class Comparison {
     this.#of.there = await this.#find(called, signal);
     const [here, there] = await Promise.all([this.#read("here", signal), this.#read("there", signal)]);
     this.#pairs = paired(here, there);
-    this.#chosen.clear();
     this.#draw();
   }
 
@@ -110,6 +112,7 @@ class Comparison {
   }
 
   #draw() {
+    this.#boxes.clear();
     const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
     this.groups.replaceChildren(...groups.map(([group, pairs]) => this.#group(group, pairs)));
     this.#tell();
@@ -120,11 +123,11 @@ class Comparison {
    * @param {Pair[]} pairs
    */
   #group(group, pairs) {
-    /** @type {HTMLInputElement[]} */
-    const boxes = [];
-    const rows = pairs.map((pair) => this.#row(pair, boxes));
+    const rows = pairs.map((pair) => this.#row(pair));
+    const boxes = pairs.flatMap((pair) => this.#boxes.get(pair) ?? []);
     const all = h("input", { type: "checkbox", onchange: () => {
-      for (const box of boxes.filter((one) => one.checked !== all.checked)) box.click();
+      for (const box of boxes) box.checked = all.checked;
+      this.#tell();
     } });
     return h("section", { hidden: !pairs.length },
       h("h2", { class: "part" }, boxes.length > 0 && h("label", { class: "take" }, all, h("span", { class: "unseen" }, "All: ")),
@@ -136,25 +139,21 @@ class Comparison {
         h("tbody", {}, rows)));
   }
 
-  /**
-   * @param {Pair} pair
-   * @param {HTMLInputElement[]} boxes
-   */
-  #row(pair, boxes) {
+  /** @param {Pair} pair */
+  #row(pair) {
     const { key, category } = anyOf(pair);
-    const box = h("input", { type: "checkbox", onchange: ({ target }) => {
-      if (target.checked) this.#chosen.add(pair.name);
-      else this.#chosen.delete(pair.name);
-      this.#tell();
-    } });
-    const may = (/** @type {Side} */ from) => this.#mayCopy(pair, from);
-    if (may("here") || may("there")) boxes.push(box);
     return h("tr", {},
-      h("th", { scope: "row" },
-        boxes.includes(box) && h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(key))),
-        name(key), h("span", { class: "description" }, category)),
+      h("th", { scope: "row" }, this.#boxOf(pair), name(key), h("span", { class: "description" }, category)),
       h("td", {}, pair.here ? little(pair.here) : ""), h("td", {}, pair.there ? little(pair.there) : ""),
       h("td", {}, listed(differences(pair).filter((one) => one !== "value"))));
+  }
+
+  /** @param {Pair} pair */
+  #boxOf(pair) {
+    if (!this.#mayCopy(pair, "here") && !this.#mayCopy(pair, "there")) return null;
+    const box = h("input", { type: "checkbox", onchange: () => this.#tell() });
+    this.#boxes.set(pair, box);
+    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(anyOf(pair).key)));
   }
 
   /**
@@ -186,7 +185,7 @@ class Comparison {
   #tell() {
     const sides = /** @type {Side[]} */ (["there", "here"]);
     this.acts.replaceChildren(...sides.flatMap((from) => {
-      const pairs = this.#pairs.filter((one) => this.#chosen.has(one.name) && this.#mayCopy(one, from));
+      const pairs = this.#pairs.filter((one) => this.#boxes.get(one)?.checked && this.#mayCopy(one, from));
       return pairs.length ? [button(h("span", {}, "Copy ", count(pairs.length, "variable"), " to ", name(this.#called(OTHER[from]))),
         () => this.#copy(from, pairs), { picture: "copy" })] : [];
     }));
@@ -245,7 +244,7 @@ function paired(here, there) {
   const pairs = new Map();
   const pairOf = (/** @type {Compared} */ one) => {
     const called = nameOf(one);
-    const pair = pairs.get(called) ?? { name: called };
+    const pair = pairs.get(called) ?? {};
     pairs.set(called, pair);
     return pair;
   };

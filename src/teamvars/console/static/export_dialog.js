@@ -25,9 +25,6 @@ export function exportDialog(called, variables) {
 }
 
 class Export {
-  /** @type {Set<Variable>} */
-  #chosen;
-
   /**
    * @param {string} called
    * @param {Variable[]} variables
@@ -36,17 +33,12 @@ class Export {
   constructor(called, variables, close) {
     this.called = called;
     this.variables = variables;
-    this.#chosen = new Set(variables);
     const isOfTool = variables.some(({ category }) => category !== "env");
     this.form = choice({ legend: "Format", options: FORMS, chosen: isOfTool ? "tfvars" : "dotenv", onchange: () => this.#draw() });
     this.text = h("textarea", { readonly: true, rows: 8, spellcheck: "false", "aria-label": "The file" });
     this.told = h("p", { class: "hint", role: "status" });
     this.left = h("ul", {});
-    this.boxes = variables.map((one) => h("input", { type: "checkbox", checked: true, onchange: ({ target }) => {
-      if (target.checked) this.#chosen.add(one);
-      else this.#chosen.delete(one);
-      this.#draw();
-    } }));
+    this.boxes = variables.map(() => h("input", { type: "checkbox", checked: true, onchange: () => this.#draw() }));
     this.element = h("div", {}, this.form.element, this.#table(), this.told, this.left, this.text,
       h("div", { class: "actions" },
         button("Copy", () => this.#copy(this.text.value, "The file"), { kind: "primary", picture: "copy" }),
@@ -57,7 +49,6 @@ class Export {
   #table() {
     const all = h("input", { type: "checkbox", checked: true, "aria-label": "All of them", onchange: () => {
       for (const box of this.boxes) box.checked = all.checked;
-      this.#chosen = new Set(all.checked ? this.variables : []);
       this.#draw();
     } });
     const rows = this.variables.map((one, at) => h("tr", {},
@@ -75,7 +66,7 @@ class Export {
   }
 
   #draw() {
-    const chosen = this.variables.filter((one) => this.#chosen.has(one));
+    const chosen = this.variables.filter((_, at) => this.boxes[at].checked);
     const { text, unwritten } = write(this.form.chosen(), chosen);
     const secret = chosen.filter(({ sensitive }) => sensitive).length;
     this.text.value = text;
