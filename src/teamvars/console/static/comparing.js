@@ -9,7 +9,7 @@ import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
 import { notify } from "./notices.js";
-import { nameOf, summaryOf } from "./results.js";
+import { nameOf, summaryOf, table } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Child } from "./dom.js" */
@@ -133,10 +133,7 @@ class Comparison {
       h("h2", { class: "part" }, boxes.length > 0 && h("label", { class: "take" }, all, h("span", { class: "unseen" }, "All: ")),
         this.#titleOf(group), h("span", { class: "number" }, ` ${pairs.length.toLocaleString("en")}`)),
       group === "unknown" && h("p", { class: "hint" }, "Nobody can read a sensitive value, so whether these are the same is not known."),
-      h("table", { class: "results compared" },
-        h("thead", {}, h("tr", {}, ["Key", this.#called("here"), this.#called("there"), "Also different"].map((text) =>
-          h("th", { scope: "col" }, text)))),
-        h("tbody", {}, rows)));
+      table("results compared", ["Key", this.#called("here"), this.#called("there"), "Also different"], rows));
   }
 
   /** @param {Pair} pair */

@@ -158,6 +158,15 @@ export function pictureButton(picture, label, onclick, attributes = {}) {
 }
 
 /**
+ * What may be longer than the dialog that it is in; `label` says what it is.
+ * @param {string} label
+ * @param {Child} content
+ */
+export function scrolling(label, content) {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+}
+
+/**
  * Says something to whoever cannot see that it has happened.
  * @param {Child} text
  */

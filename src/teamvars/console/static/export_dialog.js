@@ -1,8 +1,9 @@
 /** Takes variables out again: what one chooses, as a file to be copied or downloaded, or one value alone. */
 
 import { show } from "./dialogs.js";
-import { announce, button, count, h, little, name, pictureButton, shown } from "./dom.js";
+import { announce, button, count, h, little, name, pictureButton, scrolling, shown } from "./dom.js";
 import { choice, leaveButton } from "./fields.js";
+import { table } from "./results.js";
 import { write } from "./writing.js";
 
 /** @import { Variable } from "./variable_list.js" */
@@ -58,11 +59,8 @@ class Export {
       h("td", {}, little(one)),
       h("td", {}, !one.sensitive && pictureButton("copy", `Copy the value of ${one.key}`,
         () => this.#copy(one.value ?? "", `The value of ${one.key}`)))));
-    return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What is exported" },
-      h("table", { class: "results compared" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("label", { class: "take" }, all), "Key"),
-          h("th", { scope: "col" }, "Value"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Actions")))),
-        h("tbody", {}, rows)));
+    const headings = [[h("label", { class: "take" }, all), "Key"], "Value", h("span", { class: "unseen" }, "Actions")];
+    return scrolling("What is exported", table("results compared", headings, rows));
   }
 
   #draw() {

@@ -1,7 +1,7 @@
 /** What an import or a copy would do, as a table, before it is done. */
 
 import { late } from "./api.js";
-import { h, name, shown } from "./dom.js";
+import { h, name, scrolling, shown } from "./dom.js";
 
 /** @import { Child } from "./dom.js" */
 /** @typedef {Api.VariableResult} Result */
@@ -52,13 +52,21 @@ export function resultTable(results, heading, more, first = () => null) {
       h("td", {}, more(one))));
   const rest = sorted.length - rows.length;
   return [
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
-      h("table", { class: "results" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Outcome"), h("th", { scope: "col" }, "Key"),
-          h("th", { scope: "col" }, heading))),
-        h("tbody", {}, rows))),
+    scrolling("What would change", table("results", ["Outcome", "Key", heading], rows)),
     rest > 0 && h("p", { class: "hint" }, `And ${rest.toLocaleString("en")} more.`),
   ];
+}
+
+/**
+ * A table of that kind.
+ * @param {string} kind
+ * @param {Child[]} headings
+ * @param {Element[]} rows
+ */
+export function table(kind, headings, rows) {
+  return h("table", { class: kind },
+    h("thead", {}, h("tr", {}, headings.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows));
 }
 
 /**

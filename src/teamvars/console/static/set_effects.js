@@ -2,7 +2,7 @@
 
 import { send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { count, h, listed, name } from "./dom.js";
+import { count, h, listed, name, scrolling } from "./dom.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Child } from "./dom.js" */
@@ -87,8 +87,7 @@ export function workspacesOf({ workspaces }) {
   if (!workspaces.length) return null;
   return [
     workspaces.length === MOST_NAMED && h("p", { class: "hint" }, `The first ${MOST_NAMED} by name:`),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
-      h("ul", { class: "rows", role: "list" }, workspaces.map(row))),
+    scrolling("What would change", h("ul", { class: "rows", role: "list" }, workspaces.map(row))),
   ];
 }
 

@@ -2,10 +2,10 @@
 
 import { Change, Refused, Unreachable, send } from "./api.js";
 import { show } from "./dialogs.js";
-import { button, count, h, icon, name } from "./dom.js";
+import { button, count, h, icon, name, scrolling } from "./dom.js";
 import { choice, field, form, leaveButton } from "./fields.js";
 import { notify } from "./notices.js";
-import { itemErrors } from "./results.js";
+import { itemErrors, table } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
@@ -78,6 +78,11 @@ class Several {
     return this.parts.filter(({ state }) => state !== "done").flatMap(({ chosen }) => chosen);
   }
 
+  /** @param {Part["state"]} wanted */
+  #those(wanted) {
+    return this.parts.filter(({ state }) => state === wanted);
+  }
+
   /** @param {() => void} close */
   begin(close) {
     this.close = close;
@@ -124,7 +129,6 @@ class Several {
    * @param {AbortSignal} signal
    */
   async #look(signal) {
-    const { verb } = KINDS[this.kind];
     const { warning } = KINDS[this.#attributes.sensitive ? "sensitive" : this.kind];
     const submit = h("button", { class: "button primary", hidden: true });
     const lead = h("p", { class: "lead" }, `${this.#counted(this.parts)}.`);
@@ -133,27 +137,21 @@ class Several {
       h("div", { class: "actions" }, submit, leaveButton(() => this.close?.(), "Close")));
     this.element.replaceChildren(element);
     await inTurns(this.parts, (part) => this.#try(part, true, signal));
-    this.#offer(submit, verb);
+    this.#offer(submit);
     submit.focus();
   }
 
   #table() {
     const rows = this.parts.map((part) =>
       h("tr", {}, h("th", { scope: "row" }, name(part.workspace.name)), part.told));
-    return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "By workspace" },
-      h("table", { class: "results compared" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Workspace"), h("th", { scope: "col" }, "What becomes of it"))),
-        h("tbody", {}, rows)));
+    return scrolling("By workspace", table("results compared", ["Workspace", "What becomes of it"], rows));
   }
 
-  /**
-   * @param {HTMLButtonElement} submit
-   * @param {string} verb
-   */
-  #offer(submit, verb) {
-    const ready = this.parts.filter(({ state }) => state === "waiting");
+  /** @param {HTMLButtonElement} submit */
+  #offer(submit) {
+    const ready = this.#those("waiting");
     submit.hidden = !ready.length;
-    submit.textContent = `${verb}: ${this.#counted(ready)}`;
+    submit.textContent = `${KINDS[this.kind].verb}: ${this.#counted(ready)}`;
   }
 
   /**
@@ -162,24 +160,21 @@ class Several {
    * @param {AbortSignal} signal
    */
   async #make(submit, signal) {
-    const ready = this.parts.filter(({ state }) => state === "waiting");
-    await inTurns(ready, (part) => this.#try(part, false, signal));
-    const made = this.parts.filter(({ state }) => state === "done");
-    const told = `${this.#counted(made)} ${KINDS[this.kind].done}.`;
+    await inTurns(this.#those("waiting"), (part) => this.#try(part, false, signal));
+    const told = `${this.#counted(this.#those("done"))} ${KINDS[this.kind].done}.`;
     if (!this.left.length) {
       this.close?.();
       return notify("told", told);
     }
     const again = button("Try again", () => {
-      for (const part of this.parts) if (part.state === "failed") part.state = "waiting";
+      for (const part of this.#those("failed")) part.state = "waiting";
       again.remove();
       submit.hidden = false;
       submit.click();
     });
     submit.hidden = true;
     submit.after(again);
-    const failed = this.parts.filter(({ state }) => state === "failed");
-    throw new Error(`${told} ${this.#counted(failed)} failed: each of these workspaces says why.`);
+    throw new Error(`${told} ${this.#counted(this.#those("failed"))} failed: each of these workspaces says why.`);
   }
 
   /**
