@@ -326,6 +326,8 @@ class PostgresDatabase(Database):
         self._query = query
         is_serving = statement_seconds is not None
         self._passage = Passage(pooler, is_serving)
+        self._each = self._passage.each
+        """What follows the BEGIN of each transaction."""
         servers = Servers(parts._replace(query=urlencode(query)), standbys=not is_serving)
         self._connections = Connections(servers, self._passage)
         self._seconds = math.inf if statement_seconds is None else statement_seconds
@@ -360,7 +362,7 @@ class PostgresDatabase(Database):
         return _InRequest(self._request, Deadline.after(self._seconds))
 
     async def read(self, body: Body[T]) -> T:
-        begin, deadline = _READ + self._passage.each, self.deadline()
+        begin, deadline = _READ + self._each, self.deadline()
 
         async def run(connection: Connection) -> T:
             with deadline.enforced_on(connection):
@@ -383,7 +385,7 @@ class PostgresDatabase(Database):
     def batch(
         self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
     ) -> Coroutine[Any, Any, T]:
-        if is_brief and not self._passage.each:  # which no statement of its own would have
+        if is_brief and not self._each:  # which no statement of its own would have
             return self._brief(body, deadline)
         lane, begin = (Lane.WRITES, _WRITE) if waits else (Lane.BATCH, _BATCH)
 
@@ -411,7 +413,7 @@ class PostgresDatabase(Database):
     def _beginning(self, begin: str) -> "_Beginning":
         """How a transaction that changes something begins."""
         asked = "" if self._refusing is None else f"; {self._refusing.asked}"
-        return _Beginning(f"{begin}{self._passage.each}{asked}", self._refusing)
+        return _Beginning(f"{begin}{self._each}{asked}", self._refusing)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -440,9 +442,7 @@ class PostgresDatabase(Database):
         until = time.monotonic() + _MIGRATION_LOCK_SECONDS
         while True:
             try:
-                return await self._run(
-                    alone, _Beginning(_WRITE + self._passage.each), self.deadline()
-                )
+                return await self._run(alone, _Beginning(_WRITE + self._each), self.deadline())
             except Refusal as refusal:
                 is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
                 if not is_locked or time.monotonic() > until:
@@ -456,7 +456,7 @@ class PostgresDatabase(Database):
         if self._passage.pooler is not Pooler.TRANSACTION:
             return []
         return await self._run(
-            poolers.set_for_account, _Beginning(_WRITE + self._passage.each), self.deadline()
+            poolers.set_for_account, _Beginning(_WRITE + self._each), self.deadline()
         )
 
     async def engine(self) -> Engine:
