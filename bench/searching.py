@@ -20,17 +20,11 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
-
 from bench import searches
-from teamvars import settings, wiring
-from teamvars.security import keyring
-from teamvars.storage.engines import database_for
 from tests.support.commands import InstalledHost
 from tests.support.patience import HANGS
 from tests.support.postgres import LocalPostgres
-from tests.support.served_deployment import ServedDeployment
-from tests.support.server import Server
+from tests.support.served_deployment import serve_deployment
 from tests.support.tenant import Tenant, build_tenant
 from tests.web.test_team_workspaces import access_document
 
@@ -97,28 +91,18 @@ async def _measure(engine: str, folder: Path, url: str | None) -> None:
     host = InstalledHost(folder).having(
         log_format="json", workers="1", **({} if url is None else {"database_url": url})
     )
-    host.succeed("init")
-    config = settings.load(data_dir=host.data, database_url=url)
-    loaded = keyring.load(host.data / "keyring.json")
-    async with database_for(config.url, statement_seconds=600) as database:
-        services = wiring.services(database, loaded, config.quota)
-        server = Server(host)
-        async with httpx.AsyncClient(
-            base_url=f"{server.url}/api/v2", timeout=HANGS, trust_env=False
-        ) as client:
-            with server:
-                served = ServedDeployment(config, loaded, services, client, host, server)
-                tenant = await build_tenant(served)
-                await database.write(
-                    lambda tx: searches.fill(tx, tenant, searches.EACH, with_sets=False)
-                )
-                document = access_document(
-                    tenant.teams["readers"], tenant.workspaces["network"], access="read"
-                )
-                answer = await tenant.call("owner", "POST", "/team-workspaces", document)
-                assert answer.status_code == 201, answer.text
-                await tenant.make_variable("region")
-                await asyncio.to_thread(_compare, engine, server.url, tenant)
+    async with serve_deployment(host) as served:
+        tenant = await build_tenant(served)
+        await served.services.database.write(
+            lambda tx: searches.fill(tx, tenant, searches.EACH, with_sets=False)
+        )
+        document = access_document(
+            tenant.teams["readers"], tenant.workspaces["network"], access="read"
+        )
+        answer = await tenant.call("owner", "POST", "/team-workspaces", document)
+        assert answer.status_code == 201, answer.text
+        await tenant.make_variable("region")
+        await asyncio.to_thread(_compare, engine, served.server.url, tenant)
 
 
 def _compare(engine: str, url: str, tenant: Tenant) -> None:
