@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import sqlite3
@@ -46,11 +45,7 @@ RUNBOOK = ROOT / "docs" / "runbook.md"
 
 def program(name: str) -> str:
     """Where a program of Prometheus is."""
-    if shutil.which(name) is None:
-        packages.install("prometheus")
-    found = shutil.which(name)
-    assert found is not None, "Install Prometheus (Debian: apt-get install prometheus)."
-    return found
+    return packages.program(name, "prometheus")
 
 
 def alerts() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Three PostgreSQL under Patroni, which promotes another one when the primary is gone."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, Self
@@ -41,9 +40,7 @@ class Cluster:
         self._settings = {**SETTINGS, **(SYNCHRONOUS if synchronous else {})}
 
     def __enter__(self) -> Self:
-        if shutil.which("etcd") is None:
-            packages.install("etcd-server")
-        assert shutil.which("etcd"), "Install etcd (Debian: apt-get install etcd-server)."
+        self._etcd = packages.program("etcd", "etcd-server")
         self._network.__enter__()
         self.start_etcd()
         for machine in self.databases:
@@ -64,7 +61,7 @@ class Cluster:
     def start_etcd(self) -> None:
         """Starts what holds the lock of the leader, or starts it again."""
         url = f"http://{self.etcd.address}:2379"
-        self.etcd.start(["etcd", *ETCD.format(folder=self._folder, url=url).split()])
+        self.etcd.start([self._etcd, *ETCD.format(folder=self._folder, url=url).split()])
         wait_until(lambda: _answers(f"{url}/health"), lambda: self.etcd.log)
 
     def start(self, machine: Machine) -> None:

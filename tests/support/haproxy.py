@@ -1,6 +1,5 @@
 """A haproxy in front of two nodes, as docs/high-availability.md has it."""
 
-import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -47,13 +46,10 @@ class Balancer:
         (folder / "haproxy.cfg").write_text(text.lstrip())
 
     def __enter__(self) -> Self:
-        if shutil.which(_PROGRAM, path=_PATH) is None:
-            packages.install(_PROGRAM)
-        found = shutil.which(_PROGRAM, path=_PATH)
-        assert found is not None, "Install haproxy (Debian: apt-get install haproxy)."
+        program = packages.program("haproxy", "haproxy")
         with (self._folder / "haproxy.log").open("w") as log:
             self._process = subprocess.Popen(
-                [found, "-db", "-f", self._folder / "haproxy.cfg"],
+                [program, "-db", "-f", self._folder / "haproxy.cfg"],
                 stdout=log,
                 stderr=log,
                 text=True,
@@ -91,7 +87,3 @@ class Balancer:
             control.connect(f"{self._folder}/haproxy.sock")
             control.sendall(f"{command}\n".encode())
             return b"".join(iter(lambda: control.recv(65536), b"")).decode()
-
-
-_PROGRAM = "haproxy"
-_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin"

@@ -1,8 +1,21 @@
-"""Debian packages that tests need, installed where that can be done: as root, with apt-get."""
+"""Programs and Debian packages that tests need, installed where that can be done: as root, with
+apt-get.
+"""
 
 import os
 import shutil
 import subprocess
+
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def program(name: str, package: str) -> str:
+    """Where a program is, which that package has. Fails where there is none."""
+    if shutil.which(name, path=_PATH) is None:
+        install(package)
+    found = shutil.which(name, path=_PATH)
+    assert found is not None, f"Install {name} (Debian: apt-get install {package})."
+    return found
 
 
 def install(*packages: str) -> None:

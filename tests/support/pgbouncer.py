@@ -38,16 +38,6 @@ default_pool_size = 60
 """
 
 
-def _program() -> str:
-    path = f"/usr/sbin:{os.environ.get('PATH', os.defpath)}"
-    named = os.environ.get(PROGRAM, "pgbouncer")
-    if shutil.which(named, path=path) is None:
-        packages.install("pgbouncer")
-    found = shutil.which(named, path=path)
-    assert found is not None, "Install PgBouncer (Debian: apt-get install pgbouncer)."
-    return found
-
-
 class PgBouncer(Postgres):
     """Runs in a `with`, and pools the sessions of a server; what an administrator does with the
     server itself goes past it. `url` has the mode as a node is told it.
@@ -81,9 +71,10 @@ class PgBouncer(Postgres):
         if owner is not None:
             for path in (self._folder, file, users):
                 os.chown(path, owner, -1)
+        program = packages.program(os.environ.get(PROGRAM, "pgbouncer"), "pgbouncer")
         with (self._folder / "log").open("w") as log:
             self._process = subprocess.Popen(
-                [_program(), str(file)], stdout=log, stderr=log, start_new_session=True, user=owner
+                [program, str(file)], stdout=log, stderr=log, start_new_session=True, user=owner
             )
         wait_until(self._is_there, (self._folder / "log").read_text)
         return self
