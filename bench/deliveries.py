@@ -39,7 +39,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 from joserfc.jwk import ECKey
 
-from bench import machine, openbao, programs, wrk
+from bench import machine, openbao, programs, promises, wrk
 from bench.wrk import NUMBER, Plan, Request
 from teamvars import settings, wiring
 from teamvars.protocol import encoded
@@ -169,7 +169,7 @@ def _rate(giver: Giver, reference: Giver, effort: Effort) -> bool:
         rate = statistics.median(each[position][0] for each in rounds)
         spent = statistics.median(each[position][1] for each in rounds)
         print(f"{one.name:12} {rate:7,.0f} a second, {spent:5.2f} ms of the processor each")
-    return _told(f"deliveries, {giver.name} / {reference.name}", ratio, at_least=RATE)
+    return promises.missed(f"deliveries, {giver.name} / {reference.name}", ratio, at_least=RATE)
 
 
 def pairs(giver: Giver, count: int) -> tuple[float, float]:
@@ -227,7 +227,7 @@ def _beside(giver: Giver, tenant: Tenant, effort: Effort) -> bool:
         about = f"{name}, {giver.name}, beside {jobs:.0f} deliveries a second"
         print(f"{about}: {statistics.median(costs):.1f} ms of the processor for each of these")
         ratio = statistics.median(beside.per_second / alone.per_second for alone, beside in rounds)
-        missed |= _told(about, ratio, at_least=BESIDE)
+        missed |= promises.missed(about, ratio, at_least=BESIDE)
     return missed
 
 
@@ -319,16 +319,7 @@ def _run(desk: Desk, effort: Effort) -> bool:
             taken[name].append(time.monotonic() - begun)
     ours, theirs = (min(times) for times in taken.values())
     print(f"run -- true {ours * 1000:.0f} ms, gh --version {theirs * 1000:.0f} ms")
-    return _told("run -- true / gh --version", ours / theirs, at_most=RUN)
-
-
-def _told(
-    name: str, value: float, *, at_least: float | None = None, at_most: float | None = None
-) -> bool:
-    """Prints a figure; whether it misses what is promised."""
-    bar = f"at least {at_least}" if at_least is not None else f"at most {at_most}"
-    print(f"{name:55} {value:6.2f}  ({bar})", flush=True)
-    return value < (at_least or 0) or value > (at_most or value)
+    return promises.missed("run -- true / gh --version", ours / theirs, at_most=RUN)
 
 
 def ours(name: str, served: ServedDeployment, tenant: Tenant) -> Giver:

@@ -15,7 +15,6 @@ promise.
 import argparse
 import asyncio
 import json
-import math
 import statistics
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
-from bench import machine, programs, wrk
+from bench import machine, programs, promises, wrk
 from bench.console import USABLE
 from bench.wrk import NUMBER, Plan, Request
 from teamvars.domain.directory import Directory, OrganizationEntry, UserEntry
@@ -208,7 +207,7 @@ async def _rate(place: Place, effort: Effort) -> bool:
     rounds = [await _cost(place, effort.sign_ins) for _ in range(effort.rounds)]
     cost = statistics.median(rounds)
     print(f"{place.name:12} a sign-in takes {cost * 1000:5.2f} ms of the processor")
-    return _told(f"sign-ins a second, {place.name}", 1 / cost, at_least=RATE)
+    return promises.missed(f"sign-ins a second, {place.name}", 1 / cost, at_least=RATE)
 
 
 async def _cost(place: Place, many: int) -> float:
@@ -245,7 +244,7 @@ async def _alike(place: Place, effort: Effort) -> bool:
         ]
         ratio = statistics.median(of_user / of_session for of_user, of_session in rounds)
         about = f"{name}, {place.name}, a session's token to a user's"
-        missed |= _told(about, ratio, at_least=ALIKE)
+        missed |= promises.missed(about, ratio, at_least=ALIKE)
     return missed
 
 
@@ -271,7 +270,7 @@ async def _beside(place: Place, elsewhere: Place, effort: Effort) -> bool:
         came.append(per_second)
     about = f"list, {place.name}, beside {statistics.median(came):.0f} sign-ins a second"
     print(f"{about}: {statistics.median(dearer):.2f} times its processor time, theirs included")
-    return _told(f"{about}, of its rate", statistics.median(rates), at_least=BESIDE)
+    return promises.missed(f"{about}, of its rate", statistics.median(rates), at_least=BESIDE)
 
 
 async def _listed(
@@ -318,7 +317,9 @@ async def _pages(place: Place, effort: Effort) -> bool:
         pasted, session = (statistics.median(one) for one in zip(*rounds, strict=True))
         print(f"{browser:12} first page: {pasted:.0f} ms with a token, {session:.0f} in a session")
         ratio = statistics.median(one / other for other, one in rounds)
-        missed |= _told(f"first page, {browser}, with a session to a token", ratio, at_most=PAGE)
+        missed |= promises.missed(
+            f"first page, {browser}, with a session to a token", ratio, at_most=PAGE
+        )
     return missed
 
 
@@ -345,14 +346,6 @@ def _took(person: Person, tab: str, page: str) -> float:
     person.driver.switch_to.window(tab)
     person.go(page)
     return float(person.driver.execute_async_script(USABLE))
-
-
-def _told(what: str, value: float, at_least: float = 0.0, at_most: float = math.inf) -> bool:
-    """Prints a figure; returns whether it misses what is promised."""
-    missed = not at_least <= value <= at_most
-    bar = f"at least {at_least:g}" if at_most == math.inf else f"at most {at_most:g}"
-    print(f"{what}: {value:.2f} of {bar}{'  MISSED' if missed else ''}", flush=True)
-    return missed
 
 
 if __name__ == "__main__":
