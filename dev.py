@@ -12,8 +12,9 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +22,9 @@ from typing import NoReturn
 # Before anything that older versions would stumble over with a puzzling message.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"teamvars needs Python 3.11 or newer; this is Python {sys.version.split()[0]}.")
+
+if sys.platform != "win32":
+    import fcntl
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -267,8 +271,28 @@ def install(name: str) -> None:
     """Bring `.venv` to what requirements/`name`.txt and pyproject.toml say."""
     # The benchmark needs the development tools beside its own; they include the runtime.
     lists = ["dev", "bench"] if name == "bench" else [name]
-    if is_whole() and all(fingerprint(part) in STAMP.read_text() for part in lists):
-        return
+    if not has(lists):
+        with alone():
+            if not has(lists):
+                bring_up(lists)
+
+
+def has(lists: Sequence[str]) -> bool:
+    """Whether `.venv` is whole, and of now."""
+    return is_whole() and all(fingerprint(part) in STAMP.read_text() for part in lists)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Waits while another command installs here: two terminals may begin with one each."""
+    with Path(__file__).open() as held:
+        if sys.platform != "win32":
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def bring_up(lists: Sequence[str]) -> None:
+    """Install what the lists name, and teamvars."""
     bootstrap()
     STAMP.unlink(missing_ok=True)
     pip_install = [*words("uv pip install --python"), str(PYTHON)]
