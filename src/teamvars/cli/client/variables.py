@@ -244,12 +244,11 @@ def search(
 
     Example: teamvars vars search --part log
     """
-    flag = None if sensitive is None else str(sensitive).lower()
     filters = {
         "filter[key]": key,
         "q": part,
         "filter[category]": category,
-        "filter[sensitive]": flag,
+        "filter[sensitive]": None if sensitive is None else str(sensitive).lower(),
     }
     workspace = api.target.workspace
     if workspace is not None and workspace.origin == WORKSPACE_FLAG:
