@@ -307,6 +307,17 @@ def test_answers_of_hcp_terraform_are_read_page_by_page(move: Move, desk: Desk, 
     assert len(effective) == 3
 
 
+def test_what_has_no_variables_there_is_not_asked_for_them_here(
+    move: Move, desk: Desk, hcp: Hcp
+) -> None:
+    with answering(hcp.tell) as url:
+        assert move("--yes", address=url).code == 0
+        again = move("--yes", "--debug", address=url)
+    asked = re.findall(r"^GET /api/v2/workspaces/([^/?]+)/vars\b", again.err, re.MULTILINE)
+    ids = {one["name"]: one["id"] for one in desk.succeed("workspace", "list", "--json").json}
+    assert [*dict.fromkeys(asked)] == ["ws-1", "ws-2", ids["vpc"]], again.err
+
+
 STRAY = one("workspaces", "ws-3", {"name": "x"}, project=("projects", "prj-9"))
 MORE = {"data": [], "meta": {"pagination": {"total-count": 1}}}
 

@@ -132,7 +132,8 @@ def stated(holdings: Holdings, tell: Callable[[str], None]) -> Stated:
     owners = [one for kind in _WITH_VARIABLES for one in holdings.of_type(kind)]
     found = {}
     for count, one in enumerate(owners, 1):
-        found[one.key] = holdings.variables(one)
+        if variables := holdings.variables(one):
+            found[one.key] = variables
         if count % 50 == 0 or count == len(owners):
             tell(f"Read the variables of {count} of {len(owners)}.")
     return Stated(holdings, found)
