@@ -173,7 +173,7 @@ def _tell_missing(
     if file is None:
         for one in planned.missing:
             note(f"?  {escaped(one.name)}  {escaped(one.key)}  {one.category}")
-        note(f"{count} cannot be read there, and are not made. To fill in values: --secrets FILE")
+        note(f"{count} cannot be read there, nor made here. To fill in values: --secrets FILE")
         return
     added = unread_values.add(file, values, planned.missing)
     note(f"{count} cannot be read there. Fill in {file} ({added} new), and run this again.")
