@@ -51,8 +51,7 @@ class Served:
 
     def spent(self) -> tuple[float, float]:
         """The processor time of the server and of PostgreSQL until now."""
-        pid = self.postgres.execute("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)")
-        return cpu_seconds(self.server.pid), cpu_seconds(int(pid))
+        return cpu_seconds(self.server.pid), cpu_seconds(self.postgres.pid)
 
     def client(self) -> httpx.Client:
         """The caller, on connections of its own."""

@@ -115,6 +115,12 @@ class LocalPostgres(Postgres):
                 self._give_up("PostgreSQL does not start")
             time.sleep(0.01)
 
+    @property
+    def pid(self) -> int:
+        """The process of the running server that all its others are children of."""
+        assert self._server, "only what was started has a process"
+        return self._server.pid
+
     def kill(self) -> None:
         """End every process of the running server at once, as a crash does."""
         assert self._server, "only what was started can be killed"
@@ -133,8 +139,7 @@ class LocalPostgres(Postgres):
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
         """While this lasts no process of the running server does anything; its port is open."""
-        assert self._server, "only what was started can be stopped"
-        main = psutil.Process(self._server.pid)
+        main = psutil.Process(self.pid)
         main.suspend()
         processes = [main, *main.children()]
         for process in processes:
