@@ -133,9 +133,19 @@ def test_the_same_value_is_sealed_differently_each_time() -> None:
         replace(WRAPPED, version=2),
         replace(WRAPPED, master_key_id="mk-unknown"),
         replace(WRAPPED, wrapped=b""),
+        replace(WRAPPED, wrapped=None),
+        replace(WRAPPED, wrapped="text"),
         replace(WRAPPED, wrapped=SEALER.new_data_key("org-2", 1).wrapped),
     ],
-    ids=["another organization", "another version", "unknown master key", "empty", "another's"],
+    ids=[
+        "another organization",
+        "another version",
+        "unknown master key",
+        "empty",
+        "gone",
+        "text",
+        "another's",
+    ],
 )
 def test_a_data_key_does_not_open_anywhere_else(moved: WrappedKey) -> None:
     with pytest.raises(SealBroken):

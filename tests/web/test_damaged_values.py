@@ -264,3 +264,16 @@ async def test_a_repeat_of_a_change_whose_value_is_damaged_since_says_so(tenant:
     await damage(tenant, made.json()["data"])
     again = await tenant.call("owner", "POST", path, document, key)
     assert (faults(again), named(again)) == ([DAMAGED], ["region"])
+
+
+async def test_whose_data_keys_are_gone_is_told_that_nothing_opens(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
+    gone = "DELETE FROM data_keys"
+    await tenant.deployment.services.database.write(lambda tx: tx.execute(gone))
+    paths = tenant.vars_path(), f"/organizations/{tenant.organization}/vars?fields[vars]=value"
+    for path in paths:
+        with capture_logs() as logs:
+            answer = await tenant.call("owner", "GET", path)
+        assert faults(answer) == [("500", "internal_error", None)]
+        assert "cannot be decrypted" in answer.text
+        assert "does not open" in str(logs)

@@ -192,6 +192,8 @@ class Sealer:
         return WrappedKey(organization_id, version, self.active, nonce + sealed)
 
     def _unwrapped(self, stored: WrappedKey) -> dict[int, bytes]:
+        if not isinstance(stored.wrapped, bytes):  # its row is gone, or was altered by hand
+            raise _no_key(stored)
         nonce, sealed = stored.wrapped[:_NONCE_BYTES], stored.wrapped[_NONCE_BYTES:]
         place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
         master = self._masters.get(stored.master_key_id)
