@@ -120,8 +120,7 @@ async def editing(visitor: Visitor, tenant: Tenant, look: Look) -> None:
         for one in await tenant.variables("payments")
         if one["attributes"]["key"] == "zones"
     )
-    document = {"data": {"type": "vars", "id": id_, "attributes": {"description": "theirs"}}}
-    await tenant.call("owner", "PATCH", f"{tenant.vars_path('payments')}/{id_}", document)
+    await visitor.site.change(tenant, id_, "payments", description="theirs")
     await form.get_by_label("Value").fill("[1, 2]")
     await form.get_by_role("button", name="Save").click()
     await visitor.page.get_by_text("changed description").first.wait_for()

@@ -3,16 +3,23 @@
 from playwright.async_api import Locator, expect
 
 from tests.console.accessibility import Inspection
+from tests.console.test_variable_sets import EVERYWHERE, make_set, put
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.tenant import Tenant
+from tests.web.test_accesses import grant
 
 
-async def compared(visitor: Visitor, other: str = "payments", here: str = "network") -> None:
+async def compare(visitor: Visitor) -> None:
     """Opens the comparison of a workspace, and names the other."""
     await visitor.page.get_by_role("link", name="Compare", exact=True).click()
-    await visitor.page.get_by_label("With workspace").fill(other)
+    await visitor.page.get_by_label("With workspace").fill("payments")
     await visitor.button("Compare").click()
-    await visitor.page.get_by_role("columnheader", name=here).first.wait_for()
+
+
+async def compared(visitor: Visitor) -> None:
+    """The same, until they are shown."""
+    await compare(visitor)
+    await visitor.page.get_by_role("columnheader", name="network").first.wait_for()
 
 
 def group(visitor: Visitor, title: str) -> Locator:
@@ -76,9 +83,7 @@ async def test_nothing_is_copied_but_what_was_shown(sqlite_site: Site, crowd: Cr
     await visitor.page.get_by_label("Choose LEVEL").check()
     await visitor.button("Copy 1 variable to network").click()
     await visitor.button("Copy 1 variable").wait_for()
-    path = f"{tenant.vars_path('payments')}/{theirs}"
-    changed = {"data": {"type": "vars", "id": theirs, "attributes": {"value": "trace"}}}
-    assert (await tenant.call("owner", "PATCH", path, changed)).status_code == 200
+    await site.change(tenant, theirs, "payments", value="trace")
     await visitor.button("Copy 1 variable").click()
     await visitor.page.get_by_text("Somebody has changed variables meanwhile.").first.wait_for()
     await visitor.page.get_by_text("trace").wait_for()
@@ -89,19 +94,9 @@ async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> 
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await fill(site, tenant)
     visitor = await crowd.member(site, tenant, "writer")
-    await visitor.page.get_by_role("link", name="Compare", exact=True).click()
-    await visitor.page.get_by_label("With workspace").fill("payments")
-    await visitor.button("Compare").click()
+    await compare(visitor)
     await visitor.page.get_by_text("There is no workspace of this name that you may").wait_for()
-    related = {
-        "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
-        "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["payments"]}},
-    }
-    access = {
-        "type": "team-workspaces", "attributes": {"access": "read"}, "relationships": related,
-    }  # fmt: skip
-    given = await tenant.call("owner", "POST", "/team-workspaces", {"data": access})
-    assert given.is_success, given.text
+    await grant(tenant, "writers", "read", "payments")
     await visitor.button("Compare").click()
     await group(visitor, "Only in network").wait_for()
     # They may write in `network` alone, and owners alone copy what is sensitive.
@@ -117,13 +112,7 @@ async def test_what_they_get_of_sets_is_compared_and_not_copied(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    attributes = {"name": "for all", "global": True}
-    path = f"/organizations/{tenant.organization}/varsets"
-    document = {"data": {"type": "varsets", "attributes": attributes}}
-    made = (await tenant.call("owner", "POST", path, document)).json()["data"]["id"]
-    of_set = {"key": "A", "value": "of the set", "description": "", "category": "env"}
-    document = {"data": {"type": "vars", "attributes": of_set}}
-    await tenant.call("owner", "POST", f"/varsets/{made}/relationships/vars", document)
+    await put(tenant, await make_set(tenant, "for all", **EVERYWHERE), "A", "of the set")
     await site.make(tenant, "A", "own")
     visitor = await crowd.member(site, tenant)
     await compared(visitor)

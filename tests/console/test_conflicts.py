@@ -59,8 +59,7 @@ async def test_a_secret_in_conflict_shows_neither_value(sqlite_site: Site, crowd
     id_ = await site.make(tenant, "psk", "old-canary", sensitive=True)
     visitor = await crowd.member(site, tenant)
     form = await visitor.edit("psk")
-    document = {"data": {"type": "vars", "id": id_, "attributes": {"value": "their-canary"}}}
-    await tenant.call("owner", "PATCH", f"{tenant.vars_path()}/{id_}", document)
+    await site.change(tenant, id_, value="their-canary")
     await form.get_by_role("button", name="Replace value").click()
     await form.get_by_label("New value").fill("my-canary")
     await form.get_by_role("button", name="Save").click()
@@ -77,8 +76,7 @@ async def test_deleting_what_somebody_has_changed_meanwhile_deletes_nothing(
     site, tenant = sqlite_site, await sqlite_site.tenant()
     id_ = await site.make(tenant, "region", "eu")
     visitor = await crowd.member(site, tenant)
-    document = {"data": {"type": "vars", "id": id_, "attributes": {"value": "us"}}}
-    await tenant.call("owner", "PATCH", f"{tenant.vars_path()}/{id_}", document)
+    await site.change(tenant, id_, value="us")
     await visitor.button("Delete region").click()
     await visitor.button("Delete now: region").click()
     await visitor.page.get_by_text("Somebody has changed it meanwhile").first.wait_for()

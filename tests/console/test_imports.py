@@ -5,6 +5,7 @@ import re
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
 
 from tests.console.visitors import Crowd, Site, on_each_engine
+from tests.web.test_accesses import grant
 
 TFVARS = 'region = "us"\nports  = [80, 443]\nsame = "x"\nPSK = "rotated"\n'
 
@@ -168,12 +169,7 @@ async def test_an_owner_copies_all_and_others_what_can_be_read(site: Site, crowd
     await owner.row("PSK").get_by_text("write-only").wait_for()
     assert (await site.stored(tenant, "payments"))["LEVEL"]["value"] == "debug"
 
-    document = {"data": {"type": "team-workspaces", "attributes": {"access": "write"},
-        "relationships": {
-            "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
-            "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["payments"]}},
-    }}}  # fmt: skip
-    assert (await tenant.call("owner", "POST", "/team-workspaces", document)).is_success
+    await grant(tenant, "writers", "write", "payments")
     await site.make(tenant, "LEVEL_2", "x", workspace="payments")
     writer = await crowd.member(site, tenant, "writer")
     await writer.button("Copy from …").click()

@@ -101,9 +101,7 @@ async def test_a_selection_is_made_sensitive_or_deleted_once_it_was_counted(
     await visitor.button("Make sensitive …").click()
     await page.get_by_text("nobody can read these values again").wait_for()
     # What somebody has changed since it was found is not what was chosen.
-    document = {"data": {"type": "vars", "id": changed, "attributes": {"value": "y"}}}
-    path = f"{tenant.vars_path('payments')}/{changed}"
-    assert (await tenant.call("owner", "PATCH", path, document)).is_success
+    await site.change(tenant, changed, "payments", value="y")
     await visitor.button("Make sensitive: 2 variables in 2 workspaces").click()
     await page.get_by_text("1 variable in 1 workspace failed").wait_for()
     assert (await site.stored(tenant))["KEY_1"]["sensitive"]

@@ -3,6 +3,7 @@
 from playwright.async_api import Page, expect
 
 from tests.console.visitors import Crowd, Site
+from tests.web.test_variable_search import make_workspaces
 
 COUNT = """() => {
   const hear = () => { window.clicks += 1; };
@@ -26,15 +27,9 @@ async def test_a_key_is_found_and_opened_and_rotated_wherever_it_is(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    path = f"/organizations/{tenant.organization}/workspaces"
-    data = {"type": "workspaces", "attributes": {"name": "third"}}
-    made = await tenant.call("owner", "POST", path, {"data": data})
-    assert made.status_code == 201
-    third = f"/workspaces/{made.json()['data']['id']}/vars"
-    attributes = {"key": "PSK", "value": "old", "description": "", "category": "env"}
-    document = {"data": {"type": "vars", "attributes": {**attributes, "sensitive": True}}}
-    for place in (tenant.vars_path("network"), tenant.vars_path("payments"), third):
-        assert (await tenant.call("owner", "POST", place, document)).status_code == 201
+    await make_workspaces(tenant, "third")
+    for workspace in ("network", "payments", "third"):
+        await site.make(tenant, "PSK", "old", workspace, sensitive=True)
     visitor = await crowd.visitor(site, tenant)
     page = visitor.page
     await visitor.go(f"/{tenant.organization}/workspaces")

@@ -41,6 +41,15 @@ class Site:
         id_: str = answer.json()["data"]["id"]
         return id_
 
+    async def change(
+        self, tenant: Tenant, id_: str, workspace: str = "network", **attributes: Any
+    ) -> None:
+        """A variable's attributes, changed by the owner behind whoever looks at it."""
+        document = {"data": {"type": "vars", "id": id_, "attributes": attributes}}
+        path = f"{tenant.vars_path(workspace)}/{id_}"
+        answer = await tenant.call("owner", "PATCH", path, document)
+        assert answer.status_code == 200, answer.text
+
     async def stored(self, tenant: Tenant, workspace: str = "network") -> dict[str, dict[str, Any]]:
         """The attributes of a workspace's variables by key."""
         found = await tenant.variables(workspace)
