@@ -8,7 +8,6 @@ rows take on the disk, each with its share of the indexes, and what a worker con
 
 import argparse
 import asyncio
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from tests.support.commands import InstalledHost
 from tests.support.patience import HANGS
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.server import Server
+from tests.support.tenant import variable_document
 
 DELETES = 2000
 MICRO = 1_000_000
@@ -118,14 +118,7 @@ def _created(served: Served) -> Sequence[str]:
 
     def create(client: httpx.Client, n: int) -> str:
         path = paths[n % len(paths)]
-        attributes = {
-            "key": f"goes_{first + n}",
-            "value": "soon",
-            "description": "",
-            "category": "tool",
-        }
-        document = {"data": {"type": "vars", "attributes": attributes}}
-        answer = client.post(path, content=json.dumps(document))
+        answer = client.post(path, json=variable_document(key=f"goes_{first + n}"))
         return f"{path}/{answer.json()['data']['id']}"
 
     with served.client() as client, ThreadPoolExecutor(CONNECTIONS) as threads:

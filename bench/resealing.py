@@ -41,7 +41,8 @@ def main() -> None:
         asyncio.run(_measure(url, wanted.values))
 
 
-async def _fill(tx: Transaction, keys: Keyring, counts: Mapping[str, int]) -> None:
+async def fill(tx: Transaction, keys: Keyring, counts: Mapping[str, int]) -> None:
+    """Adds so many variables to each workspace."""
     await Bulk(tx, keys, CALLER).add_variables(counts)
 
 
@@ -58,7 +59,7 @@ async def _measure(url: str, values: int) -> None:
         ids = applied.organizations["bench"].workspaces.values()
         for n, id_ in enumerate(ids):
             counts = {id_: min(VARIABLES, values - n * VARIABLES)}
-            await database.write(partial(_fill, keys=keys, counts=counts))
+            await database.write(partial(fill, keys=keys, counts=counts))
         await services.data_keys.activate(caller, await services.data_keys.add(caller))
         wall, processor = time.monotonic(), time.process_time()
         outcome = await services.rewraps.run(caller, lambda _: None)

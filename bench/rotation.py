@@ -29,15 +29,12 @@ from typing import IO
 import httpx
 
 from bench.dataset import copy
-from bench.resealing import CALLER
-from bench.transfer import Bulk
+from bench.resealing import CALLER, fill
 from teamvars import settings, wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
 from teamvars.security import keyring
-from teamvars.security.keyring import Keyring
 from teamvars.services.directory_files.files import Options
-from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
 from tests.faults.test_rotation import Keys
 from tests.faults.test_upgrades import CLIENTS, DIRECTORY, Load
@@ -208,12 +205,8 @@ async def _fill(host: Host, organizations: int, values: int) -> list[str]:
         applied = await services.directory.apply(CALLER, Directory((), tuple(entries)), Options())
         for one in applied.organizations.values():
             counts = {one.workspaces["all"]: values // organizations}
-            await database.write(partial(_add, keys=keys, counts=counts))
+            await database.write(partial(fill, keys=keys, counts=counts))
     return [workspaces[f"client-{n}"] for n in range(CLIENTS)]
-
-
-async def _add(tx: Transaction, keys: Keyring, counts: dict[str, int]) -> None:
-    await Bulk(tx, keys, CALLER).add_variables(counts)
 
 
 if __name__ == "__main__":
