@@ -36,24 +36,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-import httpx
 from joserfc.jwk import ECKey
 
 from bench import machine, openbao, programs, promises, wrk
 from bench.wrk import NUMBER, Plan, Request
-from teamvars import settings, wiring
 from teamvars.protocol import encoded
 from teamvars.protocol.job_keys import JobKey
-from teamvars.security import keyring
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
-from teamvars.storage.engines import database_for
 from tests.support.commands import SCRIPT, InstalledHost
 from tests.support.desk import Desk
 from tests.support.jobs import ISSUER, job_token, runner_document
 from tests.support.patience import HANGS
 from tests.support.postgres import LocalPostgres
-from tests.support.served_deployment import ServedDeployment
-from tests.support.server import Server
+from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
 
 VARIABLES, SENSITIVE = 50, 20
@@ -368,22 +363,9 @@ async def serving(
     own = {} if database_url is None else {"database_url": database_url}
     own |= {"log_format": "json", "issuers": f"{ISSUER}={keys}", "max_variables": "0"}
     host = InstalledHost(folder).having(**own)
-    host.succeed("init")
-    server = Server(host)
-    server.host = host = host.having(public_url=server.url)
-    loaded = keyring.load(host.data / "keyring.json")
-    config = settings.load(data_dir=host.data, database_url=database_url)
-    async with (
-        database_for(config.url) as database,
-        httpx.AsyncClient(
-            base_url=f"{server.url}/api/v2", timeout=HANGS, trust_env=False
-        ) as client,
-    ):
-        services = wiring.services(database, loaded, config.quota)
-        with server:
-            served = ServedDeployment(config, loaded, services, client, host, server)
-            tenant = await build_tenant(served)
-            yield served, tenant, await _prepared(served, tenant, folder)
+    async with serve_deployment(host, is_public=True) as served:
+        tenant = await build_tenant(served)
+        yield served, tenant, await _prepared(served, tenant, folder)
 
 
 async def _prepared(served: ServedDeployment, tenant: Tenant, folder: Path) -> Desk:
