@@ -2,12 +2,13 @@
 
 import { Change, loaded, oneOf, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { address, announce, button, h, listed, name } from "./dom.js";
+import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList, searchField } from "./paged_list.js";
+import { address } from "./pages.js";
 import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
 

@@ -3,12 +3,13 @@
 import { Refused, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
-import { address, button, count, h, listed, little, name } from "./dom.js";
+import { button, count, h, listed, little, name } from "./dom.js";
 import { choice, field, form, say } from "./fields.js";
 import { stay } from "./hands.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
 import { notify } from "./notices.js";
+import { address } from "./pages.js";
 import { nameOf, summaryOf, table } from "./results.js";
 
 /** @import { Answer } from "./api.js" */

@@ -260,36 +260,3 @@ const ICONS = {
   view: "M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8zM8 9.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6z",
   warning: "M8 2.5L14.5 13.5h-13zM8 6.5v3.5M8 11.5v.6",
 };
-
-/** Where one is, with what one looks for there: to that a reload comes back, and whoever goes back. */
-export const address = {
-  /** What it was when a page was shown, or since then. */
-  shown: "",
-
-  /** Another page is shown. */
-  arrive() {
-    address.shown = location.pathname + location.search;
-  },
-
-  /**
-   * What one looks for there.
-   * @param {string} word
-   */
-  said(word) {
-    return new URLSearchParams(location.search).get(word) ?? "";
-  },
-
-  /**
-   * Has it say what one looks for; nothing is as if it were not there.
-   * @param {string} word
-   * @param {string} text
-   */
-  keep(word, text) {
-    const query = new URLSearchParams(location.search);
-    if (text) query.set(word, text);
-    else query.delete(word);
-    const said = query.toString();
-    history.replaceState(null, "", location.pathname + (said && `?${said}`));
-    address.arrive();
-  },
-};

@@ -2,12 +2,12 @@
 
 import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { address, button, h, icon, name, nodes, part, within } from "./dom.js";
+import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { fieldInUse, lead, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
 import { clear, failed, leavePage, notify } from "./notices.js";
-import { PAGES, ROOT } from "./pages.js";
+import { address, PAGES, ROOT } from "./pages.js";
 import { takeUp } from "./providers.js";
 import * as session from "./session.js";
 import { accountOf, signInForm } from "./signin.js";

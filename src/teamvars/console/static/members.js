@@ -2,12 +2,13 @@
 
 import { Change, Refused, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
-import { addButton, address, announce, button, h, icon, listed, name, nodes, time } from "./dom.js";
+import { addButton, announce, button, h, icon, listed, name, nodes, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
 import { lead } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
 import { PagedList } from "./paged_list.js";
+import { address } from "./pages.js";
 import { lastOwner, personOf } from "./people.js";
 
 /** @import { Answer } from "./api.js" */

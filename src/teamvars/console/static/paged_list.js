@@ -1,7 +1,8 @@
 /** Lists in pages, which are narrowed as one types. */
 
 import { Refused, readPage } from "./api.js";
-import { address, announce, button, count, h, icon } from "./dom.js";
+import { announce, button, count, h, icon } from "./dom.js";
+import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Page } from "./api.js" */

@@ -1,4 +1,7 @@
-/** Which page is at which path. All are asked for when somebody looks; the shell of each path names what its page is made of. */
+/**
+ * Which page is at which path, and where one is. All are asked for when somebody looks; the shell of each path names what
+ * its page is made of.
+ */
 
 export const ROOT = "/app";
 
@@ -52,3 +55,36 @@ const BY_PATH = {
 /** The same, of whole paths. */
 export const PAGES = Object.entries(BY_PATH).map(([path, load]) =>
   /** @type {const} */ ([new RegExp(`^${ROOT}${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`), load]));
+
+/** Where one is, with what one looks for there: to that a reload comes back, and whoever goes back. */
+export const address = {
+  /** What it was when a page was shown, or since then. */
+  shown: "",
+
+  /** Another page is shown. */
+  arrive() {
+    address.shown = location.pathname + location.search;
+  },
+
+  /**
+   * What one looks for there.
+   * @param {string} word
+   */
+  said(word) {
+    return new URLSearchParams(location.search).get(word) ?? "";
+  },
+
+  /**
+   * Has it say what one looks for; nothing is as if it were not there.
+   * @param {string} word
+   * @param {string} text
+   */
+  keep(word, text) {
+    const query = new URLSearchParams(location.search);
+    if (text) query.set(word, text);
+    else query.delete(word);
+    const said = query.toString();
+    history.replaceState(null, "", location.pathname + (said && `?${said}`));
+    address.arrive();
+  },
+};

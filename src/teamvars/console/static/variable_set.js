@@ -2,13 +2,14 @@
 
 import { Change, Refused, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
-import { addButton, address, announce, button, count, h, name } from "./dom.js";
+import { addButton, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
 import { stay } from "./hands.js";
 import { readSet, setHead } from "./heads.js";
 import { projectField, workspacesField } from "./named.js";
 import { notify } from "./notices.js";
 import { searchField } from "./paged_list.js";
+import { address } from "./pages.js";
 import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
 import { agreed, effectsOf, effectsOfAttaching, summaryOf, workspacesOf } from "./set_effects.js";

@@ -1,10 +1,11 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
 import { late, oneOf } from "./api.js";
-import { addButton, address, count, h, icon, name } from "./dom.js";
+import { addButton, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
+import { address } from "./pages.js";
 import { KeySearch } from "./search.js";
 
 /** @import { Context } from "./pages.js" */
