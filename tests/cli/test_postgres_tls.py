@@ -1,6 +1,5 @@
 """PostgreSQL over TLS with a private authority, and what is said when a part of it is missing."""
 
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ import pytest
 from teamvars.security.certificates import throw_away
 from teamvars.storage.engines import described
 from tests.support.commands import Host
+from tests.support.own_tls import own_tls
 from tests.support.postgres import Postgres
 from tests.support.tls_proxy import tls_proxy
 
@@ -18,13 +18,7 @@ from tests.support.tls_proxy import tls_proxy
 @pytest.fixture
 def secured(postgres: Postgres, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The URL of an empty database behind TLS, and the authority's certificate."""
-    made = throw_away()
-    pair = tmp_path / "server.pem"
-    pair.write_bytes(made.certificate + made.key)
-    authority = tmp_path / "ca.pem"
-    authority.write_bytes(made.authority)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair)
+    context, authority = own_tls(tmp_path)
     name = f"tls-{uuid4()}"
     postgres.create_database(name)
     parts = urlsplit(postgres.url(name))

@@ -4,7 +4,6 @@ another port of the service's host, which gets its cookies.
 
 import asyncio
 import re
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,9 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Page
 
-from teamvars.security.certificates import throw_away
 from tests.console import test_providers
 from tests.console.test_providers import Scene
+from tests.support.own_tls import own_tls
 from tests.support.patience import HANGS
 
 scene = test_providers.scene
@@ -62,12 +61,7 @@ class Elsewhere(ThreadingHTTPServer):
 
     def over_tls(self, folder: Path) -> None:
         """From here on."""
-        made = throw_away()
-        chain, key = folder / "elsewhere.pem", folder / "elsewhere.key"
-        chain.write_bytes(made.certificate)
-        key.write_bytes(made.key)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain, key)
+        context, _ = own_tls(folder)
         # In the thread of each connection, or one that a browser opens for later would hold up all.
         self.socket = context.wrap_socket(
             self.socket, server_side=True, do_handshake_on_connect=False

@@ -16,12 +16,12 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.security import keyring
-from teamvars.security.certificates import throw_away
 from teamvars.security.keyring import KeyringError, KeyringUnavailable
 from teamvars.security.wrapping import MOST_BYTES, NotUnwrapped, Once, Unavailable, sealed
 from teamvars.security.wrapping.adapters import adapter
 from teamvars.security.wrapping.commands import Command
 from teamvars.security.wrapping.transit import Transit
+from tests.support.own_tls import own_tls
 from tests.support.patience import HANGS
 from tests.support.processes import wait_until_gone
 from tests.support.server import free_port
@@ -552,11 +552,7 @@ def test_the_token_is_in_the_environment_or_in_the_file_where_login_puts_it(
 def test_only_a_server_that_somebody_trusted_vouches_for_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made = throw_away()
-    for name, content in (("ca", made.authority), ("chain", made.certificate), ("key", made.key)):
-        (tmp_path / name).write_bytes(content)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "chain", tmp_path / "key")
+    context, authority = own_tls(tmp_path)
     with Liar(tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as server:  # one without a certificate
         there = Transit(f"https://localhost:{server.port}", "transit", "teamvars", seconds=HANGS)
         with pytest.raises(NotUnwrapped, match=r"TLS with .* fails: .*HANDSHAKE"):
@@ -570,5 +566,5 @@ def test_only_a_server_that_somebody_trusted_vouches_for_is_asked(
         monkeypatch.setenv("VAULT_CACERT", str(tmp_path / "none"))
         with pytest.raises(NotUnwrapped, match="has no certificates"):
             there.unwrap(b"x")
-        monkeypatch.setenv("BAO_CACERT", str(tmp_path / "ca"))
+        monkeypatch.setenv("BAO_CACERT", str(authority))
         assert there.unwrap(b"x") == KEY

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from joserfc.jwk import ECKey
 
-from teamvars.security.certificates import throw_away
+from tests.support.own_tls import own_tls
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """What a path is answered with."""
@@ -75,12 +75,7 @@ async def issuer_server(
     folder: Path, kind: type[IssuerServer] = IssuerServer
 ) -> AsyncIterator[IssuerServer]:
     """A running issuer, which only its own authority vouches for."""
-    made = throw_away()
-    authority, chain, key = folder / "ca.pem", folder / "chain.pem", folder / "key.pem"
-    for path, content in (authority, made.authority), (chain, made.certificate), (key, made.key):
-        path.write_bytes(content)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain, key)
+    context, authority = own_tls(folder)
     issuer = kind("", ssl.create_default_context(cafile=str(authority)))
     server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0, ssl=context)
     issuer.url = f"https://localhost:{server.sockets[0].getsockname()[1]}"

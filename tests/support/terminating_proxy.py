@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from teamvars.security.certificates import throw_away
+from tests.support.own_tls import own_tls
 
 _OF_A_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
@@ -43,16 +43,10 @@ class TerminatingProxy:
     """
 
     def __init__(self, folder: Path) -> None:
-        made = throw_away()
-        self.authority, chain, key = (folder / name for name in ("ca.pem", "chain.pem", "key.pem"))
-        contents = {self.authority: made.authority, chain: made.certificate, key: made.key}
-        for path, content in contents.items():
-            path.write_bytes(content)
+        context, self.authority = own_tls(folder)
         self.target = ""
         self.heard: list[bytes] = []
         self.passes_on()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain, key)
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.context = context
         self.url = f"https://localhost:{self._server.server_port}"
