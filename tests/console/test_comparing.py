@@ -90,6 +90,25 @@ async def test_nothing_is_copied_but_what_was_shown(sqlite_site: Site, crowd: Cr
     assert await site.stored(tenant) == {}
 
 
+async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_read(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    document = {"data": {"type": "workspaces", "attributes": {"name": "third"}}}
+    path = f"/organizations/{tenant.organization}/workspaces"
+    third = (await tenant.call("owner", "POST", path, document)).json()["data"]["id"]
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    await visitor.page.route(f"**/workspaces/{third}/vars", lambda route: route.fulfill(status=404))
+    await visitor.page.get_by_label("With workspace").fill("third")
+    async with visitor.page.expect_response(f"**/workspaces/{third}/vars"):
+        await visitor.button("Compare").click()
+    await visitor.page.get_by_label("Choose HERE").check()
+    copies = visitor.page.get_by_role("button", name="Copy ")
+    assert await copies.all_inner_texts() == ["Copy 1 variable to payments"]
+
+
 async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await fill(site, tenant)

@@ -83,8 +83,10 @@ class Comparison {
     const called = this.other.value.trim();
     address.keep("with", called);
     address.keep("effective", this.#isEffective ? "1" : "");
-    this.#of.there = await this.#find(called, signal);
-    const [here, there] = await Promise.all([this.#read("here", signal), this.#read("there", signal)]);
+    const other = await this.#find(called, signal);
+    const [here, there] = await Promise.all([this.#read(this.#of.here, signal), this.#read(other, signal)]);
+    // Only now: what is shown until then is copied to and from where it is.
+    this.#of.there = other;
     this.#pairs = paired(here, there);
     this.#draw();
   }
@@ -101,12 +103,12 @@ class Comparison {
   }
 
   /**
-   * @param {Side} side
+   * @param {Api.WorkspaceResource} of
    * @param {AbortSignal} signal
    * @returns {Promise<Compared[]>}
    */
-  async #read(side, signal) {
-    const path = `/workspaces/${this.#of[side].id}/${this.#isEffective ? "all-vars" : "vars"}`;
+  async #read(of, signal) {
+    const path = `/workspaces/${of.id}/${this.#isEffective ? "all-vars" : "vars"}`;
     /** @type {Answer<Api.VariableListDocument>} */
     const { document } = await read(path, { signal });
     return document.data.map((one) => one.attributes);
