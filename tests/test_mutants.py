@@ -1,11 +1,12 @@
 """Which guards are taken out of the code, and which tests are asked whether they notice."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.mutants.mutations import of_file
-from tests.mutants.recording import ROOT, TracedTest, name_of
+from tests.mutants.recording import ROOT, TracedTest, kept_in, name_of
 from tests.mutants.running import nearest
 
 SOURCE = '''
@@ -125,6 +126,26 @@ def test_who_may_is_asked_of_every_route_whatever_the_noun() -> None:
     files = ("domain/test_ids.py", "web/test_metrics.py", "web/test_authorization.py")
     tests = [TracedTest(f"tests/{file}::test", frozenset()) for file in files]
     assert nearest(mutant, tests, 1) == [tests[-1].id]
+
+
+RECORDING = """
+from pathlib import Path
+from tests.mutants.recording import Recorder
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Recorder(Path(__file__).parent))
+"""
+
+
+def test_what_several_processes_run_is_recorded_in_each(tmp_path: Path) -> None:
+    (tmp_path / "keeping.py").write_text(RECORDING)
+    options = ["-p", "keeping", "-p", "no:cacheprovider", "-n", "2", "tests/domain/test_globs.py"]
+    command = [sys.executable, "-m", "pytest", *options]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    called = name_of("src/teamvars/domain/globs.py", "Globs.__init__")
+    assert any(called in names for names in kept_in(tmp_path).values())
 
 
 TRYING = """

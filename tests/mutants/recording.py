@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -33,11 +34,12 @@ def name_of(path: str, function: str) -> str:
 
 
 class Recorder:
-    """Notes which functions each test calls. There is one in each process of pytest."""
+    """Keeps which functions each test calls. There is one in each process that runs tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path) -> None:
+        """`kept` is the folder in which each process has a file, with a line for each test."""
+        self._kept = kept
         self._called: set[CodeType] = set()
-        self._tests: dict[str, list[str]] = {}
 
     def note(self, frame: FrameType, _event: str, _argument: object) -> None:
         """Called for each call of a function; returns None, so that its lines cost nothing."""
@@ -45,40 +47,38 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Notes what one test calls, fixtures that are made for it included."""
+        """Keeps what one test calls, fixtures that are made for it included."""
         self._called.clear()
         sys.settrace(self.note)
         try:
             return (yield)
         finally:
             sys.settrace(None)
-            self._tests[item.nodeid] = sorted(_own(self._called))
-
-    def pytest_sessionfinish(self) -> None:
-        """Keeps what this process has found."""
-        if self._tests:
-            KEPT.mkdir(parents=True, exist_ok=True)
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-            (KEPT / f"{worker}.json").write_text(json.dumps(self._tests))
+            with (self._kept / f"{os.getpid()}.jsonl").open("a") as file:
+                file.write(f"{json.dumps([item.nodeid, sorted(_own(self._called))])}\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record in this process."""
-    config.pluginmanager.register(Recorder())
+    """Record in this process, and in its copies."""
+    config.pluginmanager.register(Recorder(KEPT))
 
 
 def recorded() -> list[TracedTest]:
     """All tests there are, with what was kept of them in the last recording."""
-    kept: dict[str, list[str]] = {}
-    for file in sorted(KEPT.glob("*.json")):
-        kept |= json.loads(file.read_text())
-    return [TracedTest(id_, frozenset(kept.get(id_, ()))) for id_ in _collected()]
+    kept = kept_in(KEPT)
+    return [TracedTest(id_, kept.get(id_, frozenset())) for id_ in _collected()]
+
+
+def kept_in(folder: Path) -> dict[str, frozenset[str]]:
+    """The functions that each test has called, by its id."""
+    lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
+    return {id_: frozenset(called) for id_, called in map(json.loads, lines)}
 
 
 def record() -> None:
     """Finds out anew which test calls what, which takes as long as these tests."""
-    for file in KEPT.glob("*.json"):
-        file.unlink()
+    shutil.rmtree(KEPT, ignore_errors=True)
+    KEPT.mkdir(parents=True)
     _pytest("-p", "tests.mutants.recording", "-n", "2", stdout=None)
 
 
