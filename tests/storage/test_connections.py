@@ -89,9 +89,10 @@ async def test_of_each_lane_it_is_seen_what_is_in_use_and_who_waits(store: Datab
 async def test_no_more_connect_than_all_lanes_have(store: Database, admin: Any) -> None:
     running = [run(slowly) for run in (store.read, store.write, store.query) for _ in range(8)]
     served = set(await asyncio.gather(*running))
-    assert await open_on(admin) == served
+    made = await open_on(admin)
+    assert served <= made
     # A batch and a probe have lanes as well.
-    assert len(served) == ALL - CONNECTIONS[Lane.BATCH] - CONNECTIONS[Lane.PROBES]
+    assert len(made) <= ALL - CONNECTIONS[Lane.BATCH] - CONNECTIONS[Lane.PROBES]
 
 
 async def test_connections_that_nobody_needs_are_given_up_and_made_again(
