@@ -2,8 +2,9 @@
 
 import asyncio
 import gc
+import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import starmap
@@ -434,6 +435,9 @@ def asgi(
             asyncio.create_task(key_files.watch()),
             asyncio.create_task(pulse.beat([*application.looks, *_looks(all_services)])),
         ]
+        if [memory.process_id for memory in memories[1:2]] == [os.getpid()]:
+            # One worker of a node is enough for what takes long.
+            chores.append(asyncio.create_task(_each_minute(all_services.stock.count_key_uses)))
         yield
         for chore in chores:
             chore.cancel()
@@ -560,18 +564,26 @@ def _seconds_ahead(readiness: Readiness) -> float:
 
 async def _keep_house(all_services: Services) -> None:
     """What runs by the clock."""
+    await _each_minute(
+        all_services.sessions.store_uses,
+        all_services.repeats.forget_expired,
+        all_services.audit.fill_organizations,
+        all_services.searches.place_older,
+        all_services.operator_invitations.expire,
+        all_services.deliveries.forget_expired,
+        all_services.sign_ins.forget_ended,
+        all_services.outbox.forget_stale,
+        all_services.logins.forget_expired,
+        all_services.stock.count,
+    )
+
+
+async def _each_minute(*chores: Callable[[], Awaitable[object]]) -> None:
+    """Does them one after another, until it is cancelled."""
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
         try:
-            await all_services.sessions.store_uses()
-            await all_services.repeats.forget_expired()
-            await all_services.audit.fill_organizations()
-            await all_services.searches.place_older()
-            await all_services.operator_invitations.expire()
-            await all_services.deliveries.forget_expired()
-            await all_services.sign_ins.forget_ended()
-            await all_services.outbox.forget_stale()
-            await all_services.logins.forget_expired()
-            await all_services.stock.count()
+            for chore in chores:
+                await chore()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

@@ -1,7 +1,6 @@
 """Keys are asked of their issuer rarely, over TLS, and nobody waits who means a known one."""
 
 import asyncio
-import gc
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -27,6 +26,7 @@ from teamvars.services.issuers import (
     published,
 )
 from tests.support.commands import Host
+from tests.support.deployment import started
 from tests.support.issuer_servers import IssuerServer, document, issuer_server, raw
 from tests.support.jobs import job_token
 from tests.support.patience import until
@@ -433,26 +433,16 @@ async def test_a_worker_looks_at_the_files_of_keys_while_it_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issuers, "_WATCH_SECONDS", 0.01)
-    for name in ("freeze", "set_threshold"):  # this process goes on to other tests
-        monkeypatch.setattr(gc, name, lambda *_: None)
     host, file = Host(tmp_path), tmp_path / "keys.json"
     host.succeed("init")
     file.write_bytes(key_set(ONE))
     config = settings.load(data_dir=host.data, issuers=f"https://ci.example.org={file}")
-    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-
-    async def send(_: object) -> None:
-        return
-
     application = wiring.asgi(config, keyring.load(config.keyring_path))
     with capture_logs() as lines:
-        lives = asyncio.ensure_future(application({"type": "lifespan"}, messages.get, send))
-        messages.put_nowait({"type": "lifespan.startup"})
-        file.write_bytes(b"")
+        async with started(application):
+            file.write_bytes(b"")
 
-        async def is_told() -> bool:
-            return any(line.get("issuer") == "https://ci.example.org" for line in lines)
+            async def is_told() -> bool:
+                return any(line.get("issuer") == "https://ci.example.org" for line in lines)
 
-        await until(is_told)
-        messages.put_nowait({"type": "lifespan.shutdown"})
-        await lives
+            await until(is_told)

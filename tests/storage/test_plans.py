@@ -16,6 +16,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.times import LATEST
 from teamvars.pace import Pace
 from teamvars.protocol import encoded
 from teamvars.security.sealing import Sealer
@@ -247,10 +248,12 @@ async def load(tx: Transaction) -> None:
         )
     for number in range(TOKENS):
         await tx.execute(
-            "INSERT INTO tokens (id, hash, user_id, created_at) VALUES ($1, $2, $3, 0)",
+            "INSERT INTO tokens (id, hash, user_id, created_at, expires_at) "
+            "VALUES ($1, $2, $3, 0, $4)",
             f"a{number}",
             number.to_bytes(32),
             f"u{number % USERS}",
+            LATEST if number % 100 else None,
         )
 
 
@@ -425,17 +428,24 @@ def scanned_by_postgres(_: Statement, plan: list[Row]) -> set[str]:
     return scanned & LARGE_TABLES
 
 
-async def scanned(large: Large, statement: Statement) -> set[str]:
-    """The large tables that the statement goes through from end to end."""
-    is_sqlite = large.tenant.deployment.config.url.startswith("sqlite")
-    explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN (FORMAT JSON) "
+async def plan_of(large: Large, statement: Statement) -> list[Row]:
+    """How the statement would be run, in the words of the engine."""
+    explain = "EXPLAIN QUERY PLAN " if is_on_sqlite(large) else "EXPLAIN (FORMAT JSON) "
 
     async def body(tx: Transaction) -> list[Row]:
         return list(await tx.fetch(explain + statement.sql, *statement.args))
 
-    plan = await large.tenant.deployment.services.database.write(body)
-    find = scanned_by_sqlite if is_sqlite else scanned_by_postgres
-    return find(statement, plan)
+    return await large.tenant.deployment.services.database.write(body)
+
+
+def is_on_sqlite(large: Large) -> bool:
+    return large.tenant.deployment.config.url.startswith("sqlite")
+
+
+async def scanned(large: Large, statement: Statement) -> set[str]:
+    """The large tables that the statement goes through from end to end."""
+    find = scanned_by_sqlite if is_on_sqlite(large) else scanned_by_postgres
+    return find(statement, await plan_of(large, statement))
 
 
 async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) -> None:
@@ -673,6 +683,14 @@ async def test_nobody_goes_through_all_tokens_for_whom_a_provider_signs_out(
     await large.watched.read(lambda tx: tokens.of_sign_in(tx, "company", sid, user_id))
     (statement,) = seen.values()
     assert await scanned(large, statement) == set()
+
+
+async def test_tokens_that_never_end_are_counted_without_a_look_at_others(large: Large) -> None:
+    seen = large.watched.seen
+    seen.clear()
+    await large.watched.read(tokens.count_endless)
+    (statement,) = seen.values()
+    assert "tokens_endless" in " ".join(map(str, await plan_of(large, statement)))
 
 
 @pytest.mark.parametrize(

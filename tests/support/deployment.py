@@ -1,11 +1,14 @@
 """An installation for tests: real services on a real store, and HTTP without a socket."""
 
+import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import pytest
 
 from teamvars import settings, wiring
 from teamvars.domain.access import Caller
@@ -19,7 +22,7 @@ from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
-from teamvars.web.http.app import Application
+from teamvars.web.http.app import Application, ASGIApp
 from tests.support.jobs import ISSUERS, SERVICE
 
 BASE = "http://teamvars.test/api/v2"
@@ -95,6 +98,24 @@ def in_process(services: wiring.Services, config: Settings) -> InProcess:
     """Who asks these services over HTTP, without a socket."""
     addresses = ClientAddresses(config.trusted_proxies)
     return InProcess(Application(wiring.routes(services), services.sessions, addresses))
+
+
+@asynccontextmanager
+async def started(application: ASGIApp) -> AsyncIterator[None]:
+    """What a worker runs, begun and ended as its server does that."""
+    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+
+    async def send(_: object) -> None:
+        return
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("freeze", "set_threshold"):  # this process goes on to other tests
+            patched.setattr(gc, name, lambda *_: None)
+        lives = asyncio.ensure_future(application({"type": "lifespan"}, messages.get, send))
+        messages.put_nowait({"type": "lifespan.startup"})
+        yield
+        messages.put_nowait({"type": "lifespan.shutdown"})
+        await lives
 
 
 def operator() -> Caller:

@@ -1,19 +1,35 @@
 """What there is in the store that no request asks for, counted for whoever watches a node."""
 
+import asyncio
+import time
+from collections import Counter
+from functools import partial
+
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases
-from teamvars.storage import keys, memos
+from teamvars.storage import data_keys, memos, tokens
 
 WAITING = Gauge("teamvars_messages_waiting", "Messages that wait to be sent.")
 OVERDUE = Gauge(
     "teamvars_messages_overdue_seconds",
     "For how long the message has been due that is to be tried first.",
 )
-DATA_KEYS = Gauge(
-    "teamvars_data_keys",
-    "Data keys by the id of the master key that wraps them and by their generation.",
-    ("master_key", "version"),
+ENDLESS = Gauge(
+    "teamvars_endless_tokens",
+    f"Tokens that never end; {tokens.MOST_COUNTED} are that many or more.",
 )
+KEY_USES = Gauge(
+    "teamvars_key_uses", "What needs each key, by the key's id and what it is.", ("key", "what")
+)
+COUNTED = Gauge(
+    "teamvars_key_uses_counted_timestamp_seconds",
+    "When that had last been counted from end to end, in seconds since 1970.",
+)
+
+_PAUSE = 200
+"""How many times as long as a page took is waited for the next one: whoever counts leaves 99.5 % of
+the time to others, however much there is to count.
+"""
 
 
 class Stock(UseCases):
@@ -24,11 +40,26 @@ class Stock(UseCases):
         self._told: set[tuple[str, str]] = set()
 
     async def count(self) -> None:
-        """Counts all of it. What is there no more is told as 0."""
+        """Counts what takes no time."""
         waiting, due_at = await self._database.read(memos.outbox)
         WAITING.set(waiting)
         OVERDUE.set(0 if due_at is None else max(0, self._clock() - due_at) / 1_000_000)
-        found = await self._database.read(keys.data_keys_by_generation)
+        ENDLESS.set(await self._database.read(tokens.count_endless))
+
+    async def count_key_uses(self) -> None:
+        """Counts what needs each key, page by page, and tells it when that is done. Nothing that is
+        left of what there was is told as 0.
+        """
+        found: Counter[tuple[str, str]] = Counter()
+        for what, use in data_keys.USES.items():
+            after: str | None = ""
+            while after is not None:
+                begun = time.monotonic()
+                page = partial(data_keys.uses, use=use, after=after)
+                counted, after = await self._database.read(page)
+                found.update({(key, what): count for key, count in counted.items()})
+                await asyncio.sleep(_PAUSE * (time.monotonic() - begun))
         self._told |= found.keys()
         for labels in self._told:
-            DATA_KEYS.set(found.get(labels, 0), *labels)
+            KEY_USES.set(found[labels], *labels)
+        COUNTED.set(time.time())

@@ -1,7 +1,7 @@
 """The keys that the store knows, who has which, and how much is stored under each."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
 from teamvars.domain.keys import SERVER, Node, NotedKey, noted_key
@@ -123,14 +123,6 @@ async def seal_approvals(tx: Transaction, sealed: Iterable[tuple[Runner, Approva
 async def wrapped_data_keys(tx: Transaction) -> Counted:
     """How many data keys each master key wraps."""
     return await _counted(tx, "SELECT master_key_id, count(*) FROM data_keys GROUP BY 1")
-
-
-async def data_keys_by_generation(tx: Transaction) -> Mapping[tuple[str, str], int]:
-    """How many data keys of each generation each master key wraps, by its id and the generation."""
-    rows = await tx.fetch(
-        "SELECT master_key_id, CAST(version AS TEXT), count(*) FROM data_keys GROUP BY 1, 2"
-    )
-    return {(key_id, version): count for key_id, version, count in rows}
 
 
 async def kept_answers(tx: Transaction, now: int) -> Counted:

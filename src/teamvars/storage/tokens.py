@@ -39,6 +39,8 @@ LEFT JOIN organizations
     ON organizations.id = coalesce(tokens.organization_id, teams.organization_id)
 """
 _ORDER = " ORDER BY tokens.created_at, tokens.id"
+MOST_COUNTED = 10_000
+"""Of tokens that never end: where there are more, nobody needs to know how many."""
 _MEANT = {
     "id": "tokens.id = $1",
     "hash": "tokens.hash = $1",
@@ -177,6 +179,14 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
         "AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.token_id = tokens.id)",
         owner.id,
         now,
+    )
+
+
+async def count_endless(tx: Transaction) -> int:
+    """How many tokens never end; `MOST_COUNTED` are that many or more."""
+    return await tx.count(
+        "SELECT count(*) FROM "
+        f"(SELECT 1 FROM tokens WHERE expires_at IS NULL LIMIT {MOST_COUNTED}) AS endless"
     )
 
 
