@@ -73,23 +73,23 @@ class ServedFile:
         self.path = path
         self._inode: tuple[int, int] | None = None
 
-    def require(self) -> None:
-        """Raises OSError while it is away, and AnotherFile while another has its place."""
+    def require(self) -> tuple[int, int]:
+        """Which it is. Raises OSError while it is away, and AnotherFile while another has its
+        place.
+        """
         # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
-        inode = self._found()
+        status = self.path.stat()
+        inode = status.st_dev, status.st_ino
         if self._inode not in (None, inode):
             raise AnotherFile(
                 f"{self.path} is another file than the one that was opened. Put that back, or "
                 "restart to serve this one."
             )
+        return inode
 
     def note_opened(self) -> None:
         """From here on it is this one, if it is the first. Raises OSError."""
-        self._inode = self._inode or self._found()
-
-    def _found(self) -> tuple[int, int]:
-        status = self.path.stat()
-        return status.st_dev, status.st_ino
+        self._inode = self._inode or self.require()
 
 
 class SqliteConnection:
