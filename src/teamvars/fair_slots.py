@@ -7,11 +7,11 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Self
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.time_limits import TimeLimit, TimeLimits
 
@@ -36,6 +36,10 @@ WAITERS_EACH = 8
 """How many of one user, team or organization may wait for a turn."""
 LOCK_WAITERS = 64
 """How many wait for a lock, where a principal may have one: each with a value of up to 256 KiB."""
+SEARCH_REST = 3.0
+"""For how many times as long as a search took there is no other. A request takes some iterations of
+the event loop, and would meet a search in each."""
+MOST_REST_SECONDS = 0.05
 
 Principal = tuple[str, str]
 """The kind and the id of a user, team or organization, whichever of its tokens is used."""
@@ -285,10 +289,13 @@ class FairLock:
     So whoever releases it and acquires it again queues behind all other principals.
     """
 
-    def __init__(self, waiters_each: int = 1) -> None:
-        """`waiters_each`: how many waiters each principal may have."""
+    def __init__(self, waiters_each: int = 1, rest: float = 0.0) -> None:
+        """`waiters_each`: how many waiters each principal may have; `rest`: for how many times as
+        long as somebody held it in a block nobody has it afterwards, up to `MOST_REST_SECONDS`.
+        """
         # It is the one slot there is.
         shares = Shares(1, 1, 1, 1, waiters_each, LOCK_WAITERS * waiters_each)
+        self._rest = rest
         self._slots = FairSlots(TimeLimits(), shares=shares)
         self._group = Group()
         self._parties: WeakValueDictionary[str, Party] = WeakValueDictionary()
@@ -301,10 +308,17 @@ class FairLock:
         many others wait, or the time is over.
         """
         party = await self._acquired(principal, seconds)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             yield
         finally:
-            self._slots.leave(party)
+            if self._rest:
+                took = loop.time() - began
+                rest = min(self._rest * took, MOST_REST_SECONDS)
+                loop.call_later(rest, self._slots.leave, party)
+            else:
+                self._slots.leave(party)
 
     async def turn_of(self, principal: str, seconds: float | None = None) -> None:
         """Acquires the lock, as `held_by` does, and has it until the event loop's next iteration.
@@ -334,10 +348,16 @@ class Turns:
     other, and one that waits for its next step while it holds a lock would hold it all the longer.
     """
 
-    def __init__(self) -> None:
-        self._lock = FairLock(WAITERS_EACH)
+    def __init__(self, waiters_each: int = WAITERS_EACH, rest: float = 0.0) -> None:
+        """As of a `FairLock`."""
+        self._lock = FairLock(waiters_each, rest)
 
-    def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+    @classmethod
+    def of_searches(cls) -> Self:
+        """Those of what looks through much, whoever asks. More may wait than of long work."""
+        return cls(LOCK_WAITERS, SEARCH_REST)
+
+    def turn(self, party: Party) -> AbstractAsyncContextManager[None]:
         """A turn for as long as the block takes. Refuses: too many requests, busy."""
-        assert caller.actor is not None  # admitted before
-        return self._lock.held_by(caller.actor.id, WAIT_SECONDS)
+        _, id_ = party.principal
+        return self._lock.held_by(id_, WAIT_SECONDS)

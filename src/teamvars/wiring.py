@@ -24,6 +24,7 @@ from teamvars.domain.sign_ins import Provider
 from teamvars.domain.tokens import DAY
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
+from teamvars.fair_slots import Turns
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.metrics import Gauge, pulse
 from teamvars.metrics.exposition import Exposition
@@ -319,10 +320,11 @@ def routes(
     `memories` are where the processes of the server count.
     """
     applies = ApplyRoutes(all_services.applies, dialect)
+    searching = Turns.of_searches()
     listed = [
         *variable_routes(all_services.variables, dialect),
         *EffectiveRoutes(all_services.effective, dialect).routes(),
-        *VariableSearchRoutes(all_services.searches, dialect).routes(),
+        *VariableSearchRoutes(all_services.searches, searching, dialect).routes(),
         *members.routes(all_services.team_members),
         *memberships.routes(all_services.memberships),
         *workspaces.routes(all_services.workspaces),
@@ -330,7 +332,7 @@ def routes(
         *copies.routes(all_services.copies, applies, dialect),
         *updates.routes(applies, dialect),
         *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
-        *audit.routes(all_services.audit),
+        *audit.routes(all_services.audit, searching),
         *oauth.routes(all_services.deliveries, all_services.logins),
         *logins.routes(all_services.logins),
         *deliveries.routes(all_services.deliveries),

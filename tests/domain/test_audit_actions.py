@@ -2,7 +2,14 @@
 
 import pytest
 
-from teamvars.domain.audit import ACTIONS, Actor, Event, places_in, shown_details
+from teamvars.domain.audit import (
+    ACTIONS,
+    Actor,
+    Event,
+    places_in,
+    shown_details,
+    tells_of_part,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +71,24 @@ def test_a_reader_is_shown_no_place_that_they_do_not_see() -> None:
         "project": None,
         "projects": [None],
     }
+
+
+@pytest.mark.parametrize(
+    ("details", "found"),
+    [
+        ('{"key":"DB_URL"}', True),
+        (b'{"key":"URLS"}', True),
+        ('{"key":"ADDRESS","from":"old_url"}', True),
+        ('{"key":"ADDRESS","description":"url","category":"env"}', False),
+        ('{"category":"env"}', False),
+        # Of a row that somebody has touched.
+        ('{"key":5,"from":["url"]}', False),
+        ('["url"]', False),
+        ('{"key":"url"', False),
+        (b'{"key":"url\xff"}', False),
+    ],
+)
+def test_details_tell_of_a_part_of_a_key_or_of_a_former_one(
+    details: str | bytes, found: bool
+) -> None:
+    assert tells_of_part("Url", details) is found

@@ -17,7 +17,7 @@ from msgspec.msgpack import Decoder
 from structlog.testing import LogCapture
 
 from teamvars.domain.errors import TOO_COMPLEX, Code, Refusal
-from teamvars.fair_slots import LOCK_WAITERS, FairLock
+from teamvars.fair_slots import LOCK_WAITERS, MOST_REST_SECONDS, FairLock
 from teamvars.services.code import checker, child, examination, process
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import (
@@ -374,6 +374,16 @@ async def test_each_principal_may_have_so_many_waiters_and_principals_take_turns
             await want("a")
     await asyncio.gather(*tasks)
     assert order == ["a", "b", "c", "a", "b"]
+
+
+async def test_after_whoever_had_it_nobody_has_it_for_so_many_times_as_long() -> None:
+    lock, loop = FairLock(rest=3.0), asyncio.get_running_loop()
+    async with lock.held_by("a"):
+        began = loop.time()
+        await asyncio.sleep(0.001)
+        ended = loop.time()
+    async with asyncio.timeout(HANGS), lock.held_by("b"):
+        assert loop.time() - ended >= min(3.0 * (ended - began), MOST_REST_SECONDS)
 
 
 async def test_who_waits_longer_than_they_may_is_refused_and_forgotten() -> None:

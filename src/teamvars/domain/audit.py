@@ -13,6 +13,8 @@ from teamvars.domain.teams import Right
 from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
 
+_NO_OBJECT = (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError)
+
 ACCEPT = "trail.accept"
 """An operator accepts what was found of a stream that does not hold."""
 
@@ -245,6 +247,27 @@ class Event(msgspec.Struct, frozen=True):
         return ACTIONS[self.action].takes_away == frozenset(changed)
 
 
+class _Keys(msgspec.Struct):
+    """What the details of a variable's change say of keys, and nothing else."""
+
+    key: Any = None
+    former: Any = msgspec.field(default=None, name="from")
+
+
+_KEYS = msgspec.json.Decoder(_Keys)
+
+
+def tells_of_part(part: str, details: str | bytes) -> bool:
+    """Whether details of a variable's change have a key, or a former one, with that in it, in any
+    case. False where they are no JSON object any more.
+    """
+    try:
+        told = _KEYS.decode(details)
+    except _NO_OBJECT:
+        return False
+    return any(isinstance(key, str) and is_part(part, key) for key in (told.key, told.former))
+
+
 class AuditEntry(NamedTuple):
     """An event in its place: `link` authenticates every other field and the link before it.
 
@@ -282,14 +305,12 @@ class AuditEntry(NamedTuple):
         """What `details` says; None once it is no JSON object, as which it was written."""
         try:
             return msgspec.json.decode(self.details, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError):
+        except _NO_OBJECT:
             return None
 
     def has_part(self, part: str) -> bool:
         """Whether it tells of a variable whose key, or former one, has that in it, in any case."""
-        details = self.read_details() or {} if self.subject_type == "vars" else {}
-        keys = (details.get(name) for name in ("key", "from"))
-        return any(isinstance(key, str) and is_part(part, key) for key in keys)
+        return self.subject_type == "vars" and tells_of_part(part, self.details)
 
     def faulty(self) -> list[str]:
         """The names of the fields that cannot be shown, because the row was altered by hand.
@@ -342,6 +363,7 @@ class AuditFilter(msgspec.Struct, frozen=True):
     request_id: str | None = None
     actor_kind: str | None = None
     actor_ids: Collection[str] | None = None
+    subject_type: str | None = None
     subject_ids: Collection[str] | None = None
     within: Sequence[Collection[str]] = ()
     key: str | None = None

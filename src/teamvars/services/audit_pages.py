@@ -19,6 +19,7 @@ from teamvars.domain.audit import (
     Position,
     Stream,
     places_in,
+    tells_of_part,
 )
 from teamvars.domain.audit_names import OPERATOR, ActorNames, AuditNames
 from teamvars.domain.errors import Code, Fault, Kind, Refusal, refuse_all
@@ -110,8 +111,8 @@ async def _variables(tx: Transaction, pieces: Iterable[streams.Piece], asked: As
         if asked.key is not None:
             called |= await streams.variables_called(tx, asked.key, piece)
         if asked.part is not None:
-            told = await streams.entries_between(tx, piece)
-            with_part |= {one.subject_id for one in told if one.has_part(asked.part)}
+            told = await streams.details_of_variables(tx, piece)
+            with_part |= {id_ for id_, details in told if tells_of_part(asked.part, details)}
     if asked.key is None:
         return with_part
     return called if asked.part is None else called & with_part
@@ -155,7 +156,7 @@ async def of_organization(
         if part is None:
             found += await streams.search(tx, piece, room - len(found))
         else:
-            told = await streams.search(tx, piece, _PIECE)
+            told = await streams.search(tx, replace(piece, subject_type="vars"), _PIECE)
             found += [one for one in told if one.has_part(part)]
         before = end
         if end is None or len(found) >= room:

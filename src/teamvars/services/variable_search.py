@@ -24,7 +24,7 @@ from teamvars.services.house import UseCases
 from teamvars.storage import access_by_name, variable_search, variables
 from teamvars.storage.database import Transaction
 
-SHORT_BYTES = 64 * 1024
+_BATCH_BYTES = 64 * 1024
 """Values of so many bytes are opened and written in one go."""
 
 _Page = CursorPaged[FoundVariable, Place | SetPlace]
@@ -50,29 +50,24 @@ class Searches(UseCases):
         organization: str,
         wanted: VariableSearch,
         cursor: str | None,
-        *,
-        long: bool = True,
-    ) -> FoundVariables | None:
+    ) -> FoundVariables:
         """A page of the variables that are wanted and that the caller may read, after the cursor.
 
-        Unless it may be long: None where the values have more than `SHORT_BYTES`; none is read.
         Refuses: unauthenticated, not found, a cursor that this organization's list never had; with
         the last of the batches, damaged values.
         """
 
-        async def body(tx: Transaction) -> FoundVariables | None:
+        async def body(tx: Transaction) -> FoundVariables:
             granted = await access_by_name.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
             begun = wanted.begun_at(self._position(cursor, granted))
             page = await variable_search.find_page(tx, granted, begun)
             shown = _readable(page) if wanted.values else []
-            if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:
-                return None
             sealed = await variable_search.sealed_values(tx, shown) if shown else {}
             key = self._tools.sealer.data_key(granted.key)
             opened = _opened(page.items, sealed, key)
-            batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
+            batches = in_batches(opened, attrgetter("value_bytes"), _BATCH_BYTES)
             further = page.following and self._house.cursors.seal(
                 page.following, _list_of(granted, type(page.following))
             )

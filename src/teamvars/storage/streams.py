@@ -230,6 +230,7 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
         ("request_id = $n", wanted.request_id),
         ("actor_kind = $n", wanted.actor_kind),
         ("actor_id IN {each $n}", each(wanted.actor_ids)),
+        ("subject_type = $n", wanted.subject_type),
         ("subject_id IN {each $n}", each(wanted.subject_ids)),
         ("at >= $n", wanted.since),
         ("at < $n", wanted.until),
@@ -259,6 +260,12 @@ async def variables_called(tx: Transaction, key: str, piece: Piece | None = None
     about = _ABOUT_KEY.replace("$n", f"${len(args) + 1}")
     rest = f"count(*) FROM audit_entries {conditions} {about} GROUP BY subject_id"
     return {row[0] for row in await _fetch_by_id(tx, "subject_id", rest, *args, _json(key))}
+
+
+async def details_of_variables(tx: Transaction, piece: Piece) -> list[tuple[str, str | bytes]]:
+    """What the entries of a piece that are about variables say, each behind the variable's id."""
+    rest = f"{{encoded details}} FROM audit_entries {_BETWEEN} AND subject_type = 'vars'"
+    return [(id_, details) for id_, details in await _fetch_by_id(tx, "subject_id", rest, *piece)]
 
 
 async def sequences_about(tx: Transaction, piece: Piece, subject_ids: Collection[str]) -> list[int]:

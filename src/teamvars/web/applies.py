@@ -287,8 +287,7 @@ class ApplyRoutes:
 
     def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
         """A turn, in place of a slot: a short request may copy as much as there is."""
-        request.leave_slot()
-        return self._turns.turn(request.require_caller())
+        return request.turn(self._turns)
 
     def turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
         """The same, for whatever is long; what is short and yet takes long gets one in `make`."""

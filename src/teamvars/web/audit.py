@@ -1,6 +1,7 @@
 """Audit events: the changes of a workspace, set, team or organization, newest first."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from teamvars.domain.audit import AuditEntry, OrganizationAuditQuery, shown_deta
 from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page
+from teamvars.fair_slots import Turns
 from teamvars.services.audit import Audit
 from teamvars.services.audit_pages import AuditPage
 from teamvars.web.http import paging
@@ -122,8 +124,12 @@ class OrganizationAuditEventListDocument(msgspec.Struct):
     links: paging.CursorLinks
 
 
-def routes(audit: Audit) -> list[Route]:
-    """One row an operation."""
+def routes(audit: Audit, turns: Turns) -> list[Route]:
+    """One row an operation; `turns`: those of all searches."""
+
+    def turn(request: Request) -> AbstractAsyncContextManager[None]:
+        """Whoever looks for a part of keys has one of these."""
+        return request.turn(turns) if any(request.values(_PART.name)) else nullcontext()
 
     async def of_organization(request: Request) -> Response:
         """List the changes of an organization and of all that is or was in it, newest first."""
@@ -151,6 +157,7 @@ def routes(audit: Audit) -> list[Route]:
                 _KEY,
                 _PART,
                 asks=kind.asked,
+                turn=turn,
                 name=f"list{kind.names or 'Workspace'}AuditEvents",
             )
             for kind in owners.EVERY
@@ -173,6 +180,7 @@ def routes(audit: Audit) -> list[Route]:
             "/api/v2/organizations/{organization}/audit-events",
             of_organization,
             {200: OrganizationAuditEventListDocument},
+            turn=turn,
             reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _SAID_PART, _WORKSPACE, _SINCE),
             may_forbid=True,
             name="listOrganizationAuditEvents",

@@ -59,7 +59,8 @@ class Endpoint:
             return await self._respond_to_job(request, route)
         caller = request.require_caller()
         try:
-            is_costly = method != "GET" or request.has_body
+            has_turn = route is not None and route.turn is not None
+            is_costly = has_turn or method != "GET" or request.has_body
             await self._admission.admit(request, caller, is_costly=is_costly)
             accept = None if route and route.is_plain else request.header("accept")
             if accept not in ACCEPTED:

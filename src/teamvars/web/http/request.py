@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from teamvars.domain.errors import (
     Refusal,
     too_many_requests,
 )
-from teamvars.fair_slots import Party, Principal
+from teamvars.fair_slots import Party, Principal, Turns
 from teamvars.security.tokens import OF_JOB, TOKEN, hash_token
 from teamvars.time_limits import TimeLimit, TimeLimits
 
@@ -226,6 +227,12 @@ class Request:
         """Gives its slot back, for what has a bound of its own."""
         if self.slots is not None:
             self.slots.leave(self)
+
+    def turn(self, turns: Turns) -> AbstractAsyncContextManager[None]:
+        """One of these turns for whom the request is counted to, in place of a slot."""
+        assert self.party is not None  # what has a turn is costly: its caller was authenticated
+        self.leave_slot()
+        return turns.turn(self.party)
 
     def header(self, name: str) -> str | None:
         """A request header by lower-case name."""

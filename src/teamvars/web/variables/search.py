@@ -1,6 +1,5 @@
 """The route that searches the variables of an organization: decode, call, encode."""
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,7 +10,7 @@ from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSea
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
-from teamvars.services.variable_search import FoundVariables, Searches
+from teamvars.services.variable_search import Searches
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paging import BY_CURSOR, CursorLinks, cursor_links, requested_cursor
@@ -91,9 +90,10 @@ _ATTRIBUTES = {name.replace("_", "-"): name for name in _SHOWN}
 class VariableSearchRoutes:
     """All variables of an organization that the caller may read, of sets as well."""
 
-    def __init__(self, searches: Searches, dialect: Dialect) -> None:
+    def __init__(self, searches: Searches, turns: Turns, dialect: Dialect) -> None:
+        """`turns`: those of all searches."""
         self._searches = searches
-        self._turns = Turns()
+        self._turns = turns
         self._dialect = dialect
         words = {"type": "string", "enum": list(dialect.words)}
         self._category = Parameter("filter[category]", "Only variables of a category.", words)
@@ -116,6 +116,7 @@ class VariableSearchRoutes:
                 _PATH,
                 self.search,
                 {200: VariableSearchDocument},
+                turn=lambda request: request.turn(self._turns),
                 reads=(*BY_CURSOR, *filters, self._fields),
                 name="searchVariables",
             )
@@ -137,22 +138,7 @@ class VariableSearchRoutes:
             values=_VALUE in shown,
         )
         caller, organization = request.require_caller(), request.parameters["organization"]
-        find = partial(self._searches.variables, caller, organization, wanted, cursor)
-        found = await find(long=False)
-        if found is not None:
-            return await self._response(request, found, shown)
-        # Escaped, a page of values takes six times its room: one at a time bounds what many take,
-        # and their slots are for others meanwhile.
-        request.leave_slot()
-        async with self._turns.turn(caller):
-            found = await find()
-            assert found is not None  # however long it is
-            return await self._response(request, found, shown)
-
-    async def _response(
-        self, request: Request, found: FoundVariables, shown: frozenset[str]
-    ) -> Response:
-        cursor, size = requested_cursor(request)
+        found = await self._searches.variables(caller, organization, wanted, cursor)
         links = cursor_links(request, size, cursor, found.further)
         batches = ([self._resource(one, shown) for one in batch] for batch in found.batches)
         document = await rendered("", batches, b',"links":' + msgspec.json.encode(links))
