@@ -143,10 +143,11 @@ async def test_a_search_costs_the_same_number_of_statements_whatever_it_finds(
         await update(tenant, made["id"], key=f"wanted-{number}")
         await update(tenant, made["id"], key="wanted")
         await update(tenant, made["id"], key=f"wanted-{number}")
-        statements.clear()
-        assert len(told(await search(tenant, "wanted"))) == 4 * (number + 1)
-        costs.append(len(statements))
-    assert costs == [5] * 3
+        for by in ("filter[key]", "q"):
+            statements.clear()
+            assert len(told(await search(tenant, "wanted", by=by))) == 4 * (number + 1)
+            costs.append(len(statements))
+    assert costs == [5] * 6
 
 
 async def test_a_key_is_asked_for_like_every_filter(tenant: Tenant) -> None:

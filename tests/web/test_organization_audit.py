@@ -159,6 +159,23 @@ async def test_a_request_looks_at_so_many_changes_and_its_next_link_goes_on(
         assert ids(await walk(tenant, f"{asked}&page[size]=1")) == ids(await walk(tenant, asked))
 
 
+async def test_a_page_that_is_full_has_no_further_changes_looked_at(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, statements: list[str]
+) -> None:
+    await change_much(tenant)
+    monkeypatch.setattr(audit_pages, "_PIECE", 2)
+    monkeypatch.setattr(audit_pages, "MOST_SEARCHED", 6)
+    costs = []
+    for size in (1, 3, 5, 7):  # and whether one more follows is seen as well
+        statements.clear()
+        asked = f"filter[actor]={tenant.users['owner']}&page[size]={size}"
+        assert len((await page(tenant, asked))["data"]) == min(size, 6)
+        costs.append(len(statements))
+    of_a_piece = costs[1] - costs[0]
+    assert costs == [costs[0], costs[0] + of_a_piece, *[costs[0] + 2 * of_a_piece] * 2]
+    assert of_a_piece > 0
+
+
 async def test_a_page_ends_where_the_details_are_too_many(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
