@@ -1,20 +1,21 @@
 """Browsers that are driven by WebDriver: Debian's Chromium and Firefox, without a window.
 
-They are installed where that can be done (as root, with apt-get). Firefox needs a geckodriver as
-well, which Debian does not have: where none can be built, whoever asks for it reads why.
+They are installed where that can be done (as root, with apt-get). Firefox has no driver in Debian,
+and is spoken to in its own protocol.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.remote.webdriver import WebDriver
 
-from tests.support import geckodriver, packages
+from tests.support import packages
 from tests.support.browser import SETTING
+from tests.support.marionette import open_firefox
 from tests.support.patience import HANGS
 
 BROWSERS = ("chromium", "firefox")
@@ -26,17 +27,18 @@ def open_driver(browser: str) -> Iterator[WebDriver]:
     """The browser of that name; skips the test, or fails it, where there is none."""
     if os.environ.get(SETTING) == "off":
         pytest.skip(f"{SETTING}=off")
-    driver = _chromium() if browser == "chromium" else _firefox()
-    driver.set_script_timeout(HANGS)
-    driver.set_page_load_timeout(HANGS)
-    driver.set_window_size(_WIDTH, _HEIGHT)
-    try:
+    with _chromium() if browser == "chromium" else _firefox() as driver:
+        driver.set_script_timeout(HANGS)
+        driver.set_page_load_timeout(HANGS)
+        driver.set_window_size(_WIDTH, _HEIGHT)
         yield driver
-    finally:
-        driver.quit()
 
 
-def _chromium() -> WebDriver:
+def _firefox() -> AbstractContextManager[WebDriver]:
+    return open_firefox(_program("firefox-esr", package="firefox-esr"))
+
+
+def _chromium() -> AbstractContextManager[WebDriver]:
     options = webdriver.ChromeOptions()
     options.binary_location = _program("chromium", package="chromium")
     options.accept_insecure_certs = True  # of providers on this machine
@@ -45,19 +47,6 @@ def _chromium() -> WebDriver:
         options.add_argument(one)
     service = webdriver.ChromeService(_program("chromedriver", package="chromium-driver"))
     return webdriver.Chrome(options, service)
-
-
-def _firefox() -> WebDriver:
-    try:
-        driver = geckodriver.find()
-    except geckodriver.NoGeckodriverError as none:
-        pytest.skip(f"Firefox: {none}")
-    options = webdriver.FirefoxOptions()
-    options.binary_location = _program("firefox-esr", package="firefox-esr")
-    options.add_argument("-headless")
-    options.accept_insecure_certs = True
-    options.set_preference("general.smoothScroll", value=False)
-    return webdriver.Firefox(options, webdriver.FirefoxService(str(driver)))
 
 
 def _program(name: str, *, package: str) -> str:
