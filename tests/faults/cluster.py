@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,23 +28,27 @@ SETTINGS = {
 }
 SYNCHRONOUS = {"synchronous_mode": True, "synchronous_mode_strict": True}
 ANYBODY = ["local all all trust", "host all all all trust", "host replication all all trust"]
-ETCD = "--data-dir {folder}/etcd --listen-client-urls {url} --advertise-client-urls {url}"
+ETCD = (
+    "--name {name} --data-dir {folder}/{name} --initial-cluster {all} "
+    "--listen-client-urls {clients} --advertise-client-urls {clients} "
+    "--listen-peer-urls {peers} --initial-advertise-peer-urls {peers}"
+)
 
 
 class Cluster:
-    """Runs in a `with`, with a machine for each PostgreSQL and one for etcd."""
+    """Runs in a `with`, with a machine for each of three PostgreSQL and three etcd."""
 
     def __init__(self, *, synchronous: bool) -> None:
-        self._network = Network(("etcd", "db1", "db2", "db3"))
+        self._network = Network(("dcs1", "dcs2", "dcs3", "db1", "db2", "db3"))
         self._folder = self._network.folder
-        self.etcd, *self.databases = self._network.machines
+        self.etcds, self.databases = self._network.machines[:3], self._network.machines[3:]
         self._waits = synchronous
         self._settings = {**SETTINGS, **(SYNCHRONOUS if synchronous else {})}
 
     def __enter__(self) -> Self:
         self._etcd = packages.program("etcd", "etcd-server")
         self._network.__enter__()
-        self.start_etcd()
+        self.start_etcd(self.etcds)
         for machine in self.databases:
             self._configure(machine)
             self.start(machine)
@@ -58,11 +64,16 @@ class Cluster:
         hosts = ",".join(machine.address for machine in self.databases)
         return f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write"
 
-    def start_etcd(self) -> None:
-        """Starts what holds the lock of the leader, or starts it again."""
-        url = f"http://{self.etcd.address}:2379"
-        self.etcd.start([self._etcd, *ETCD.format(folder=self._folder, url=url).split()])
-        wait_until(lambda: _answers(f"{url}/health"), lambda: self.etcd.log)
+    def start_etcd(self, machines: Sequence[Machine]) -> None:
+        """Starts those that hold the lock of the leader, or starts them again."""
+        peers = ",".join(f"{one.name}=http://{one.address}:2380" for one in self.etcds)
+        for one in machines:
+            clients, to_peers = (f"http://{one.address}:{port}" for port in (2379, 2380))
+            names = {"name": one.name, "folder": self._folder, "all": peers}
+            words = ETCD.format(**names, clients=clients, peers=to_peers)
+            one.start([self._etcd, *words.split()])
+        for one in machines:
+            wait_until(partial(_answers, f"http://{one.address}:2379/health"), self.log)
 
     def start(self, machine: Machine) -> None:
         """Starts Patroni and its PostgreSQL, or starts them again."""
@@ -112,7 +123,7 @@ class Cluster:
             "scope": "teamvars",
             "name": machine.name,
             "restapi": {"listen": f"{here}:8008", "connect_address": f"{here}:8008"},
-            "etcd3": {"host": f"{self.etcd.address}:2379"},
+            "etcd3": {"hosts": [f"{one.address}:2379" for one in self.etcds]},
             "bootstrap": {
                 "dcs": self._settings,
                 "initdb": [{"encoding": "UTF8"}, {"locale": "C"}],

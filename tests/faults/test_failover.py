@@ -8,8 +8,9 @@ kept for twenty seconds. The check has the same in small, with one standby that 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -18,11 +19,13 @@ import pytest
 
 from tests.faults.cluster import SECONDS_TO_LIVE, Cluster
 from tests.faults.machines import Machine, can_be_made
+from tests.faults.next_release import NextHost
 from tests.faults.server_under_load import ServerUnderLoad, server_under_load
+from tests.faults.test_upgrades import FILL
 from tests.faults.writers import Writers
 from tests.support.commands import Host
 from tests.support.haproxy import Balancer
-from tests.support.patience import HANGS, until
+from tests.support.patience import HANGS, PAUSE, until
 from tests.support.processes import children
 from tests.support.server import Server
 from tests.support.tenant import JSON_API, variable_document
@@ -36,6 +39,12 @@ organizations:
     members: {alice: active}
     workspaces: [network, watched]
     teams: [{name: owners, members: [alice]}]
+"""
+
+ROWS = 5_000
+# Of the rows that were there before an upgrade, those which the next release has not filled in.
+LEFT = """
+SELECT count(*) FROM variables WHERE version_id = '' AND key_length IS DISTINCT FROM length(key)
 """
 
 pytestmark = [
@@ -106,6 +115,8 @@ class Service:
     """Of each fault the seconds until a standby was promoted."""
     back_after: list[float] = field(default_factory=list)
     """The seconds from then on until a write was acknowledged."""
+    bare_after: list[float] = field(default_factory=list)
+    """The same of a client of PostgreSQL that is connected to that standby, and only commits."""
 
     async def through(self, fault: Callable[[Machine], None]) -> Machine:
         """Has it happen to the primary; returns that once another one takes writes."""
@@ -114,11 +125,13 @@ class Service:
         async with promoted(self.cluster.others(primary)) as is_promoted:
             begun = time.monotonic()
             happening = asyncio.create_task(asyncio.to_thread(fault, primary))
-            await is_promoted
-        then = time.monotonic()
-        await writers.until_more(1)
-        self.away.append(then - begun)
-        self.back_after.append(time.monotonic() - then)
+            standby = await is_promoted
+            then = time.monotonic()
+            committing = asyncio.create_task(committed(standby))
+            await writers.until_more(1)
+            self.away.append(then - begun)
+            self.back_after.append(time.monotonic() - then)
+            self.bare_after.append(await committing - then)
         await happening
         await writers.until_more(50)
         return primary
@@ -129,10 +142,14 @@ class Service:
 
     def told(self, what: str) -> str:
         """One row of what came of it."""
-        back, away = (" ".join(f"{s:.1f}" for s in some) for some in (self.back_after, self.away))
+        back, bare, away = (
+            " ".join(f"{seconds:.1f}" for seconds in some)
+            for some in (self.back_after, self.bare_after, self.away)
+        )
         writers, watch = self.hit.writers, self.watch
         unknown = sum(write.status is None for write in writers.writes)
-        promotions = f"promoted after {away} s, writes back {back} s later; " if away else ""
+        promotions = f"promoted after {away} s, writes back {back} s later, " if away else ""
+        promotions += f"of a bare client {bare}; " if bare else ""
         return (
             f"{what}: {writers.acknowledged} writes acknowledged, {writers.refused} refused, "
             f"{unknown} unknown; {promotions}{watch.stale} of {watch.reads} reads stale"
@@ -140,23 +157,36 @@ class Service:
 
 
 @asynccontextmanager
-async def promoted(machines: Sequence[Machine]) -> AsyncIterator[asyncio.Task[None]]:
-    """The moment in which one of some standbys is one no more."""
+async def promoted(
+    machines: Sequence[Machine],
+) -> AsyncIterator[asyncio.Task[asyncpg.Connection]]:
+    """The moment in which one of some standbys is one no more, and a connection to that one."""
     asking = [
         await asyncpg.connect(f"postgresql://postgres@{machine.address}/postgres")
         for machine in machines
     ]
 
-    async def is_one() -> bool:
-        return not all([await one.fetchval("SELECT pg_is_in_recovery()") for one in asking])
+    async def first() -> asyncpg.Connection:
+        async with asyncio.timeout(HANGS):
+            while True:
+                for one in asking:
+                    if not await one.fetchval("SELECT pg_is_in_recovery()"):
+                        return one
+                await asyncio.sleep(PAUSE)
 
-    looking = asyncio.create_task(until(is_one))
+    looking = asyncio.create_task(first())
     try:
         yield looking
         await looking
     finally:
         for one in asking:
             one.terminate()
+
+
+async def committed(connection: asyncpg.Connection) -> float:
+    """When something is committed there that is asked for now."""
+    await connection.execute("SELECT pg_logical_emit_message(true, 'bare', 'something')")
+    return time.monotonic()
 
 
 @pytest.fixture(scope="module")
@@ -210,22 +240,66 @@ async def test_nothing_acknowledged_is_lost_with_the_primary(
         assert served.hit.broken_promises() == []
 
 
+@pytest.mark.parametrize("lost", [1, 2], ids=["one etcd of three", "most etcd"])
 async def test_writes_go_on_without_etcd(
-    cluster: Cluster, tmp_path: Path, failovers: list[str]
+    cluster: Cluster, tmp_path: Path, failovers: list[str], lost: int
 ) -> None:
-    async with service(cluster, tmp_path, "without etcd") as served:
+    name = f"without {lost} etcd of three"
+    async with service(cluster, tmp_path, name) as served:
         primary = cluster.primary()
         for _ in range(TIMES):
             async with served.hit.writers.at_work(), served.watch.at_work():
                 await served.hit.writers.until_more(50)
-                cluster.etcd.kill()
+                for machine in cluster.etcds[:lost]:
+                    machine.kill()
                 await asyncio.sleep(SECONDS_TO_LIVE + 5)
                 await served.hit.writers.until_more(50)
-                await asyncio.to_thread(cluster.start_etcd)
+                await asyncio.to_thread(cluster.start_etcd, cluster.etcds[:lost])
                 await served.hit.writers.until_more(50)
             await served.whole()
             assert cluster.primary() is primary
-        failovers.append(served.told("without etcd"))
+        failovers.append(served.told(name))
+        assert served.hit.broken_promises() == []
+
+
+async def test_an_upgrade_that_loses_its_primary_is_gone_on_with(
+    cluster: Cluster, tmp_path: Path, failovers: list[str]
+) -> None:
+    async with service(cluster, tmp_path, "upgraded") as served:
+        host, loop = served.hit.server.host, asyncio.get_running_loop()
+        later = NextHost(host.folder, host.settings)
+        asking = partial(asyncpg.connect, host.settings["DATABASE_URL"])
+        admin, ended = await asking(), []
+        await admin.execute(FILL.format(rows=ROWS, workspace="watched"))
+
+        async def is_under_way() -> bool:
+            with suppress(asyncpg.UndefinedColumnError):
+                return bool(await admin.fetchval(LEFT) < ROWS)
+            return False
+
+        async def kill_in_the_middle(primary: Machine) -> None:
+            await until(is_under_way)
+            await asyncio.to_thread(primary.kill)
+
+        def upgrade(primary: Machine) -> None:
+            killing = asyncio.run_coroutine_threadsafe(kill_in_the_middle(primary), loop)
+            ended.append(later.command("migrate", "up").returncode)
+            killing.result()
+
+        async with served.hit.writers.at_work():
+            primary = await served.through(upgrade)
+            admin = await asking()
+            left = await admin.fetchval(LEFT)
+            again = await asyncio.to_thread(later.command, "migrate", "up")
+            assert again.returncode == 0, again.stderr
+            await asyncio.to_thread(cluster.start, primary)
+            await served.hit.writers.until_more(50)
+        assert await admin.fetchval(LEFT) == 0
+        await admin.close()
+        await served.whole()
+        failovers.append(
+            f"{served.told('upgraded')}; 'migrate up' ended with {ended[0]}, {left} rows were left"
+        )
         assert served.hit.broken_promises() == []
 
 

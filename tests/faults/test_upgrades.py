@@ -32,13 +32,13 @@ organizations:
     workspaces: [bulk, client-0, client-1]
     teams: [{name: owners, members: [alice]}]
 """
-# Rows of a workspace that nobody asks for: their values need not open.
+# Rows of a workspace that nobody lists: their values need not open.
 FILL = """
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, category,
     description, hcl, sensitive, value_bytes, version_id, created_at, sealed_value)
 SELECT 'var-' || lpad(CAST(n AS TEXT), 16, '0'), workspaces.id, workspaces.organization_id,
     workspaces.name_folded, 'key-' || n, 'env', '', 0, 0, 0, '', 0, ''
-FROM generate_series(1, {rows}) AS n JOIN workspaces ON workspaces.name = 'bulk'
+FROM generate_series(1, {rows}) AS n JOIN workspaces ON workspaces.name = '{workspace}'
 """
 # Divides by zero where a row is not counted.
 ALL_ARE_COUNTED = """
@@ -124,7 +124,7 @@ def test_nobody_notices_an_upgrade_and_nothing_is_lost(host: Host, rows: int) ->
     applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
     workspaces = applied["organizations"]["acme"]["workspaces"]
     token = host.succeed("token", "create", "--user", "alice").out.strip()
-    execute(host, FILL.format(rows=rows))
+    execute(host, FILL.format(rows=rows, workspace="bulk"))
     later = NextHost(host.folder, host.settings)
     one, two, left_behind = Server(host), Server(host), Server(host)
     with one, two, left_behind, Balancer(host.folder, (one, two)) as balancer:
