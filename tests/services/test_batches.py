@@ -25,7 +25,7 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import poolers
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
-from tests.services.calls import Calls, caller, draft
+from tests.services.calls import Calls, caller, count, draft
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres, words
 from tests.support.deployment import Deployment, open_deployment, operator
@@ -242,6 +242,23 @@ async def test_what_is_done_to_one_workspace_in_many_ways_is_done_in_order(crowd
     assert words(*outcomes) == [*["done"] * 4, "not_found", "done", "key_taken"]
     assert sorted((await crowd.keys())["s0"]) == ["a", "b", "c"]
     assert await crowd.holds()
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["in_batches", "after_a_lock"])
+async def test_what_takes_more_waves_than_a_transaction_has_is_made_once_and_in_order(
+    crowd: Crowd, admin: Any, *, waits: bool
+) -> None:
+    made = (await crowd.make("x")).variable
+    async with locked(admin, crowd, *["s0"] * waits):
+        turns = [(crowd.make(key), crowd.update(made.id, value=key)) for key in LETTERS]
+        if waits:
+            await until_waiting(admin)
+    answers = await asyncio.gather(*(update for _, update in turns))
+    assert [answer.variable.value for answer in answers] == [*LETTERS]
+    assert (await crowd.keys())["s0"] == f"x{LETTERS}"
+    await crowd.calls.services.changes.close()
+    updates = "SELECT count(*) FROM audit_entries WHERE subject_id = $1 AND action LIKE '%.update'"
+    assert await count(crowd.calls.services.database, updates, made.id) == len(LETTERS)
 
 
 async def test_a_batch_is_planned_once_however_many_share_it(crowd: Crowd, url: str) -> None:
