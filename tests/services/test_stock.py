@@ -1,5 +1,6 @@
 """What there is in the store is counted for whoever watches a node."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,21 @@ async def test_what_needs_each_key_is_counted_through_all_pages_and_what_is_gone
     await database.write(lambda tx: tx.execute("DELETE FROM variables WHERE key_version = 2"))
     await stock.count_key_uses()
     assert told(memory, KEY_USES.name) == {**first, ("data-2", "variables"): 0}
+
+
+async def test_others_have_a_turn_after_each_page_of_what_is_counted(tenant: Tenant) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    waiting = asyncio.create_task(others())
+    await tenant.deployment.services.stock.count_key_uses()
+    waiting.cancel()
+    assert turns >= len(data_keys.USES)
 
 
 async def test_tokens_that_never_end_are_counted_and_others_are_not(
