@@ -399,6 +399,21 @@ async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome_for_all_in_i
     assert {key[-1] for key in (await crowd.keys()).values()} == {"x"}
 
 
+async def test_who_comes_after_those_whose_outcome_is_unknown_goes_on(
+    crowd: Crowd, url: str, admin: Any
+) -> None:
+    async with way_to(url) as way, elsewhere(crowd, way.url) as there:
+        async with locked(admin, crowd, "s0"):
+            begun = there.make_all(LETTERS[:3])
+            await until_waiting(admin)
+            later = there.make_all(LETTERS[3:])
+            await asyncio.gather(*there.make_each(WORKSPACES[1:]))
+            way.cut = "before"
+        outcomes = await asyncio.gather(*begun, *later, return_exceptions=True)
+        assert words(*outcomes) == [*["outcome_unknown"] * 3, *["done"] * 5]
+    assert (await crowd.keys())["s0"].endswith(LETTERS[3:])
+
+
 async def test_closing_waits_for_the_changes_under_way(crowd: Crowd, url: str) -> None:
     async with elsewhere(crowd, url) as there:
         under_way = there.make_each()
