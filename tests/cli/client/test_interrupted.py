@@ -86,6 +86,29 @@ def test_an_import_that_is_ended_is_whole_or_not_there_and_is_ended_by_another(
     assert values(network) == MANY
 
 
+def test_who_ends_changes_of_several_workspaces_is_told_that_some_may_have_happened(
+    network: Desk, service: Service, along: Along
+) -> None:
+    several = ["vars", "set", "REGION=eu", "-w", "net*,pay*", "--yes"]
+    with Way(service.url, passes=0) as way:
+        desk = along(way)
+        process = subprocess.Popen(
+            [SCRIPT, *several],
+            cwd=desk.folder,
+            env=desk.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert way.met.wait(HANGS)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=HANGS)
+    assert process.returncode == 12
+    assert "Nobody knows whether the change" in said
+    assert "Traceback" not in said
+    network.succeed(*several)
+    assert values(network) == values(network, "payments") == {"REGION": "eu"}
+
+
 def test_a_service_that_has_gone_is_told_of_and_the_command_can_be_run_again(
     network: Desk, service: Service, along: Along, path: Path
 ) -> None:

@@ -5,6 +5,8 @@ one request for each.
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 from teamvars.cli.asking import confirm
 from teamvars.cli.client.api import Api, Resource
 from teamvars.cli.client.api.errors import ApiError, says
+from teamvars.cli.client.api.sending import end_unknown
 from teamvars.cli.client.contents import SETS, TERRAFORM, Contents, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
 from teamvars.cli.exits import DIFFERENCES, ERROR, NOT_FOUND, UNKNOWN_OUTCOME, Failure
@@ -36,6 +39,9 @@ NO_EFFECTS: Resource = {"gaining": 0, "changing": 0, "losing": 0, "workspaces": 
 
 Show = Callable[[str | None], str]
 _ATTEMPTS = 5
+_AT_ONCE = 8
+"""Of how many workspaces the changes are under way: as many as a service works on for one caller
+while there are others."""
 _STALE = "precondition_failed"
 _VERSIONED = "/meta/versioned"
 """What a service refuses that is older than this command."""
@@ -155,10 +161,10 @@ def number(count: int, one: str) -> str:
 def change_row(change: Change, category: str, show: Show = glance) -> Row:
     """What becomes of a variable; a value that is, or will be, sensitive is not shown, and neither
     is one that is hidden."""
-    return SIGNS[change.outcome], escaped(change.key), category, _told(change, show)
+    return SIGNS[change.outcome], escaped(change.key), category, _said(change, show)
 
 
-def _told(change: Change, show: Show) -> str:
+def _said(change: Change, show: Show) -> str:
     before, wanted = change.before, change.wanted
     if before is None:
         assert wanted is not None
@@ -406,22 +412,56 @@ def counted(changes: Sequence[Change], *, is_done: bool) -> str:
 
 def carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource], list[Failure]]:
     """What became of each variable, and what failed. Says how it goes; one alone fails at once."""
+    if len(work) == 1:
+        return _told(work[0], send(api, work[0], dry_run=how.dry_run), how), []
     results: list[Resource] = []
     failures: list[Failure] = []
-    for one in work:
-        try:
-            made = send(api, one, dry_run=how.dry_run)
-        except Failure as failure:
-            if len(work) == 1:
-                raise
-            failures.append(failure)
-            is_known = failure.code != UNKNOWN_OUTCOME
-            what = "failed, and nothing was changed there" if is_known else "nobody knows"
-            note(f"{one.there.name}: {what}.\n{failure}")
-            continue
-        results += [{**one.there.told, **result} for result in made]
-        note(f"{one.there.name}: {counted(one.changes, is_done=not how.dry_run)}.")
+    try:
+        for one, made in zip(work, _sent_together(api, work, dry_run=how.dry_run), strict=True):
+            if isinstance(made, Failure):
+                failures.append(made)
+                is_known = made.code != UNKNOWN_OUTCOME
+                what = "failed, and nothing was changed there" if is_known else "nobody knows"
+                note(f"{one.there.name}: {what}.\n{made}")
+            else:
+                results += _told(one, made, how)
+    except KeyboardInterrupt:
+        if how.dry_run:
+            raise
+        end_unknown()  # of those that are under way
     return results, failures
+
+
+def _told(work: Work, made: list[Resource], how: How) -> list[Resource]:
+    note(f"{work.there.name}: {counted(work.changes, is_done=not how.dry_run)}.")
+    return [{**work.there.told, **result} for result in made]
+
+
+def _sent_together(
+    api: Api, work: Sequence[Work], *, dry_run: bool
+) -> Iterator[list[Resource] | Failure]:
+    """What `send` makes of each, in their order. Some are under way at a time, each on a connection
+    of its own.
+    """
+    outcomes: list[SimpleQueue[list[Resource] | Exception]] = [SimpleQueue() for _ in work]
+    waiting = iter(list(zip(work, outcomes, strict=True)))
+
+    def send_next() -> None:
+        own = api.beside()
+        for one, outcome in waiting:
+            try:
+                outcome.put(send(own, one, dry_run=dry_run))
+            except Exception as error:
+                outcome.put(error)
+
+    api.announce()
+    for _ in range(min(_AT_ONCE, len(work))):
+        Thread(target=send_next, daemon=True).start()
+    for outcome in outcomes:
+        made = outcome.get()
+        if isinstance(made, Exception) and not isinstance(made, Failure):
+            raise made
+        yield made
 
 
 def require_none(failures: Sequence[Failure], of: str) -> None:

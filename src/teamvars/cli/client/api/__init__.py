@@ -54,6 +54,12 @@ class Api:
         self._connection = Connection(target.address, target.travel)
         self._announced = False
 
+    def beside(self) -> "Api":
+        """The same, on a connection of its own, for another thread."""
+        other = Api(self.target)
+        other._announced = self._announced
+        return other
+
     def announce(self, what: str | None = None) -> None:
         """Says on stderr what is going to be changed, once; the first change does so at the latest.
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 import msgspec
@@ -30,6 +30,13 @@ _GONE = frozenset((401, 403, 404))
 """What a repeat is told when meanwhile nobody may ask any more what became of the first."""
 
 
+def end_unknown() -> NoReturn:
+    """Ends a command that Ctrl-C interrupts while it changes something."""
+    note(f"teamvars: Interrupted. {_NOBODY_KNOWS}")
+    # Not as a failure: whoever goes on after one would go on after Ctrl-C.
+    sys.exit(UNKNOWN_OUTCOME)
+
+
 class Sending:
     """One request on its way. Sent again, it is byte for byte the same, its key included.
 
@@ -54,9 +61,7 @@ class Sending:
         except KeyboardInterrupt:
             if not self._changes or not (self._connection.is_sending or self.uncertain):
                 raise
-            note(f"teamvars: Interrupted. {_NOBODY_KNOWS}")
-            # Not as a failure: whoever goes on after one would go on after Ctrl-C.
-            sys.exit(UNKNOWN_OUTCOME)
+            end_unknown()
 
     def _answer(self) -> Reply:
         until = time.monotonic() + self._connection.seconds
