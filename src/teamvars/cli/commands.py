@@ -110,6 +110,11 @@ CLIENT = (
     ("vars why", "variables:why", "Show where a value is from, and what it overrides."),
     ("vars set", "setting:set_", "Set variables: create or update them."),
     ("vars unset", "setting:unset", "Delete variables, all or none."),
+    (
+        "vars make-sensitive",
+        "setting:make_sensitive",
+        "Make variables sensitive, with the values they have.",
+    ),
     ("vars edit", "setting:edit", "Edit a value in your own editor."),
     ("vars diff", "importing:diff", "Show what applying a file would change."),
     ("vars import", "importing:import_", "Add and update variables from a file."),

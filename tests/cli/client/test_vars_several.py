@@ -20,6 +20,29 @@ def test_what_is_not_there_is_deleted_where_several_workspaces_are_meant(desk: D
     assert desk.run("vars", "unset", "OLD", "-w", "network", "--yes").code == 5
 
 
+def test_variables_become_sensitive_with_their_values_once_they_were_counted(desk: Desk) -> None:
+    desk.succeed("vars", "set", "PIN=1", "KEEP=1", "-w", "network")
+    desk.succeed("vars", "set", "PIN=2", "-w", "payments")
+    with desk.terminal("vars", "make-sensitive", "PIN", *BOTH) as terminal:
+        terminal.expect("Nobody can read these 2 values again.")
+        terminal.expect("network:")
+        terminal.expect("~ *PIN +env +sensitive")
+        terminal.expect("payments:")
+        terminal.expect(r"Make these 2 changes in 2 workspaces\? \[y/N\] ")
+        terminal.type("n")
+        assert terminal.wait() == 1
+    assert values(desk, "network") == {"PIN": "1", "KEEP": "1"}
+    assert desk.run("vars", "make-sensitive", "PIN", *BOTH, "--dry-run").code == 3
+    done = desk.succeed("vars", "make-sensitive", "PIN", "NEVER", *BOTH, "--yes")
+    assert "None of these workspaces has a variable NEVER." in done.err
+    assert values(desk, "network") == {"PIN": None, "KEEP": "1"}
+    assert values(desk, "payments") == {"PIN": None}
+    again = desk.succeed("vars", "make-sensitive", "PIN", *BOTH, "--yes").err
+    assert "nothing to change" in again
+    assert "Nobody can read" not in again
+    assert desk.run("vars", "make-sensitive", "NEVER", "-w", "network", "--yes").code == 5
+
+
 def test_the_variables_of_several_workspaces_are_listed_and_shown(desk: Desk) -> None:
     desk.succeed("vars", "set", "REGION=eu", "ZONE=a", "-w", "network")
     desk.succeed("vars", "set", "REGION=us", "-w", "payments")

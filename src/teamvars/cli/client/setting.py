@@ -143,24 +143,72 @@ def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> 
 
     Example: teamvars vars unset OLD_FLAG --yes
     """
+    api, founds = _told_of(where, keys, category)
+    hidden = secret_keys(found for found, _ in founds)
+    work = [
+        Work(found, [deleted(one, unseen=one.key in hidden) for one in going], versioned=True)
+        for found, going in founds
+    ]
+    change(api, work, how)
+
+
+@command
+@argument(
+    "keys",
+    "What to make sensitive.",
+    nargs=-1,
+    required=True,
+    metavar="KEY…",
+    shell_complete=offered("key"),
+)
+@category_option
+@how_options
+@placed("organization", "workspace", "set")
+def make_sensitive(where: Where, keys: Sequence[str], category: str | None, how: How) -> None:
+    """Make variables sensitive, with the values they have, all or none. There is no way back.
+
+    -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
+    all. Workspaces without the variable are skipped, and so is what is sensitive already.
+
+    Example: teamvars vars make-sensitive DB_PASSWORD -w 'pay*' --yes
+    """
+    api, founds = _told_of(where, keys, category)
+    work = []
+    for found, meant in founds:
+        wanted = [Wanted(one.key, one.category, sensitive=True) for one in meant]
+        changes = compare(found.variables, wanted, hidden=keys)
+        work.append(Work(found, changes, versioned=True))
+    if total := sum(len(one.changes) for one in work):
+        note(f"Nobody can read {'this value' if total == 1 else f'these {total} values'} again.")
+    change(api, work, how)
+
+
+def _told_of(
+    where: Where, keys: Sequence[str], category: str | None
+) -> tuple[Api, list[tuple[Contents, list[Variable]]]]:
+    """Each workspace that a command is for, or the set, and which variables of it have the keys.
+
+    One workspace alone has to have all of them; of several those are named that none has.
+    """
     of = category_of(category)
     api = connect(where)
     api.announce()
     may_lack = is_for_several(api)
     founds = contents_with(api, keys)
-    hidden = secret_keys(founds)
     for key in keys if may_lack else ():
         if not any(found.has(key, of) for found in founds):
             note(f"None of these workspaces has a variable {escaped(key)}.")
-
-    work = []
-    for found in founds:
-        going = [
-            found.one(key, of) for key in dict.fromkeys(keys) if not may_lack or found.has(key, of)
-        ]
-        changes = [deleted(one, unseen=one.key in hidden) for one in going]
-        work.append(Work(found, changes, versioned=True))
-    change(api, work, how)
+    return api, [
+        (
+            found,
+            [
+                found.one(key, of)
+                for key in dict.fromkeys(keys)
+                if not may_lack or found.has(key, of)
+            ],
+        )
+        for found in founds
+    ]
 
 
 def _entries(words: Sequence[str]) -> dict[str, str | None]:
