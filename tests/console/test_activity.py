@@ -61,6 +61,14 @@ async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> N
     await page.get_by_label("Key", exact=True).fill("k7")
     await page.keyboard.press("Enter")
     await expect(rows).to_have_count(1)
+    await page.get_by_label("Key", exact=True).fill("")
+    await page.get_by_label("Part of a key").fill("K5")
+    await page.keyboard.press("Enter")
+    await expect(rows).to_have_count(11)  # k5, and k50 to k59
+    await page.reload()
+    await expect(page.get_by_label("Part of a key")).to_have_value("K5")
+    await expect(rows).to_have_count(11)
+    await page.get_by_label("Part of a key").fill("")
     await page.get_by_label("Key", exact=True).fill("nothing")
     await visitor.button("Show").click()
     await page.get_by_text("No such changes").first.wait_for()
@@ -97,6 +105,7 @@ async def test_owners_see_what_has_changed_in_the_organization(site: Site, crowd
     await page.go_back()
     await rows.filter(has_text="added region").filter(has_text="in payments").wait_for()
 
+    await page.get_by_label("Part of a key").fill("REG")
     await page.get_by_label("Workspace", exact=True).fill("payments")
     await page.get_by_label("By whom").fill(f"owner-{tenant.organization.removeprefix('org-')}")
     await page.keyboard.press("Enter")

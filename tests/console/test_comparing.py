@@ -1,6 +1,8 @@
 """Two workspaces side by side: what each group shows, and copies of it across."""
 
-from playwright.async_api import Locator, expect
+import asyncio
+
+from playwright.async_api import Locator, Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import EVERYWHERE, make_set, put
@@ -100,13 +102,45 @@ async def test_what_is_shown_is_copied_to_where_it_says_until_another_one_was_re
     third = (await tenant.call("owner", "POST", path, document)).json()["data"]["id"]
     visitor = await crowd.member(site, tenant)
     await compared(visitor)
-    await visitor.page.route(f"**/workspaces/{third}/vars", lambda route: route.fulfill(status=404))
+    held = asyncio.Event()
+
+    async def refuse(route: Route) -> None:
+        await held.wait()
+        await route.fulfill(status=404)
+
+    await visitor.page.route(f"**/workspaces/{third}/vars", refuse)
     await visitor.page.get_by_label("With workspace").fill("third")
-    async with visitor.page.expect_response(f"**/workspaces/{third}/vars"):
+    async with visitor.page.expect_request(f"**/workspaces/{third}/vars"):
         await visitor.button("Compare").click()
     await visitor.page.get_by_label("Choose HERE").check()
     copies = visitor.page.get_by_role("button", name="Copy ")
     assert await copies.all_inner_texts() == ["Copy 1 variable to payments"]
+    held.set()
+    # What was compared before is not what the field says.
+    await expect(visitor.page.get_by_role("checkbox")).to_have_count(0)
+    await expect(copies).to_have_count(0)
+    await expect(visitor.page.locator(".errors").first).not_to_be_empty()
+
+
+async def test_what_others_have_changed_shows_once_one_comes_back(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    for key in ("HERE", "LEVEL"):
+        await visitor.page.get_by_label(f"Choose {key}").check()
+    await site.make(tenant, "LATER", "x", "payments")
+    (level,) = [
+        one["id"] for one in await tenant.variables() if one["attributes"]["key"] == "LEVEL"
+    ]
+    await site.change(tenant, level, value="warn")
+    await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await visitor.page.get_by_label("Choose LATER").wait_for()
+    await expect(visitor.page.get_by_label("Choose HERE")).to_be_checked()
+    # It is another than the one that was chosen.
+    await expect(visitor.page.get_by_label("Choose LEVEL")).not_to_be_checked()
 
 
 async def test_who_may_less_is_offered_less(sqlite_site: Site, crowd: Crowd) -> None:

@@ -7,6 +7,7 @@ from playwright.async_api import Route, expect
 from tests.console.accessibility import Inspection
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.tenant import Tenant
+from tests.web.test_variable_search import make_workspaces
 
 
 async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "owner") -> Visitor:
@@ -126,3 +127,51 @@ async def test_where_one_may_not_write_nothing_is_offered_to_be_done(
     await visitor.button("Delete …").click()
     await visitor.page.get_by_role("dialog").locator("li.error").wait_for()
     assert await visitor.page.get_by_role("dialog").locator("button.primary:visible").count() == 0
+
+
+@on_each_engine
+async def test_a_key_is_added_to_workspaces_that_do_not_have_it(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await make_workspaces(tenant, "third")
+    await site.make(tenant, "DB_URL", "own", "payments")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await visitor.button("Add a key …").click()
+    await expect(page.get_by_label("Key", exact=True)).to_be_focused()
+    await page.get_by_label("Key", exact=True).fill("DB_URL")
+    await page.get_by_role("radio", name="env").check()
+    await page.get_by_label("Value", exact=True).fill("new-one")
+    await page.get_by_label("Sensitive", exact=True).check()
+    await page.get_by_label("Workspaces", exact=True).fill("network\nnetwork\npayments\nthird")
+    await visitor.button("Preview").click()
+    rows = page.get_by_role("dialog").locator("tbody tr")
+    await expect(rows).to_have_text(
+        ["networkDB_URL new", "paymentsIt is there already, and stays as it is.", "thirdDB_URL new"]
+    )
+    await page.get_by_text("nobody can read these values again").wait_for()
+    assert await page.get_by_text("new-one").count() == 0
+    inspection = Inspection(page)
+    await inspection.look("a new key")
+    assert inspection.found == []
+    assert "DB_URL" not in await site.stored(tenant)
+    await visitor.button("Add: 2 variables in 2 workspaces").click()
+    await page.get_by_text("2 variables in 2 workspaces added.").first.wait_for()
+    for workspace in ("network", "third"):
+        assert (await site.stored(tenant, workspace))["DB_URL"]["sensitive"]
+    assert (await site.stored(tenant, "payments"))["DB_URL"]["value"] == "own"
+    await visitor.button("Close").click()
+    await visitor.button("Add a key …").click()
+    await expect(page.get_by_label("Workspaces", exact=True)).to_have_value("payments")
+
+
+async def test_who_may_write_nowhere_is_not_offered_to_add_a_key(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("reader")
+    await visitor.page.get_by_role("link", name="network").wait_for()
+    await expect(visitor.button("Add a key …")).to_have_count(0)

@@ -73,6 +73,32 @@ async def test_who_changed_a_variable_and_who_sees_it_is_found(person: Person) -
         person.reads("through owners", "main")
 
 
+async def test_a_key_is_added_to_two_workspaces(person: Person) -> None:
+    person.enter("owner", f"/{person.tenant.organization}/workspaces")
+    with person.counting(5):
+        person.click("Add a key …")
+        person.wait_for(lambda: person.focus() == "Key")
+        person.press("LEVEL")
+        person.tab_to("Value")
+        person.press("debug")
+        person.tab_to("Workspaces")
+        person.press("network payments")
+        person.submit()
+        person.click("Add: 2 variables in 2 workspaces")
+        person.reads("2 variables in 2 workspaces added.", "body")
+    for workspace in ("network", "payments"):
+        assert (await person.site.stored(person.tenant, workspace))["LEVEL"]["value"] == "debug"
+
+
+async def test_what_others_have_made_is_compared_once_one_comes_back(person: Person) -> None:
+    await person.site.make(person.tenant, "HERE", "x")
+    person.enter("owner", f"/{person.tenant.organization}/workspaces/network/compare?with=payments")
+    person.reads("HERE", "main")
+    await person.site.make(person.tenant, "LATER", "x", "payments")
+    person.comes_back()
+    person.reads("LATER", "main")
+
+
 async def test_who_was_handed_a_secret_is_found(person: Person) -> None:
     tenant = person.tenant
     id_ = await person.site.make(tenant, "PSK", "x", sensitive=True)

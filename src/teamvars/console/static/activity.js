@@ -21,7 +21,7 @@ import { peopleOf } from "./people.js";
 const PAGE_SIZE = 50;
 /** So many workspaces of a page of changes are named at most: each is asked for. */
 const MOST_WORKSPACES = 12;
-const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key", since: "Since" };
+const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key", q: "Part of a key", since: "Since" };
 
 /**
  * Of a workspace, for whoever reads its variables.
@@ -30,7 +30,7 @@ const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key", since: "
 export async function activityPage(context) {
   const { found } = await readWorkspace(context);
   const here = `/app/${context.organization}/workspaces/${found.attributes.name}`;
-  const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"],
+  const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key", "q"],
     (one, people) => eventRow(one, people, here));
   await events.draw();
   return h("section", {}, workspaceHead(context, found, "activity"),
@@ -45,7 +45,7 @@ export async function activityPage(context) {
 export async function setActivityPage(context) {
   const { found } = await readSet(context);
   const here = `/app/${context.organization}/varsets/${found.id}`;
-  const events = new Events(context, `/varsets/${found.id}/audit-events`, ["key"], (one, people) => eventRow(one, people, here));
+  const events = new Events(context, `/varsets/${found.id}/audit-events`, ["key", "q"], (one, people) => eventRow(one, people, here));
   await events.draw();
   return h("section", {}, setHead(context, found, "activity"), events.element);
 }
@@ -70,7 +70,7 @@ export async function organizationActivityPage(context) {
   const { organization } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const found = await readOrganization(context);
-  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key", "since"], (one, people) => {
+  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key", "q", "since"], (one, people) => {
     const { action, stream: { id, type }, "stream-name": called, subject } = /** @type {OfOrganization} */ (one);
     /** @type {Record<string, string>} */
     const pages = {
@@ -98,7 +98,8 @@ class Events {
    */
   constructor({ organization, query, go, signal }, path, filters, row) {
     const given = filters.filter((one) => query.get(one));
-    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(asAsked(one, query.get(one) ?? ""))}`).join("");
+    const said = given.map((one) =>
+      `&${one === "q" ? one : `filter[${one}]`}=${encodeURIComponent(asAsked(one, query.get(one) ?? ""))}`).join("");
     this.path = `${path}?page[size]=${PAGE_SIZE}${said}`;
     this.signal = signal;
     this.row = row;
@@ -154,7 +155,7 @@ class Events {
   #nothing() {
     return h("div", { class: "empty" },
       h("h2", {}, this.isNarrowed ? "No such changes" : "Nothing has changed yet"),
-      h("p", {}, this.isNarrowed ? "Names and keys must match exactly. The newest 10,000 changes are searched."
+      h("p", {}, this.isNarrowed ? "Names and keys must match exactly, parts of keys in any case. The newest 10,000 changes are searched."
         : "Each change is listed here, with who made it."));
   }
 }
@@ -177,7 +178,7 @@ function asAsked(filter, text) {
  */
 function narrowing(filters, query, go) {
   const inputs = filters.map((one) => ({ one, input: h("input", { type: one === "since" ? "date" : "search",
-    value: query.get(one) ?? "", spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" }) }));
+    value: query.get(one) ?? "", spellcheck: "false", autocapitalize: "none", class: ["key", "q"].includes(one) && "code" }) }));
   return form({
     class: "narrowing",
     isMissed: false,

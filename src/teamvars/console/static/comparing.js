@@ -1,6 +1,6 @@
 /** Two workspaces side by side: what is only in one, what is different, and what is the same; and copies of it across. */
 
-import { Refused, read } from "./api.js";
+import { Refused, Unreachable, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h, listed, little, name } from "./dom.js";
@@ -38,6 +38,7 @@ export async function comparePage(context) {
 }
 
 class Comparison {
+  #asked = 0;
   /** @type {Pair[]} */
   #pairs = [];
   /**
@@ -69,6 +70,7 @@ class Comparison {
     this.acts = h("div", { class: "actions", role: "status" });
     this.groups = h("div", {});
     this.element = h("section", {}, workspaceHead(context, here, "compare"), this.choosing, this.acts, this.groups);
+    document.addEventListener("visibilitychange", () => this.#again(), { signal: this.signal });
   }
 
   get #isEffective() {
@@ -76,19 +78,52 @@ class Comparison {
   }
 
   /**
-   * Reads both, and shows them.
+   * Shows this one beside the one that is named; nothing where that cannot be read.
    * @param {AbortSignal} signal
    */
   async compare(signal) {
     const called = this.other.value.trim();
     address.keep("with", called);
     address.keep("effective", this.#isEffective ? "1" : "");
-    const other = await this.#find(called, signal);
+    try {
+      await this.#show(await this.#find(called, signal), signal);
+    } catch (error) {
+      this.#nothing();
+      throw error;
+    }
+  }
+
+  /**
+   * Reads both, and shows them, unless another one is asked for by then.
+   * @param {Api.WorkspaceResource} other
+   * @param {AbortSignal} signal
+   */
+  async #show(other, signal) {
+    const mine = ++this.#asked;
     const [here, there] = await Promise.all([this.#read(this.#of.here, signal), this.#read(other, signal)]);
+    if (mine !== this.#asked) return;
     // Only now: what is shown until then is copied to and from where it is.
+    if (other.id !== this.#of.there.id) this.#boxes.clear();
     this.#of.there = other;
-    this.#pairs = paired(here, there);
-    this.#draw();
+    this.#draw(paired(here, there));
+  }
+
+  /** What others have changed shows once one comes back to the page. */
+  async #again() {
+    if (document.hidden || !this.#pairs.length) return;
+    try {
+      await this.#show(this.#of.there, this.signal);
+    } catch (error) {
+      if (error instanceof Unreachable) return; // the page says so
+      this.#nothing();
+      throw error;
+    }
+  }
+
+  /** Shows none, whatever is being read. */
+  #nothing() {
+    this.#asked += 1;
+    this.#draw([]);
   }
 
   /**
@@ -114,10 +149,17 @@ class Comparison {
     return document.data.map((one) => one.attributes);
   }
 
-  #draw() {
+  /**
+   * Shows these; what is chosen stays so if it is as it was.
+   * @param {Pair[]} pairs
+   */
+  #draw(pairs) {
+    const chosen = new Set([...this.#boxes].filter(([, box]) => box.checked).map(([pair]) => seenOf(pair)));
     this.#boxes.clear();
+    this.#pairs = pairs;
     const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
-    this.groups.replaceChildren(...groups.map(([group, pairs]) => this.#group(group, pairs)));
+    this.groups.replaceChildren(...groups.map(([group, its]) => this.#group(group, its)));
+    for (const [pair, box] of this.#boxes) box.checked = chosen.has(seenOf(pair));
     this.#tell();
   }
 
@@ -212,7 +254,7 @@ class Comparison {
       close();
       if (!isMade) return;
       notify("told", `Copied: ${summaryOf(meta.results)}.`);
-      await this.compare(this.signal);
+      await this.#show(this.#of.there, this.signal);
     } }), { wide: true });
   }
 
@@ -227,7 +269,7 @@ class Comparison {
       return await work();
     } catch (error) {
       if (!(error instanceof Refused && error.status === 412)) throw error;
-      await this.compare(this.signal);
+      await this.#show(this.#of.there, this.signal);
       notify("told", STALE, { caution: true });
       return null;
     }
@@ -251,6 +293,14 @@ function paired(here, there) {
   for (const one of here) pairOf(one).here = one;
   for (const one of there) pairOf(one).there = one;
   return [...pairs.values()].sort((a, b) => (anyOf(a).key < anyOf(b).key ? -1 : 1));
+}
+
+/**
+ * What a pair was when it was seen.
+ * @param {Pair} pair
+ */
+function seenOf(pair) {
+  return [nameOf(anyOf(pair)), pair.here?.["version-id"], pair.there?.["version-id"]].join(" ");
 }
 
 /** @param {Pair} pair */

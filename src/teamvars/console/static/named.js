@@ -114,9 +114,10 @@ function missing(detail, pointer) {
  * A field for several workspaces, with what it suggests; `find(signal)` are those that it names, which it refuses as above.
  * @param {string} base
  * @param {string} pointer
+ * @param {string[]} [names] what it begins with
  */
-export function workspacesField(base, pointer) {
-  const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+export function workspacesField(base, pointer, names = []) {
+  const input = h("textarea", { rows: 3, value: names.join("\n"), spellcheck: "false", autocapitalize: "none" });
   const { element: suggested } = new Suggestions(input, "Workspaces with these letters", async (word) => {
     /** @type {Page<Api.WorkspaceResource, never>} */
     const { items } = await readPage(listOf(base, "workspace", "part", word), 1);

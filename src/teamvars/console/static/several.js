@@ -1,9 +1,13 @@
-/** Changes what one has chosen in several workspaces: looked at first, each workspace whole or not at all, a few at a time. */
+/**
+ * Changes what one has chosen in several workspaces, or adds a key to them: looked at first, each workspace whole or not at
+ * all, a few at a time.
+ */
 
 import { Change, Refused, Unreachable, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h, icon, name, scrolling } from "./dom.js";
-import { choice, field, form, leaveButton } from "./fields.js";
+import { choice, field, form, leaveButton, tick } from "./fields.js";
+import { workspacesField } from "./named.js";
 import { notify } from "./notices.js";
 import { itemErrors, table } from "./results.js";
 import { saysSecret } from "./secrecy.js";
@@ -13,13 +17,13 @@ import { editor } from "./value_field.js";
 /** @typedef {Api.VariableResult} Result */
 
 /**
- * A variable that is chosen, as it was shown.
- * @typedef {{id: string, key: string, category: string, sensitive: boolean, version: string,
+ * A variable that is chosen, as it was shown; of one that is to be new, no `version`.
+ * @typedef {{id: string, key: string, category: string, sensitive: boolean, version: string | null,
  *   workspace: {id: string, name: string}}} Chosen
  */
 
-/** @typedef {"value" | "sensitive" | "delete"} Kind */
-/** @typedef {{value?: string, sensitive?: true}} Attributes */
+/** @typedef {"value" | "new" | "sensitive" | "delete"} Kind */
+/** @typedef {{value?: string, hcl?: true, sensitive?: true}} Attributes */
 
 /** What becomes of a workspace's: `change` has it happen once, however often it is tried. */
 class Part {
@@ -39,6 +43,7 @@ const AT_ONCE = 4;
 /** @type {Record<Kind, {title: string, verb: string, done: string, warning: string}>} */
 const KINDS = {
   value: { title: "Set one value", verb: "Set", done: "set", warning: "" },
+  new: { title: "Add a key to workspaces", verb: "Add", done: "added", warning: "" },
   sensitive: { title: "Make sensitive", verb: "Make sensitive", done: "sensitive now",
     warning: "There is no way back: nobody can read these values again." },
   delete: { title: "Delete", verb: "Delete", done: "deleted", warning: "They are deleted for ever, and at once." },
@@ -54,6 +59,20 @@ const KINDS = {
 export function severalDialog(kind, chosen, signal, done) {
   const several = new Several(kind, kind === "sensitive" ? chosen.filter((one) => !one.sensitive) : chosen, signal);
   show(KINDS[kind].title, (close) => several.begin(close), { wide: true, onclose: () => done(several.left) });
+}
+
+/**
+ * The same of a key that is new in workspaces which are named in a form. `done(left)` has the names of those that did not get it.
+ * @param {string} base the path of the organization
+ * @param {string[]} words the categories
+ * @param {string[]} names what the form begins with
+ * @param {AbortSignal} signal
+ * @param {(left: string[]) => unknown} done
+ */
+export function newKeyDialog(base, words, names, signal, done) {
+  const several = new Several("new", [], signal);
+  show(KINDS.new.title, (close) => several.beginNew(base, words, names, close), { wide: true,
+    onclose: () => done(several.left.map(({ workspace }) => workspace.name)) });
 }
 
 class Several {
@@ -91,6 +110,46 @@ class Several {
       if (this.kind === "sensitive") this.#attributes = { sensitive: true };
       this.#look(this.signal);
     }
+    return this.element;
+  }
+
+  /**
+   * What is new, and where.
+   * @param {string} base
+   * @param {string[]} words
+   * @param {string[]} names
+   * @param {() => void} close
+   */
+  beginNew(base, words, names, close) {
+    this.close = close;
+    const key = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true, oninput: () => settle() });
+    const category = choice({ legend: "Category", chosen: words[0], options: words.map((one) => ({ value: one, label: one })),
+      onchange: () => settle() });
+    const text = editor({ rows: 3 });
+    const hcl = tick({ label: "HCL", checked: false, hint: "The value is an expression, such as a list or a map." });
+    const sensitive = tick({ label: "Sensitive", checked: false, hint: "Nobody can read the value again.", onchange: () => settle() });
+    const where = workspacesField(base, "/workspaces", names);
+    const settle = () => {
+      hcl.element.hidden = category.chosen() !== words[0];
+      text.input.classList.toggle("masked", sensitive.box.checked || saysSecret(key.value));
+    };
+    settle();
+    this.element.append(form({ busy: "Looking …", onsubmit: async (signal) => {
+      const called = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
+      if (!called.key) throw new Error("Name a key first.");
+      const found = await where.find(signal);
+      const workspaces = new Map(found.map(({ id, attributes }) => [id, { id, name: attributes.name }]));
+      this.chosen = [...workspaces.values()].map((workspace) => ({ ...called, id: workspace.id, workspace }));
+      this.parts = partsOf(this.chosen);
+      this.#attributes = { value: text.input.value, ...(called.sensitive && { sensitive: true }),
+        ...(!hcl.element.hidden && hcl.box.checked && { hcl: true }) };
+      text.input.value = "";
+      await this.#look(signal);
+    } },
+      h("div", { class: "columns" }, field({ label: "Key", control: key }), category.element),
+      field({ label: "Value", control: text.element }),
+      h("div", { class: "columns" }, hcl.element, sensitive.element), where.elements,
+      h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), leaveButton(() => close()))));
     return this.element;
   }
 
@@ -239,5 +298,6 @@ function outcome({ key, outcome: kind, changed }, isDone) {
  */
 function why(error, chosen) {
   if (error instanceof Unreachable) return h("p", { class: "error" }, "No answer came. To try again does it only once.");
+  if (error.status === 412 && chosen[0].version === null) return h("p", { class: "error" }, "It is there already, and stays as it is.");
   return h("ul", {}, itemErrors(error, (at) => chosen[at]));
 }

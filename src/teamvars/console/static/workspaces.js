@@ -1,8 +1,9 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
-import { late, oneOf } from "./api.js";
-import { addButton, count, h, icon, name } from "./dom.js";
+import { categories, late, oneOf } from "./api.js";
+import { addButton, button, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
+import { stay } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { address } from "./pages.js";
@@ -17,10 +18,14 @@ const MOST_TAGS = 5;
 export async function workspacesPage(context) {
   const { organization, go, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
+  let writes = false;
   /** @type {PagedList<Api.WorkspaceResource, WorkspaceIncluded>} */
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
-    row: (one, included) => workspaceRow(organization, one, included), noun: "workspace", all: "you can see",
+    row: (one, included) => {
+      writes ||= one.attributes.permissions["can-update-variable"];
+      return workspaceRow(organization, one, included);
+    }, noun: "workspace", all: "you can see",
     none: "No workspace has this in its name.", nothing: () => nothing(may, add), filter: "Filter by name", signal,
   });
   const found = await readOrganization(context);
@@ -39,7 +44,19 @@ export async function workspacesPage(context) {
   };
   await find(address.said("key"));
   const byKey = searchField("Find a key anywhere", find, "key");
-  const acts = may && h("div", { class: "actions" }, addButton("New workspace", add));
+  /** @type {string[]} */
+  let left = [];
+  const addKey = async () => {
+    const isStill = stay();
+    const [{ newKeyDialog }, words] = await Promise.all([late(() => import("./several.js")), categories({ signal })]);
+    if (signal.aborted || !isStill()) return;
+    newKeyDialog(base, words, left, signal, (names) => {
+      left = names;
+      list.draw();
+    });
+  };
+  const acts = h("div", { class: "actions" },
+    writes && button("Add a key …", addKey, { picture: "edit" }), may && addButton("New workspace", add));
   return h("section", {}, organizationHead(found, "workspaces"),
     (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter, byKey, acts), place.element, list.element, keys.element);
 }
