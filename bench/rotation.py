@@ -5,8 +5,10 @@ serve them behind a balancer to clients that make and list variables all the whi
 it is a file, which one node serves. Then each kind of key is replaced and the former one retired,
 as docs/keys.md says, and each run of `keys rewrap` is killed some seconds after it has begun to
 seal, until one comes to its end first. It prints what failed, and how long the slowest hundredth of
-answers took, in turns: while nothing changed and while keys did. In the end everything is opened
-and verified with the keys that are left. It exits with 1 if anything is not as it should be.
+answers took, in turns: while nothing changed and while keys did, and in the end the one beside the
+other for each kind of key: a busy host is so for both, and more `--rounds` have more to compare. At
+last everything is opened and verified with the keys that are left. It exits with 1 if anything is
+not as it should be.
 """
 
 import argparse
@@ -18,7 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +32,7 @@ from typing import IO
 import httpx
 
 from bench.dataset import copy
+from bench.promises import missed
 from bench.resealing import CALLER, fill
 from teamvars import settings, wiring
 from teamvars.domain.directory import Directory, OrganizationEntry
@@ -46,6 +50,9 @@ from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
 
 PURPOSES = (MASTER, DATA, AUDIT, SERVER)
+QUIET = "quiet"
+MOST = 1.2
+"""How many times as long the slowest hundredth may take while keys change."""
 BUSY = 6
 """The exit code of a job while the place of one that was killed is not free yet."""
 SAYS_HOW_FAR = " values, "
@@ -54,22 +61,35 @@ SAYS_HOW_FAR = " values, "
 
 @dataclass
 class TimedLoad(Load):
-    """Clients that note how long each answer took."""
+    """Clients that note how long each answer took, and what was done meanwhile."""
 
     seconds: list[float] = field(default_factory=list)
+    during: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:
-        """Prints how long answers took meanwhile."""
+        """Prints how long answers took meanwhile, and notes it."""
         first, begun = len(self.seconds), time.monotonic()
         yield
         took = self.seconds[first:]
-        parts = statistics.quantiles(took, n=100)
+        self.during[what] += took
         print(
             f"{what:8} {time.monotonic() - begun:6.0f} s, {len(took):7,} requests, in ms: median "
-            f"{parts[49] * 1000:.1f}, p99 {parts[98] * 1000:.1f}, most {max(took) * 1000:.0f}",
+            f"{_part(took, 50) * 1000:.1f}, p99 {_part(took, 99) * 1000:.1f}, "
+            f"most {max(took) * 1000:.0f}",
             flush=True,
         )
+
+    def are_kept_waiting(self) -> bool:
+        """Prints how long answers took while keys changed, beside while nothing did; whether the
+        slowest hundredth took too long.
+        """
+        quiet, is_slow = self.during.pop(QUIET), False
+        for purpose, took in self.during.items():
+            of_all, of_slow = (_part(took, n) / _part(quiet, n) for n in (50, 99))
+            print(f"{purpose}: median / quiet: {of_all:.2f}", flush=True)
+            is_slow |= missed(f"{purpose}: p99 / quiet", of_slow, at_most=MOST)
+        return is_slow
 
     def _ask_for(
         self, client: httpx.Client, method: str, path: str, document: object = None
@@ -85,31 +105,42 @@ class Rotation:
     """An operator who replaces keys, and whoever kills what the operator runs."""
 
     host: Host
-    rate: int
+    rate: int | None
     patience: float
     """For how many seconds at most a job is left alone once it has sealed for some, and says so."""
 
-    def replace(self, purpose: str) -> None:
-        """Has another key in use, everything under it, and the former one retired."""
+    def replace(self, purpose: str, load: TimedLoad) -> None:
+        """Has another key in use, everything under it, and the former one retired, beside that
+        load. One that is retired too early is refused: of the server's, which nothing is under,
+        before another is in use.
+        """
         keys = Keys(self.host, self.rate)
         former = keys.active(purpose)
-        added = self.host.succeed("keys", "add", purpose).out.strip()
-        wait_until(lambda: self.host.run("keys", "activate", added).code == 0)
-        early = self.host.run("keys", "retire", former) if purpose != SERVER else None
-        assert early is None or (early.code, "not retired" in early.err) == (1, True), early.err
+        with load.timed(purpose):
+            added = self.host.succeed("keys", "add", purpose).out.strip()
+            if purpose == SERVER:
+                self._refused(former, "is in use")
+            wait_until(lambda: self.host.run("keys", "activate", added).code == 0)
+        if purpose != SERVER:
+            self._refused(former, "is not retired")
         self.host.succeed("audit", "verify")
-        kills = self._rewrap()
-        wait_until(lambda: self.host.run("keys", "retire", former).code == 0)
+        with load.timed(purpose):
+            kills = self._rewrap(keys)
+            wait_until(lambda: self.host.run("keys", "retire", former).code == 0)
         self.host.succeed("audit", "verify")
         assert purpose == AUDIT or former not in (self.host.data / "keyring.json").read_text()
         print(f"{purpose}: {former} gave way to {added}; jobs killed: {kills}", flush=True)
 
-    def _rewrap(self) -> int:
+    def _refused(self, key_id: str, reason: str) -> None:
+        early = self.host.run("keys", "retire", key_id)
+        assert (early.code, reason in early.err) == (1, True), early.err
+
+    def _rewrap(self, keys: Keys) -> int:
         """Runs the job until it comes to its end; returns how often it was killed."""
         kills = 0
         while True:
             with (self.host.folder / "rewrap.log").open("w+") as log:
-                job = self.host.start("keys", "rewrap", "--rate", self.rate, out=log, err=log)
+                job = self.host.start(*keys.job, out=log, err=log)
                 code = self._left_alone(job, log)
             if code == 0:
                 return kills
@@ -132,7 +163,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--organizations", type=int, default=1000)
     parser.add_argument("--values", type=int, default=1_000_000)
-    parser.add_argument("--rate", type=int, default=5000)
+    parser.add_argument("--rate", type=int, help="of the job, else as it goes unasked")
+    parser.add_argument("--rounds", type=int, default=1, help="of changes of every kind of key")
     parser.add_argument("--kill-after", type=float, default=5.0, metavar="SECONDS")
     parser.add_argument("--quiet", type=float, default=30.0, metavar="SECONDS")
     parser.add_argument("--sqlite", action="store_true")
@@ -147,14 +179,14 @@ def main() -> None:
             host = asyncio.run(copy(host, postgres, "rotation"))
         _say(begun, f"{wanted.values:,} values of {wanted.organizations:,} organizations are made")
         rotation = Rotation(host, wanted.rate, wanted.kill_after)
-        load = _rotate(rotation, ids, wanted.quiet)
+        load = _rotate(rotation, ids, wanted.rounds, wanted.quiet)
         _say(begun, f"{len(load.failed)} of {sum(load.asked):,} requests failed: {load.failed[:3]}")
         is_whole = _proves(host, wanted.values + sum(map(len, load.made)))
         _say(begun, "the end")
-    sys.exit(0 if is_whole and not load.failed else 1)
+    sys.exit(1 if load.are_kept_waiting() or load.failed or not is_whole else 0)
 
 
-def _rotate(rotation: Rotation, ids: list[str], quiet: float) -> TimedLoad:
+def _rotate(rotation: Rotation, ids: list[str], rounds: int, quiet: float) -> TimedLoad:
     host = rotation.host
     with ExitStack() as stack:
         if "DATABASE_URL" in host.settings:
@@ -166,12 +198,12 @@ def _rotate(rotation: Rotation, ids: list[str], quiet: float) -> TimedLoad:
         load = TimedLoad(url, token, [f"/workspaces/{id_}/vars" for id_ in ids])
         with load.running():
             load.goes_on()
-            for purpose in (*PURPOSES, None):
-                with load.timed("quiet"):
+            for purpose in PURPOSES * rounds:
+                with load.timed(QUIET):
                     time.sleep(quiet)
-                if purpose is not None:
-                    with load.timed(purpose):
-                        rotation.replace(purpose)
+                rotation.replace(purpose, load)
+            with load.timed(QUIET):
+                time.sleep(quiet)
     return load
 
 
@@ -180,6 +212,11 @@ def _proves(host: Host, values: int) -> bool:
     doctor, audit = host.run("doctor", "--all"), host.run("audit", "verify")
     print(*(line for line in doctor.out.splitlines() if "open" in line), audit.err[-200:], sep="\n")
     return f"{values} open: every value" in doctor.out and audit.code == 0
+
+
+def _part(took: Sequence[float], n: int) -> float:
+    """What so many of a hundred took no longer than."""
+    return statistics.quantiles(took, n=100)[n - 1]
 
 
 def _say(begun: float, text: str) -> None:

@@ -30,9 +30,9 @@ MANY = pytest.param(20_000, 5, id="many values", marks=pytest.mark.long)
 class Keys:
     """The keys of a host, and the job."""
 
-    def __init__(self, host: Host, rate: int) -> None:
+    def __init__(self, host: Host, rate: int | None) -> None:
         self._host = host
-        self._rate = rate
+        self.job = ("keys", "rewrap", *(() if rate is None else ("--rate", rate)))
 
     def active(self, purpose: str) -> str:
         """The id of the one in use."""
@@ -50,7 +50,7 @@ class Keys:
         """Has a job begin, and kills it once it has done something about that key, or all of it."""
         before = self.needed(key_id)
         with (self._host.folder / "rewrap.log").open("a") as log:
-            job = self._host.start("keys", "rewrap", "--rate", self._rate, out=log, err=log)
+            job = self._host.start(*self.job, out=log, err=log)
             wait_until(lambda: job.poll() is not None or self.needed(key_id) < before)
             if job.poll() is None:
                 os.killpg(job.pid, signal.SIGKILL)

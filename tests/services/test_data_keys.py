@@ -212,7 +212,7 @@ async def test_whatever_ends_a_step_the_same_again_goes_on(
     own_calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys, replace_each = own_calls.services.data_keys, data_keys.replace_each
-    monkeypatch.setattr(data_keys, "_PAGE", data_keys._PAGE.replace("LIMIT 200", "LIMIT 1"))
+    monkeypatch.setattr(data_keys, "_PAGE", data_keys._PAGE.replace("LIMIT 50", "LIMIT 1"))
 
     async def first_alone(tx: Transaction, changed: Any) -> None:
         await replace_each(tx, changed)

@@ -13,6 +13,7 @@ from teamvars.domain.keys import KeyRefused
 from teamvars.domain.rewraps import ONLY, Rewrap
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import SetDraft
+from teamvars.pace import Pace
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
@@ -68,8 +69,21 @@ def opens(sealer: Sealer, row: SealedRow) -> bool:
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job has several steps, and one that was ended is soon nobody's."""
-    monkeypatch.setattr(services, "_MOST_AT_ONCE", 5)
+    monkeypatch.setattr(services, "_AT_ONCE", 5)
+    monkeypatch.setattr(services, "_MOST_AT_ONCE", 6)
     monkeypatch.setattr(services, "HELD_FOR", 200_000)
+
+
+@pytest.fixture
+def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how many times as long as each step took a job rests, which it does not."""
+    shares: list[float] = []
+
+    async def give_way(pace: Pace) -> None:
+        shares.append(pace._share)
+
+    monkeypatch.setattr(Pace, "give_way", give_way)
+    return shares
 
 
 @pytest.fixture
@@ -350,27 +364,37 @@ async def test_a_job_goes_through_all_until_nothing_is_left(
     assert (run.job.part, run.job.after, run.job.done) == (0, "", job.done + len(sealed))
     assert told[-1] == Progress(job.done + len(sealed), job.done + len(sealed))
     assert len(broken) == (2 if "broken" in str(waiting._parts) else 0)
-    assert waiting.most == {services._MOST_AT_ONCE}
+    assert waiting.most == {5}
 
 
-@pytest.mark.parametrize("rate", [3, 10**9])
-async def test_a_slow_job_takes_no_more_at_once_than_in_a_second(rate: int) -> None:
+@pytest.mark.parametrize(("rate", "most"), [(3, 1), (40, 4), (10**9, 6)])
+async def test_a_job_takes_no_more_at_once_than_in_a_tenth_of_a_second(
+    rate: int, most: int
+) -> None:
     waiting = Waiting([], [], [])
     service: Any = waiting
     await services._Run(service, Rewrap("job-1", 0, 2), 0, lambda _: None, rate).through()
-    assert waiting.most == {min(rate, services._MOST_AT_ONCE)}
+    assert waiting.most == {most}
 
 
-@pytest.mark.parametrize(
-    ("rate", "least", "most"), [(None, 0.2, 0.2), (10, 30_000, 40_000), (10**9, 0, 1)]
-)
-def test_others_have_the_store_for_as_long_as_a_rate_says_or_a_tenth_of_the_time(
-    rate: int | None, least: float, most: float
+@pytest.mark.parametrize(("rate", "shares"), [(None, [9.0] * 6), (10**9, [])])
+async def test_a_job_rests_after_each_step_unless_somebody_says_its_rate(
+    rate: int | None, shares: list[float], rests: list[float]
 ) -> None:
-    nobody: Any = None
-    run = services._Run(nobody, Rewrap("job-1", 0, 2), 0, lambda _: None, rate)
-    run._sealed = 400_000
-    assert least <= run._pause(2.0) <= most
+    waiting = Waiting([["broken"], ["broken-2"]], [], [["broken-3"]])
+    service: Any = waiting
+    await services._Run(service, Rewrap("job-1", 0, 2), 0, lambda _: None, rate).through()
+    assert rests == shares
+
+
+async def test_data_keys_and_heads_are_changed_with_rests_whatever_the_rate_of_values(
+    older: Calls, rests: list[float]
+) -> None:
+    await rewrap(older, rate=10**9)
+    of_data_keys = len(rests)
+    await older.services.keys.sign_anew()
+    assert set(rests) == {9.0}
+    assert 0 < len(rests) - of_data_keys < of_data_keys
 
 
 class Meanwhile:

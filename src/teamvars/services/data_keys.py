@@ -9,6 +9,7 @@ from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.generations import Generation, active_of
 from teamvars.domain.keys import KeyRefused
+from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, makes
 from teamvars.storage import data_keys, keys
@@ -110,6 +111,7 @@ class DataKeys(UseCases):
         """Has the data keys of each organization be what the step makes of them, even where others
         change them meanwhile; returns the organizations whose do not open.
         """
+        pace = Pace.of_a_job()
         while True:
             changed, broken, after = 0, [], ""
             while page := await self._database.read(partial(data_keys.page, after=after)):
@@ -123,6 +125,7 @@ class DataKeys(UseCases):
                 if others:
                     await self._database.write(partial(data_keys.replace_each, changed=others))
                 changed, after = changed + len(others), page[-1].organization_id
+                await pace.give_way()
             if not changed:
                 return broken
 

@@ -19,6 +19,7 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.generations import active_of, is_generation
 from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval, Runner
+from teamvars.pace import Pace
 from teamvars.security.keyring import Keyring, KeySet, check_value, new_key
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.server_keys import thumbprint
@@ -166,11 +167,13 @@ class Keys(UseCases):
         written, and no version moves.
         """
         chain, active = self._tools.chain, self._in_use.keyring.audit.active
+        pace = Pace.of_a_job()
         async for page in self._streams():
             others = [one for one in page if chain.signer(one) not in (None, active)]
             signed = [(stream, chain.signed_by(active, stream)) for stream in others]
             if signed:
                 await self._database.write(partial(keys.sign_heads, signed=signed))
+            await pace.give_way()
         until = await self._given_before(active)
         sealed = [
             (runner, self._trust.sealed(runner, approval))

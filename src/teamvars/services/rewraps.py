@@ -17,6 +17,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.rewraps import Rewrap
 from teamvars.domain.sealed import Sealed
+from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.data_keys import DataKeys
 from teamvars.services.house import House, UseCases, makes
@@ -26,8 +27,10 @@ from teamvars.storage.rewraps import PARTS, Part, SealedRow
 
 HELD_FOR = 5_000_000
 """For how long a job holds its place, in µs, unless it goes on: one that was killed loses it."""
+_AT_ONCE = 100
+"""Values, so that whoever comes in between waits for some milliseconds."""
 _MOST_AT_ONCE = 1000
-"""Values: of a job that is to be slow no more than those of a second."""
+"""Of a job whose rate somebody says, and no more than those of a tenth of a second."""
 
 
 class UnderWay(Exception):
@@ -66,8 +69,9 @@ class Rewraps(UseCases):
         self._sign_anew = sign_anew
 
     async def run(self, caller: Caller, tell: Tell, *, rate: int | None = None) -> Outcome:
-        """Has everything under the keys in use, at most so many values a second. Another run goes
-        on where one was ended. Raises UnderWay while another is at it.
+        """Has everything under the keys in use, at so many values a second at most; else with a
+        tenth of the time. Another run goes on where one was ended. Raises UnderWay while another is
+        at it.
         """
         job = await self._held(caller)
         broken = await self._keys.renew()
@@ -151,6 +155,8 @@ class _Run:
         self._all = job.done + waiting
         self._tell = tell
         self._rate = rate
+        self._most = _AT_ONCE if rate is None else min(max(rate // 10, 1), _MOST_AT_ONCE)
+        self._pace = Pace.of_a_job()
         self._begun, self._sealed = time.monotonic(), 0
 
     async def through(self) -> list[str]:
@@ -168,9 +174,8 @@ class _Run:
 
     async def _step(self) -> list[str]:
         """Seals some rows of a part, or goes on to the next; returns what did not open."""
-        job, begun = self.job, time.monotonic()
-        most = _MOST_AT_ONCE if self._rate is None else min(_MOST_AT_ONCE, self._rate)
-        last, rows = await self._rewrap.page(job, most)
+        job = self.job
+        last, rows = await self._rewrap.page(job, self._most)
         sealed, broken = self._sealed_anew(PARTS[job.part], rows)
         if last is None:
             after = replace(job, part=job.part + 1, after="")
@@ -179,7 +184,7 @@ class _Run:
         self.job = after = await self._rewrap.put(job, after, sealed)
         self._sealed += len(sealed)
         self._tell(Progress(after.done, self._all))
-        await asyncio.sleep(self._pause(time.monotonic() - begun))
+        await self._rest()
         return broken
 
     def _sealed_anew(
@@ -193,9 +198,10 @@ class _Run:
                 broken.append(f"{part.name}: {error}")
         return sealed, broken
 
-    def _pause(self, took: float) -> float:
-        """For how long others have the store to themselves, in seconds."""
+    async def _rest(self) -> None:
+        """Leaves the store to others."""
         if self._rate is None:
-            return took / 10
-        due = self._begun + self._sealed / self._rate
-        return max(due - time.monotonic(), 0.0)
+            await self._pace.give_way()
+        else:
+            due = self._begun + self._sealed / self._rate
+            await asyncio.sleep(max(due - time.monotonic(), 0.0))

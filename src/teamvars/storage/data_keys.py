@@ -13,7 +13,7 @@ from teamvars.domain.access import WrappedKey
 from teamvars.domain.generations import Generation, id_of
 from teamvars.storage.database import Transaction
 
-_PAGE_ROWS = 200
+_PAGE_ROWS = 50
 _USES_ROWS = 100
 """On SQLite what seals a value is read behind the value itself, however large that is."""
 _COLUMNS = "version, created_at, activated_at, retired_at"

@@ -9,7 +9,8 @@ from teamvars.domain.runners import Approval, Runner
 from teamvars.storage import tables
 from teamvars.storage.database import Transaction
 
-_PAGE_ROWS = 1000
+_PAGE_ROWS = 100
+"""Streams whose heads are signed at once: all that is added to them waits for that."""
 _NOTED = f"""(
     SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM keyring_keys
     UNION ALL
@@ -101,10 +102,8 @@ def _texts(ids: Iterable[str]) -> str:
 
 async def sign_heads(tx: Transaction, signed: Iterable[tuple[Stream, bytes]]) -> None:
     """Puts other heads in the place of those that there are, unless these have moved since."""
-    await tx.execute_many(
-        "UPDATE streams SET head = $3 WHERE id = $1 AND head = $2",
-        [(stream.id, stream.head, head) for stream, head in signed],
-    )
+    sql = "UPDATE streams SET head = $3 WHERE id = $1 AND head = $2"
+    await tx.write_each((sql, [(stream.id, stream.head, head) for stream, head in signed]))
 
 
 async def seal_approvals(tx: Transaction, sealed: Iterable[tuple[Runner, Approval]]) -> None:

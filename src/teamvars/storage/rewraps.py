@@ -13,7 +13,7 @@ from teamvars.domain.sealed import Sealed
 from teamvars.kernel import Discreet
 from teamvars.storage.database import Row, Transaction
 
-_PAGE_BYTES = 4 * 1024 * 1024
+_PAGE_BYTES = 256 * 1024
 """Of values that are read at once, but for a larger one."""
 _KEY = "data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped"
 
@@ -129,7 +129,7 @@ async def page(
 async def put(tx: Transaction, part: Part, sealed: Iterable[tuple[SealedRow, Sealed]]) -> None:
     """Puts what is sealed anew in the place of what was found, unless that is another by now."""
     rows = [(row.id, row.sealed.content, *new) for row, new in sealed]
-    await tx.execute_many(part.update, rows)
+    await tx.write_each((part.update, rows))
 
 
 def _sealed(row: Row) -> SealedRow:

@@ -18,7 +18,7 @@ _SECONDS_BETWEEN = 5.0
 @command
 @option(
     "--rate",
-    "Seal at most so many values a second; otherwise as many as it can.",
+    "Seal so many values a second at most; otherwise with a tenth of the time, beside others.",
     type=click.IntRange(min=1),
     metavar="N",
 )
