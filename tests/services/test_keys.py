@@ -18,6 +18,7 @@ from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval
+from teamvars.protocol import Malformed
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringUnavailable, KeySet
@@ -764,6 +765,30 @@ async def test_a_server_key_is_in_use_at_once_where_no_node_serves(hand: Hand) -
     assert waits
     assert first.active in hand.keyring.active
     assert second.active in hand.keyring.held
+
+
+async def test_a_server_key_that_clients_still_pin_may_be_used_again_until_it_is_retired(
+    hand: Hand, own_calls: Calls
+) -> None:
+    tenant = own_calls.tenant
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)  # which pins the former one alone
+    former, added = await hand.replaced(SERVER)
+    with pytest.raises(Malformed):
+        await job.deliver(await job.exchange())
+    await hand.see("node-b", hand.keyring.using(SERVER, former))
+    with pytest.raises(KeyRefused, match="node-b serves with it"):
+        await hand.retire(former)
+    await hand.activate(former)
+    await job.deliver(await job.exchange())
+    with pytest.raises(KeyRefused, match="is in use"):
+        await hand.retire(former)
+    await hand.activate(added)
+    await hand.see("node-b", hand.keyring)
+    await hand.retire(former)
+    assert former not in hand.keyring.held
+    with pytest.raises(Refusal, match="not_found"):
+        await hand.activate(former)
 
 
 async def test_a_key_that_was_never_in_use_may_be_missing_and_may_not_be_another(
