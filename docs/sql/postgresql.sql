@@ -22,31 +22,31 @@
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; #15; ROLLBACK
+--     #13; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #15; #16; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #16; #17; #18; ROLLBACK
+--     #13; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #17; #18; #19; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #17; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #20; #18; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
+--     #21; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #24; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #25; #26; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #24; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #25; #26; COMMIT
 -- POST /oauth/token
---     #27; #28
+--     #28; #29
 -- POST /workspaces/{id}/actions/deliver
---     #29; #30; #31
+--     #30; #31; #32
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #32; #2
+--     #33; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #32; #10
+--     #33; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #32; #33
+--     #33; #34
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #34; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #35; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #7; #9; #11; COMMIT
 
@@ -367,7 +367,19 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #13: access_by_name.py, READ_SEARCH
+-- #13: access_statements.py, AUTHENTICATE.single
+-- GET /organizations/{name}/vars, an owner
+-- GET /organizations/{name}/vars, few grants
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach
+FROM tokens AS caller
+WHERE caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+
+
+-- #14: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -455,12 +467,12 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14
+-- #15
 -- GET /organizations/{name}/vars, an owner
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
 
 
--- #15: variable_search.py, PAGE_OF_ALL
+-- #16: variable_search.py, PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -492,7 +504,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16
+-- #17
 -- GET /organizations/{name}/vars, few grants
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1 AND (variable_sets.id IN (
         WITH its AS MATERIALIZED (
@@ -512,7 +524,7 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
--- #17
+-- #18
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -542,13 +554,13 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #18: variable_search.py, SEALED
+-- #19: variable_search.py, SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
 
 
--- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #20: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
@@ -631,7 +643,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4;
 
 
--- #20: access_statements.py, READ_TEAM.single
+-- #21: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -786,7 +798,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #21: access_statements.py, READ_TEAM.locking.batched
+-- #22: access_statements.py, READ_TEAM.locking.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -952,7 +964,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #22
+-- #23
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -968,7 +980,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #23
+-- #24
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -987,7 +999,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #24: streams.py, LAST_NUMBER.batched
+-- #25: streams.py, LAST_NUMBER.batched
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -998,7 +1010,7 @@ SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = lookup
 ) AS found;
 
 
--- #25
+-- #26
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -1014,7 +1026,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #26
+-- #27
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -1030,7 +1042,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #27: runners.py, REACHING.single
+-- #28: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -1050,7 +1062,7 @@ WHERE workspaces.id = $1
 ORDER BY runners.id;
 
 
--- #28
+-- #29
 -- POST /oauth/token
 WITH may AS MATERIALIZED (
 SELECT WHERE NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
@@ -1072,7 +1084,7 @@ VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, ca
 SELECT count(*) FROM may;
 
 
--- #29: effective.py, _COUNTING_FOR_JOB
+-- #30: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
@@ -1143,7 +1155,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FR
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #30: runners.py, HANDED.single
+-- #31: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
@@ -1185,7 +1197,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $3;
 
 
--- #31
+-- #32
 -- POST /workspaces/{id}/actions/deliver
 WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
@@ -1221,7 +1233,7 @@ WHERE id = calls_2.of_1
 SELECT count(*) FROM may;
 
 
--- #32: access_statements.py, READ_WORKSPACE.batched
+-- #33: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -1279,7 +1291,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #33: variable_statements.py, OF_WORKSPACES.list_.batched
+-- #34: variable_statements.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1292,7 +1304,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #34
+-- #35
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS BIGINT[]))

@@ -22,23 +22,23 @@
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #12; #13; #14; ROLLBACK
+--     #12; BEGIN; #13; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #12; #15; #16; #17; ROLLBACK
+--     #12; BEGIN; #13; #16; #17; #18; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #18; #16; ROLLBACK
+--     BEGIN; #19; #17; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #19; BEGIN IMMEDIATE; #3; #19; #20; #21; #5; #6; COMMIT
+--     #20; BEGIN IMMEDIATE; #3; #20; #21; #22; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #20; #21; #23; #24; #5; #6; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #20; #25; #22; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #20; #25; #23; #24; #5; #6; COMMIT
 -- POST /oauth/token
---     #25; BEGIN IMMEDIATE; #3; #26; #27; COMMIT
+--     #26; BEGIN IMMEDIATE; #3; #27; #28; COMMIT
 -- POST /workspaces/{id}/actions/deliver
---     #28; BEGIN IMMEDIATE; #3; #29; #30; #5; #6; COMMIT
+--     #29; BEGIN IMMEDIATE; #3; #30; #31; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -231,7 +231,19 @@ WHERE id = ?1;
 DELETE FROM variables WHERE id = ?1;
 
 
--- #12: access_by_name.py, READ_SEARCH
+-- #12: access_statements.py, AUTHENTICATE.single
+-- GET /organizations/{name}/vars, an owner
+-- GET /organizations/{name}/vars, few grants
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach
+FROM tokens AS caller
+WHERE caller.hash = ?1
+    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+
+
+-- #13: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -319,12 +331,12 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #13
+-- #14
 -- GET /organizations/{name}/vars, an owner
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1;
 
 
--- #14: variable_search.py, PAGE_OF_ALL
+-- #15: variable_search.py, PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -356,7 +368,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15
+-- #16
 -- GET /organizations/{name}/vars, few grants
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = ?1 AND (variable_sets.id IN (
         WITH its AS MATERIALIZED (
@@ -376,7 +388,7 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id IN (SELECT value FROM json_each(?2)) AND project_grants.set_level >= 1));
 
 
--- #16
+-- #17
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -406,13 +418,13 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #17: variable_search.py, SEALED
+-- #18: variable_search.py, SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id IN (SELECT value FROM json_each(?1))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #18: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
@@ -495,7 +507,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #19: access_statements.py, READ_TEAM.single
+-- #20: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -653,7 +665,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #20
+-- #21
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -664,7 +676,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #21
+-- #22
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -673,19 +685,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #22: streams.py, LAST_NUMBER.single
+-- #23: streams.py, LAST_NUMBER.single
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
 
 
--- #23
+-- #24
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #24
+-- #25
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,
@@ -696,7 +708,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
 
 
--- #25: runners.py, REACHING.single
+-- #26: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -716,17 +728,17 @@ WHERE workspaces.id = ?1
 ORDER BY runners.id;
 
 
--- #26
+-- #27
 -- POST /oauth/token
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
--- #27
+-- #28
 -- POST /oauth/token
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 
--- #28: effective.py, _COUNTING_FOR_JOB
+-- #29: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
@@ -797,7 +809,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FR
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #29: runners.py, HANDED.single
+-- #30: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
     CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
@@ -839,7 +851,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = ?1 AND token.expires_at > ?2 AND token.workspace_id || '' = ?3;
 
 
--- #30: runners.py, DELIVERED
+-- #31: runners.py, DELIVERED
 -- POST /workspaces/{id}/actions/deliver
 INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
