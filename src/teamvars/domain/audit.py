@@ -363,7 +363,6 @@ class AuditFilter(msgspec.Struct, frozen=True):
     request_id: str | None = None
     actor_kind: str | None = None
     actor_ids: Collection[str] | None = None
-    subject_type: str | None = None
     subject_ids: Collection[str] | None = None
     within: Sequence[Collection[str]] = ()
     key: str | None = None

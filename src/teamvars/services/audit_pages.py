@@ -156,7 +156,7 @@ async def of_organization(
         if part is None:
             found += await streams.search(tx, piece, room - len(found))
         else:
-            told = await streams.search(tx, replace(piece, subject_type="vars"), _PIECE)
+            told = await streams.search(tx, piece, _PIECE)
             found += [one for one in told if one.has_part(part)]
         before = end
         if end is None or len(found) >= room:

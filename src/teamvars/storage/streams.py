@@ -230,7 +230,6 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
         ("request_id = $n", wanted.request_id),
         ("actor_kind = $n", wanted.actor_kind),
         ("actor_id IN {each $n}", each(wanted.actor_ids)),
-        ("subject_type = $n", wanted.subject_type),
         ("subject_id IN {each $n}", each(wanted.subject_ids)),
         ("at >= $n", wanted.since),
         ("at < $n", wanted.until),
