@@ -20,6 +20,13 @@ SETTING = "TEAMVARS_TEST_BROWSER"
 PROGRAMS = ("chromium-headless-shell", "chromium")
 DOMAIN = "example.test"
 """Whose hosts are all on this machine, for the browser."""
+# Its own sandbox refuses to run as root, and it sees no page but ours. A GPU that is not there it
+# would imitate, and processes keep apart what is all ours: both take time. One process draws all
+# pages, and is there for the next as long as any is open.
+ALL_OURS = (
+    *("--no-sandbox", "--disable-gpu", "--in-process-gpu"),
+    *("--process-per-site", "--renderer-process-limit=1"),
+)
 MISSING = f"""\
 There is no browser to look at the pages with. On Debian: apt-get install {PROGRAMS[0]}
 {SETTING}=off leaves these tests out."""
@@ -36,19 +43,9 @@ async def open_browser() -> AsyncIterator[Browser]:
         program = _program() or pytest.fail(MISSING)
     expect.set_options(timeout=HANGS * 1000)
     async with async_playwright() as playwright:
-        # Its own sandbox refuses to run as root, and it sees no page but ours. A GPU that is not
-        # there it would imitate, and processes keep apart what is all ours: both take time. One
-        # process draws all pages, and is there for the next as long as any is open.
         browser = await playwright.chromium.launch(
             executable_path=program,
-            args=[
-                "--no-sandbox",
-                "--disable-gpu",
-                "--in-process-gpu",
-                "--process-per-site",
-                "--renderer-process-limit=1",
-                f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1",
-            ],
+            args=[*ALL_OURS, f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1"],
             timeout=HANGS * 1000,
         )
         yield browser

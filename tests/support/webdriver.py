@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.support import packages
-from tests.support.browser import SETTING
+from tests.support.browser import ALL_OURS, SETTING
 from tests.support.marionette import open_firefox
 from tests.support.patience import HANGS
 
@@ -42,8 +42,7 @@ def _chromium() -> AbstractContextManager[WebDriver]:
     options = webdriver.ChromeOptions()
     options.binary_location = _program("chromium", package="chromium")
     options.accept_insecure_certs = True  # of providers on this machine
-    # Its own sandbox refuses to run as root, and it sees no page but ours.
-    for one in ("--headless=new", "--no-sandbox", "--disable-gpu", "--in-process-gpu"):
+    for one in ("--headless=new", *ALL_OURS):
         options.add_argument(one)
     service = webdriver.ChromeService(_program("chromedriver", package="chromium-driver"))
     return webdriver.Chrome(options, service)
