@@ -14,6 +14,8 @@ from tests.support.server import Server
 
 BROWSER = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 STATIC = Path(__file__).parents[2] / "src" / "teamvars" / "console" / "static"
+JOINED = ("/main.js", "/variables.js")
+"""Files of several modules."""
 PATHS = [
     "/app",
     "/app/",
@@ -35,6 +37,13 @@ def assets(client: httpx.Client, path: str = "/app/") -> list[str]:
     return sorted(set(re.findall(r'(?:src|href)="(/app/[^"]+)"', client.get(path).text)))
 
 
+def scripts(client: httpx.Client) -> list[str]:
+    """All modules that are there."""
+    [start] = [one for one in assets(client) if one.endswith("/main.js")]
+    named = [start.replace("main.js", one.name) for one in sorted(STATIC.glob("*.js"))]
+    return [one for one in named if client.get(one).status_code == 200]
+
+
 PAGES = {
     "/app": "organizations.js",
     "/app/": "organizations.js",
@@ -53,7 +62,7 @@ def test_the_shell_names_the_modules_of_its_page_and_of_no_other(
     client: httpx.Client, path: str
 ) -> None:
     named = {one.rpartition("/")[2] for one in assets(client, path)}
-    assert {"main.js", "api.js", "dom.js"} <= named
+    assert {"session.js", "main.js"} <= named
     assert named & set(PAGES.values()) == {PAGES[path]} - {""}
 
 
@@ -61,7 +70,7 @@ def test_what_the_module_of_a_page_cannot_be_without_is_named_with_it(
     client: httpx.Client,
 ) -> None:
     named = {one.rpartition("/")[2] for one in assets(client, "/app/acme/workspaces")}
-    assert {"heads.js", "paged_list.js", "search.js", "redraw.js"} <= named
+    assert {"paged_list.js", "search.js"} <= named
     assert "workspace_form.js" not in named  # which is asked for when it is wanted
 
 
@@ -112,15 +121,46 @@ def test_nothing_else_is_there(client: httpx.Client, path: str) -> None:
 def test_what_only_readers_need_is_not_sent_and_lines_keep_their_numbers(
     client: httpx.Client,
 ) -> None:
-    modules = [one for one in assets(client, "/app/acme") if one.endswith(".js")]
-    for path in modules:
+    for path in scripts(client):
         sent = client.get(path).text.split("\n")
+        assert not any(one.lstrip().startswith("*") for one in sent)
+        if path.endswith(JOINED):
+            continue
         written = (STATIC / path.rpartition("/")[2]).read_text().split("\n")
         assert len(sent) == len(written)
-        left_out = [theirs for ours, theirs in zip(sent, written, strict=True) if ours != theirs]
-        assert left_out
-        assert all(one.lstrip().startswith(("/**", "*")) for one in left_out)
-        assert not any(one.lstrip().startswith("*") for one in sent)
+        others = [theirs for ours, theirs in zip(sent, written, strict=True) if ours != theirs]
+        assert all(one.lstrip().startswith(("/**", "*", "import ")) for one in others)
+
+
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [
+        ("dom", "main"),
+        ("heads", "main"),
+        ("variable_form", "variables"),
+        ("inherited", "variables"),
+    ],
+)
+def test_what_is_wanted_together_is_one_file(client: httpx.Client, module: str, file: str) -> None:
+    first = re.findall(r"^export (.+)$", (STATIC / f"{module}.js").read_text(), re.MULTILINE)[0]
+    served = {one.rpartition("/")[2]: client.get(one).text for one in scripts(client)}
+    assert [name for name, text in served.items() if f"\n{first}\n" in text] == [f"{file}.js"]
+    assert f"{module}.js" not in served
+
+
+def test_whatever_a_file_asks_another_for_is_there(client: httpx.Client) -> None:
+    served = {one.rpartition("/")[2]: client.get(one).text for one in scripts(client)}
+    exports = {
+        name: set(re.findall(r"[$\w]+", " ".join(re.findall(r"^export (.+)", text, re.MULTILINE))))
+        for name, text in served.items()
+    }
+    asked = 0
+    for text in served.values():
+        assert set(re.findall(r'"\./([\w.]+\.js)"', text)) <= set(served)
+        for names, file in re.findall(r'^import \{(.+?)\} from "\./([\w.]+)";', text, re.MULTILINE):
+            assert set(re.findall(r"([$\w]+)(?: as [$\w]+)?", names)) <= exports[file]
+            asked += 1
+    assert asked > len(served)
 
 
 @pytest.mark.parametrize("coding", ["", "identity", "br", "gzip;q=0", "*"])

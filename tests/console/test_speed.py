@@ -9,8 +9,8 @@ VARIABLES = 5_000
 DRAWN = 30
 """How many of them are drawn at most at once; the others follow when nobody types."""
 FIRST_PAGE_BYTES = 90 * 1024
-WAITED_FOR = 14
-"""How many modules there are at most before a page asks the API; others come meanwhile."""
+WAITED_FOR = 3
+"""How many files of modules there are at most before a page asks the API."""
 ASKED = 12
 """What the page of a workspace asks for at most, from its own file to its last list."""
 
@@ -89,7 +89,7 @@ async def test_the_first_page_is_small(sqlite_site: Site, crowd: Crowd) -> None:
     await visitor.page.get_by_role("heading", name="network").wait_for()
     path = f"/app/{tenant.organization}/workspaces/network"
     asked = await visitor.page.evaluate(FILES)
-    assert any(one.endswith("/variable_form.js") for one in asked)
+    assert any(one.endswith("/variables.js") for one in asked)
     sizes = []
     with sqlite_site.served.server.client() as client:
         shell = client.get(path).text

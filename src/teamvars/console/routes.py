@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from pathlib import Path
@@ -12,6 +12,7 @@ from string import Template
 
 import msgspec
 
+from teamvars.console.joining import in_order, join
 from teamvars.domain.errors import not_found
 from teamvars.web.http.forms import MAX_FORM_BYTES
 from teamvars.web.http.negotiation import JSON, takes_gzip
@@ -31,11 +32,13 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL_FILE = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
-_START, _PAGES = "main.js", "pages.js"
-_NOTE = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
+_START, _FIRST, _PAGES = "main", "session", "pages"
+_JOINED = {_START: ("heads", "redraw", _START), "variables": ("variables",)}
+"""Files of several modules: these and what they import. One has what nearly every page is made of,
+the other what draws variables and opens them. `_FIRST` is in neither: it is run before them."""
+_NOTE = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 """A comment that has its lines to itself: what is said to readers, and the types for a compiler."""
-_IMPORT = re.compile(r'^import [^;]*?from "\./([\w.]+)";$', re.MULTILINE)
-_PAGE = re.compile(r'^  "([^"]*)": .*\bimport\("\./([\w.]+)"\)', re.MULTILINE)
+_PAGE = re.compile(r'^  "([^"]*)": .*\bimport\("\./(\w+)\.js"\)', re.MULTILINE)
 """The path of a page below the root, and the module that makes it."""
 _NAMED = re.compile(r":\w+")
 _EVERY_FILE = {
@@ -86,37 +89,50 @@ class Files(msgspec.Struct, frozen=True):
 def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     """The files of the package, read once and compressed once; `path` is where they are served.
 
-    Each shell names all modules of its page, so that a browser asks for all of them at once: else
-    one is asked for only when the one that imports it is there.
+    Each shell names all that its page imports, so that a browser asks for all of it at once: else
+    a file is asked for only when the one that imports it is there.
 
     `providers`: what those are called with which people sign in, by the addresses that lead there.
     """
-    sources = {one.name: one.read_bytes() for one in sorted(_FOLDER.iterdir())}
-    template = Template(sources.pop(_SHELL_FILE).decode())
+    contents = {one.name: one.read_text("utf-8") for one in sorted(_FOLDER.iterdir())}
+    template = Template(contents.pop(_SHELL_FILE))
+    written = {
+        name.removesuffix(".js"): _without_notes(contents.pop(name))
+        for name in list(contents)
+        if name.endswith(".js")
+    }
+    files = _files(written)
+    contents |= {f"{name}.js": text for name, text in join(written, files).items()}
     digest = hashlib.sha256()
-    for name, content in sources.items():
-        digest.update(name.encode() + b"\0" + content + b"\0")
+    for name, text in contents.items():
+        digest.update(f"{name}\0{text}\0".encode())
     edition = digest.hexdigest()[:_DIGEST_CHARACTERS]
     base = f"{path}/{edition}"
+    place = {name: file for file, names in files.items() for name in names}
     named = escape(json.dumps(dict(providers)))
-    imports = {name: _IMPORT.findall(text.decode()) for name, text in sources.items()}
 
     def shell(*starts: str) -> File:
-        modules = "\n".join(
-            f'<link rel="modulepreload" href="{base}/{name}">'
-            for name in sorted(_with_imports({_START, *starts}, imports))
+        wanted = {place.get(name, name) for name in in_order((_START, *starts), written)}
+        links = "\n".join(
+            f'<link rel="modulepreload" href="{base}/{name}.js">' for name in sorted(wanted)
         )
-        text = template.substitute(base=base, modules=modules, providers=named)
-        return _file("text/html", text.encode())
+        return _file("text/html", template.substitute(base=base, modules=links, providers=named))
 
-    pages = _PAGE.findall(sources[_PAGES].decode())
+    pages = _PAGE.findall(written[_PAGES])
     shells = {module: shell(module) for module in {module for _, module in pages}}
     of_paths = [(_pattern(path + below), shells[module]) for below, module in pages]
-    assets = {
-        name: _file(_TYPES[Path(name).suffix], _without_notes(text))
-        for name, text in sources.items()
-    }
+    assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in contents.items()}
     return Files(edition, shell(), of_paths, assets)
+
+
+def _files(modules: Mapping[str, str]) -> dict[str, list[str]]:
+    """The modules of each file that has several, each in the first that has it."""
+    files: dict[str, list[str]] = {}
+    elsewhere = [_FIRST]
+    for name, starts in _JOINED.items():
+        files[name] = in_order(starts, modules, elsewhere)
+        elsewhere += files[name]
+    return files
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -124,19 +140,9 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(_NAMED.sub("[^/]+", path))
 
 
-def _without_notes(source: bytes) -> bytes:
-    """What a browser needs of a file; each line keeps its number."""
-    return _NOTE.sub(lambda note: b"\n" * note[0].count(b"\n"), source)
-
-
-def _with_imports(starts: Set[str], imports: Mapping[str, Sequence[str]]) -> set[str]:
-    """Those modules, and what they cannot be without: not what is asked for when it is wanted."""
-    found: set[str] = set()
-    waiting = set(starts)
-    while waiting:
-        found |= waiting
-        waiting = {one for name in waiting for one in imports[name]} - found
-    return found
+def _without_notes(source: str) -> str:
+    """What a browser needs of a module; each line keeps its number."""
+    return _NOTE.sub(lambda note: "\n" * note[0].count("\n"), source)
 
 
 def routes(sign_ins: SignInPages | None = None) -> list[Route]:
@@ -210,6 +216,7 @@ def _response(request: Request, file: File, headers: Mapping[str, str]) -> Respo
     return Response(200, file.compressed, {**sent, "Content-Encoding": "gzip"})
 
 
-def _file(media_type: str, content: bytes) -> File:
+def _file(media_type: str, text: str) -> File:
+    content = text.encode()
     # Without a time, so that all workers and nodes send the same bytes.
     return File(f"{media_type}; charset=utf-8", content, gzip.compress(content, mtime=0))

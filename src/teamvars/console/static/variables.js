@@ -2,14 +2,13 @@
 
 import { loaded } from "./api.js";
 import { readWorkspace, workspaceHead } from "./heads.js";
+import { Inherited } from "./inherited.js";
+import { variablesPage } from "./variables_page.js";
 
 /** @param {import("./pages.js").Context} context */
 export async function workspaceVariablesPage(context) {
   const { organization, signal } = context;
-  // The last is wanted only with the answers about variables, and asks for others in turn: so it is begun as early.
-  const modules = loaded(
-    Promise.all([import("./inherited.js"), import("./variables_page.js"), import("./variable_form.js")]));
-  const [{ found, owns }, [{ Inherited }, { variablesPage }]] = await Promise.all([readWorkspace(context), modules]);
+  const { found, owns } = await readWorkspace(context);
   const here = `/app/${organization}/workspaces/${found.attributes.name}`;
   return variablesPage(context, {
     head: workspaceHead(context, found, "variables"),

@@ -1,6 +1,6 @@
 /** The page of what has variables: a workspace, or a variable set. */
 
-import { Refused, Unreachable, categories, late, loaded, read } from "./api.js";
+import { Refused, Unreachable, categories, late, read } from "./api.js";
 import { Deletions } from "./deletions.js";
 import { addButton, announce, button, count, h, icon, name, within } from "./dom.js";
 import { watchDrops } from "./drops.js";
@@ -8,6 +8,7 @@ import { FormPlace, choice } from "./fields.js";
 import { stay } from "./hands.js";
 import { notify } from "./notices.js";
 import { redraw } from "./redraw.js";
+import { readOnly, variableForm } from "./variable_form.js";
 import { VariableList, variableOf } from "./variable_list.js";
 import { VariableTable } from "./variable_table.js";
 
@@ -48,10 +49,10 @@ import { VariableTable } from "./variable_table.js";
 export async function variablesPage(context, place) {
   const { signal } = context;
   try {
-    /** @type {[Listed, string[], import("./inherited.js").Found | null | undefined, Forms]} */
-    const [listed, words, inherited, forms] = await Promise.all([
-      read(place.variables, { signal }), categories({ signal }), place.inherited?.read(), loaded(import("./variable_form.js"))]);
-    return new VariablesPage(context, place, { words, forms }, listed, inherited).element;
+    /** @type {[Listed, string[], import("./inherited.js").Found | null | undefined]} */
+    const [listed, words, inherited] = await Promise.all([
+      read(place.variables, { signal }), categories({ signal }), place.inherited?.read()]);
+    return new VariablesPage(context, place, words, listed, inherited).element;
   } catch (error) {
     if (!(error instanceof Refused && error.has("damaged_value"))) throw error;
     const again = () => context.go(location.pathname + location.search, { replace: true });
@@ -61,7 +62,6 @@ export async function variablesPage(context, place) {
 }
 
 /** @typedef {Answer<Api.VariableListDocument>} Listed */
-/** @typedef {Pick<typeof import("./variable_form.js"), "readOnly" | "variableForm">} Forms */
 
 class VariablesPage {
   /**
@@ -73,16 +73,15 @@ class VariablesPage {
   /**
    * @param {Context} context
    * @param {Place} place
-   * @param {{words: string[], forms: Forms}} given what the categories are called, and what makes the forms
+   * @param {string[]} words what the categories are called
    * @param {Listed} listed
    * @param {import("./inherited.js").Found | null | undefined} inherited
    */
-  constructor(context, place, { words, forms }, listed, inherited) {
+  constructor(context, place, words, listed, inherited) {
     this.signal = context.signal;
     this.organization = context.organization;
     this.place = place;
     this.categories = words;
-    this.forms = forms;
     this.list = new VariableList(listed.document.data);
     if (inherited) this.list.inherit(inherited);
     this.etag = listed.etag;
@@ -175,7 +174,7 @@ class VariablesPage {
    * @param {Pick<import("./variable_form.js").Said, "done" | "gone" | "cancel">} more
    */
   #formOf(variable, more) {
-    return this.forms.variableForm({ place: this.place, categories: this.categories, variable, ...more });
+    return variableForm({ place: this.place, categories: this.categories, variable, ...more });
   }
 
   #add() {
@@ -215,7 +214,7 @@ class VariablesPage {
             this.#draw();
           },
         })
-      : this.forms.readOnly(variable, close);
+      : readOnly(variable, close);
     this.table.open(variable, element);
     const [first = element] = within(element, "textarea, .replace button");
     first.focus();
