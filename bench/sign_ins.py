@@ -175,10 +175,10 @@ async def serving(name: str, folder: Path, store: str | None) -> AsyncIterator[P
     own = {} if store is None else {"database_url": store}
     host = InstalledHost(folder).having(log_format="json", max_variables=0, **own)
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("SSL_CERT_FILE", str(folder / "ca.pem"))
         async with issuer_server(folder, Crowd) as provider, prepare_deployment(host) as served:
             assert isinstance(provider, Crowd)
             provider.begin()
+            environment.setenv("SSL_CERT_FILE", str(provider.authority))
             tenant = await build_tenant(served)
             await _join(served, tenant, provider)
             said = {"title": "Example", "issuer": provider.url, "client_id": "us"}

@@ -19,12 +19,13 @@ _ABOUT = "/.well-known/openid-configuration"
 
 class IssuerServer:
     """An issuer: `keys` are those it has, `answers` what it says instead, `asked` the paths that it
-    was asked for.
+    was asked for; `authority` is the file of who vouches for it.
     """
 
-    def __init__(self, url: str, client: ssl.SSLContext) -> None:
+    def __init__(self, url: str, authority: Path) -> None:
         self.url = url
-        self.client = client
+        self.authority = authority
+        self.client = ssl.create_default_context(cafile=str(authority))
         self.keys: list[ECKey] = []
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
@@ -76,7 +77,7 @@ async def issuer_server(
 ) -> AsyncIterator[IssuerServer]:
     """A running issuer, which only its own authority vouches for."""
     context, authority = own_tls(folder)
-    issuer = kind("", ssl.create_default_context(cafile=str(authority)))
+    issuer = kind("", authority)
     server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0, ssl=context)
     issuer.url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
     try:
