@@ -446,6 +446,7 @@ def asgi(
         with suppress(Refusal):
             await node.leave()
             await all_services.sessions.store_uses()
+        all_services.sign_ins.close()
         await all_services.changes.close()
         await all_services.code.close()
         await database.close()

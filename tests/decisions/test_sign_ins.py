@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Locks, Needs
+from teamvars.decisions import Decision, Locks, Needs
 from teamvars.decisions.deliveries import Use
 from teamvars.decisions.needs import (
     IdentityOf,
@@ -22,8 +22,12 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert
 from teamvars.decisions.sign_ins import (
+    Arrival,
     Fresh,
+    arriving,
     end_all,
+    give_way,
+    join,
     link,
     linkable,
     meant,
@@ -32,7 +36,7 @@ from teamvars.decisions.sign_ins import (
     unlink,
 )
 from teamvars.decisions.tokens import Fresh as FreshToken
-from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Actor, Stream
 from teamvars.domain.notices import Memo
 from teamvars.domain.sign_ins import (
     IDLE,
@@ -48,6 +52,7 @@ from teamvars.domain.sign_ins import (
     is_entra,
 )
 from teamvars.domain.tokens import DAY, HashedToken, IssuedToken, Token
+from teamvars.domain.workspaces import Usage
 from tests.decisions.directory import (
     ACME,
     ALICE,
@@ -64,18 +69,16 @@ ISSUER = "https://login.example.com"
 COMPANY = Provider("company", "Example", ISSUER, "us", ("acme",), ("example.com",), DAY)
 PERSON = Person(ISSUER, "a-1", "alice@example.com", "s-1")
 KNOWN = Identity("id-1", ISSUER, "a-1", "user-1", 1)
-FRESH = Fresh(FreshToken("at-9", "secret", b"hash"), b"cookie", "signed in with Example", "id-9")
+FRESH = Fresh(FreshToken("at-9", "secret", b"hash"), b"cookie", "signed in with Example")
+SYSTEM = Stream(SYSTEM_STREAM, NO_ORGANIZATION, 1, b"", b"", Usage())
+ARRIVAL = Arrival(ALICE, frozenset({"org-1"}), is_expected=True, sessions=0, stream=SYSTEM)
+ARRIVED = {arriving(COMPANY, PERSON): ARRIVAL}
 MEMBER = Standing(frozenset({"org-1"}), frozenset(), is_owner=False, is_known=False)
-LINKED = {
-    IdentityOf(ISSUER, "a-1"): KNOWN,
-    UserWithId("user-1"): ALICE,
-    OrganizationsCalled(("acme",)): [ACME],
-    StandingOf("user-1"): replace(MEMBER, is_known=True),
-    TokensIssued("session", "user-1"): [],
-}
-NEW = LINKED | {
+CALLING = {UserWithId("user-1"): ALICE, OrganizationsCalled(("acme",)): [ACME]}
+NEW = {
     IdentityOf(ISSUER, "a-1"): None,
     UserAt("alice@example.com"): ALICE,
+    OrganizationsCalled(("acme",)): [ACME],
     StandingOf("user-1"): MEMBER,
     OwnerStreams("user-1"): frozenset({"org-1", "team-0"}),
 }
@@ -83,7 +86,7 @@ LOCKED = (SYSTEM_STREAM, "org-1", "team-0")
 
 
 def test_a_session_is_a_token_that_reaches_the_organizations_of_its_provider() -> None:
-    decision = sign_in(found(LINKED), COMPANY, PERSON, FRESH)
+    decision = sign_in(found(ARRIVED), COMPANY, PERSON, FRESH)
     token = Token(
         "at-9",
         "user",
@@ -108,14 +111,17 @@ def test_a_session_is_a_token_that_reaches_the_organizations_of_its_provider() -
 def test_nobody_becomes_an_owner_while_they_are_joined_by_an_address() -> None:
     for locked in ((), (SYSTEM_STREAM,), LOCKED[1:]):
         with pytest.raises(Needs):
-            sign_in(found(NEW, locked=locked), COMPANY, PERSON, FRESH)
-    decision = sign_in(found(NEW, locked=LOCKED), COMPANY, PERSON, FRESH)
+            join(found(NEW, locked=locked), COMPANY, PERSON, "id-9")
+    decision = join(found(NEW, locked=LOCKED), COMPANY, PERSON, "id-9")
+    assert decision.answer == ALICE
     assert decision.writes[0] == Insert(Identity("id-9", ISSUER, "a-1", "user-1", NOW))
-    assert actions(decision) == [
-        (SYSTEM_STREAM, "user.link"),
-        (SYSTEM_STREAM, "token.create"),
-    ]
+    assert actions(decision) == [(SYSTEM_STREAM, "user.link")]
     assert decision.taken is not None
+
+
+def test_whoever_was_joined_meanwhile_is_not_joined_again() -> None:
+    known = {IdentityOf(ISSUER, "a-1"): KNOWN, UserWithId("user-1"): ALICE}
+    assert join(found(NEW, known), COMPANY, PERSON, "id-9") == Decision(ALICE)
 
 
 @pytest.mark.parametrize(
@@ -163,28 +169,38 @@ def test_letters_of_a_domain_are_of_any_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "word"),
+    "answers",
     [
-        ({UserWithId("user-1"): replace(ALICE, disabled=True)}, "forbidden"),
-        ({StandingOf("user-1"): replace(MEMBER, active=frozenset({"org-2"}))}, "forbidden"),
-        ({StandingOf("user-1"): replace(MEMBER, active=frozenset())}, "forbidden"),
-        (
-            {
-                StandingOf("user-1"): replace(
-                    MEMBER, active=frozenset(), invited=frozenset({"org-2"})
-                )
-            },
-            "forbidden",
-        ),
-        ({OrganizationsCalled(("acme",)): []}, "forbidden"),
+        {UserAt("alice@example.com"): replace(ALICE, disabled=True)},
+        {StandingOf("user-1"): replace(MEMBER, active=frozenset({"org-2"}))},
+        {StandingOf("user-1"): replace(MEMBER, active=frozenset())},
+        {StandingOf("user-1"): replace(MEMBER, active=frozenset(), invited=frozenset({"org-2"}))},
+        {OrganizationsCalled(("acme",)): []},
     ],
     ids=["disabled", "elsewhere", "nowhere", "invited elsewhere", "no organization"],
 )
-def test_whoever_has_nothing_there_is_not_signed_in(answers: Any, word: str) -> None:
-    assert refused(sign_in, found(LINKED, answers), COMPANY, PERSON, FRESH) == [word]
+def test_whoever_has_nothing_there_is_not_joined(answers: Any) -> None:
+    asked = found(NEW, answers, locked=LOCKED)
+    assert refused(join, asked, COMPANY, PERSON, "id-9") == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        replace(ARRIVAL, user=replace(ALICE, disabled=True)),
+        replace(ARRIVAL, is_expected=False),
+        None,
+    ],
+    ids=["disabled", "in none of the organizations", "linked no longer"],
+)
+def test_whoever_has_nothing_there_is_not_signed_in(there: Arrival | None) -> None:
+    asked = found({arriving(COMPANY, PERSON): there})
+    assert refused(sign_in, asked, COMPANY, PERSON, FRESH) == ["forbidden"]
 
 
 def test_the_oldest_sessions_give_way_and_what_has_ended_counts_for_none() -> None:
+    full = found({arriving(COMPANY, PERSON): replace(ARRIVAL, sessions=MAX_SESSIONS)})
+    assert sign_in(full, COMPANY, PERSON, FRESH) == Decision(None)
     ended = issued("at-0", NOW)
     live = [issued(f"at-{n}", NOW + 1) for n in range(1, MAX_SESSIONS + 2)]
     for sessions, gone in (
@@ -192,14 +208,10 @@ def test_the_oldest_sessions_give_way_and_what_has_ended_counts_for_none() -> No
         ([ended, *live[:MAX_SESSIONS]], ["at-1"]),
         (live, ["at-1", "at-2"]),
     ):
-        known = found(LINKED, {TokensIssued("session", "user-1"): sessions})
-        decision = sign_in(known, COMPANY, PERSON, FRESH)
+        decision = give_way(found({TokensIssued("session", "user-1"): sessions}), "user-1")
         deleted = [write.keys for write in decision.writes if isinstance(write, Delete)]
         assert deleted == [(id_,) for id_ in gone]
-        assert actions(decision) == [
-            *[(SYSTEM_STREAM, "token.revoke")] * len(gone),
-            (SYSTEM_STREAM, "token.create"),
-        ]
+        assert actions(decision) == [(SYSTEM_STREAM, "token.revoke")] * len(gone)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +338,7 @@ def test_somebody_ends_their_own_sessions_as_far_as_they_see_them() -> None:
 def test_only_users_are_linked_and_where_their_token_reaches_as_far_as_the_provider(
     actor: Actor, reach: set[str] | None, may: bool
 ) -> None:
-    known = found(LINKED, {WhoCalls(): actor})
+    known = found(CALLING, {WhoCalls(): actor})
     known.caller.reach = None if reach is None else frozenset(reach)
     if may:
         assert linkable(known, COMPANY) == ALICE
@@ -354,7 +366,7 @@ def test_where_members_have_to_sign_in_no_token_links_that_has_no_rights_there(
         OrganizationsCalled(("acme",)): [closed],
         StandingOf("user-1"): standing,
     }
-    known = found(LINKED, to_acme(owner=False, member=has_rights), answers)
+    known = found(CALLING, to_acme(owner=False, member=has_rights), answers)
     known.caller.reach = None if reach is None else frozenset(reach)
     if may:
         assert linkable(known, COMPANY) == ALICE

@@ -2,12 +2,16 @@
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from teamvars.services import https
+from tests.support.issuer_servers import Answer, IssuerServer, issuer_server, raw
+from tests.support.patience import HANGS
 
 TLS = ssl.create_default_context()
 MACHINES = ssl.create_default_context()
@@ -25,19 +29,25 @@ class Server:
         self.heard = bytearray()
         self.places: list[tuple[str, int, ssl.SSLContext | None]] = []
 
-    async def open(self, host: str, port: int, *, ssl: ssl.SSLContext | None) -> Any:
+    async def open(
+        self, made: Any, host: str, port: int, *, ssl: ssl.SSLContext | None
+    ) -> tuple[None, asyncio.Protocol]:
         self.places.append((host, port, ssl))
-        reader = asyncio.StreamReader()
-        reader.feed_data(self.said)
-        reader.feed_eof()
-        transport = SimpleNamespace(abort=lambda: None)
-        return reader, SimpleNamespace(write=self.heard.extend, transport=transport)
+        line = made()
+
+        def write(data: bytes) -> None:
+            self.heard.extend(data)
+            line.data_received(self.said)
+            line.connection_lost(None)
+
+        line.connection_made(SimpleNamespace(write=write, abort=lambda: None))
+        return None, line
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+async def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     server = Server()
-    monkeypatch.setattr(asyncio, "open_connection", server.open)
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", server.open)
     monkeypatch.setattr(https, "tls_of_machine", lambda: MACHINES)
     return server
 
@@ -135,3 +145,178 @@ async def test_what_is_no_answer_fails_like_nothing(server: Server, said: bytes)
 )
 def test_an_issuer_names_places_over_tls_or_its_own(issuer: str, url: str, may: bool) -> None:
     assert https.may_name(issuer, url) is may
+
+
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+PIECES = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;a=b\r\n}\r\n0\r\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [WHOLE, PIECES + b"\r\n", PIECES + b"A: b\r\n\r\n", WHOLE.replace(b"Con", b"con")],
+    ids=["a length", "pieces", "pieces with what trails", "a name in other letters"],
+)
+def test_an_answer_says_where_it_ends(said: bytes) -> None:
+    assert https._end(bytearray(said)) == len(said)
+    assert https._end(bytearray(said + b"more")) == len(said)
+    for length in range(len(said)):
+        assert https._end(bytearray(said[:length])) is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 1",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -2",
+    ],
+)
+def test_an_answer_of_which_that_is_not_sure_ends_with_its_connection(head: bytes) -> None:
+    assert https._end(bytearray(head + b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n")) is None
+
+
+@pytest.fixture
+async def issuer(tmp_path: Path) -> AsyncIterator[IssuerServer]:
+    async with issuer_server(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def lines(issuer: IssuerServer) -> AsyncIterator[https.Lines]:
+    kept = https.Lines(issuer.client)
+    yield kept
+    kept.close()
+
+
+async def ask(lines: https.Lines, issuer: IssuerServer, path: str = "/a") -> bytes:
+    """What is answered to a form there."""
+    async with asyncio.timeout(HANGS):
+        return (await lines.post(f"{issuer.url}{path}", {"code": "c"}, {})).content
+
+
+async def test_a_server_is_asked_again_on_one_connection(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    for n in range(3):
+        issuer.says(raw(b"%d" % n), "/a")
+        assert await ask(lines, issuer) == b"%d" % n
+    assert issuer.connections == 1
+    lines.close()
+    await ask(lines, issuer)
+    assert issuer.connections == 2
+
+
+async def test_who_ask_at_the_same_time_have_a_connection_each(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    paths = [f"/{n}" for n in range(12)]
+    for path in paths:
+        issuer.says(raw(path.encode()), path)
+    assert await asyncio.gather(*(ask(lines, issuer, path) for path in paths)) == [
+        path.encode() for path in paths
+    ]
+    assert len(lines._idle) == https._MOST_KEPT
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        raw(b"{}{}", headers={"Content-Length": "2"}),
+        raw(b"{}", headers={"Connection": "close"}),
+        raw(b"{}", headers={"Connection": "Keep-Alive, Close"}),
+    ],
+    ids=["that says more than one answer", "that is about to hang up", "in other words"],
+)
+async def test_no_connection_is_kept_to_a_server(
+    lines: https.Lines, issuer: IssuerServer, said: Answer
+) -> None:
+    issuer.says(said, "/a")
+    for _ in range(2):
+        assert await ask(lines, issuer) == b"{}"
+    assert issuer.connections == 2
+
+
+async def test_what_a_server_says_unasked_is_no_answer(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    issuer.says(raw(b"{}"), "/a")
+    await ask(lines, issuer)
+    lines._idle[0].data_received(OK)
+    assert await ask(lines, issuer) == b"{}"
+    assert issuer.connections == 2
+
+
+async def test_a_server_that_has_hung_up_is_asked_on_a_new_connection(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    async def hangs_up(writer: asyncio.StreamWriter) -> None:
+        issuer.says(raw(b"again"), "/a")
+        writer.close()
+
+    issuer.says(raw(b"first"), "/a")
+    await ask(lines, issuer)
+    issuer.says(hangs_up, "/a")
+    assert await ask(lines, issuer) == b"again"
+    assert issuer.connections == 2
+    issuer.says(hangs_up, "/a")
+    lines.close()
+    with pytest.raises(https.FAILURES):  # nor is it on a new one
+        await ask(lines, issuer)
+
+
+async def test_where_one_connection_hangs_no_other_is_trusted(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    is_asked = asyncio.Event()
+
+    async def hangs(_: asyncio.StreamWriter) -> None:
+        is_asked.set()
+        await asyncio.Event().wait()
+
+    issuer.says(raw(b"{}"), "/a")
+    issuer.says(hangs, "/hangs")
+    await asyncio.gather(*(ask(lines, issuer) for _ in range(2)))
+    asking = asyncio.create_task(ask(lines, issuer, "/hangs"))
+    await asyncio.wait_for(is_asked.wait(), HANGS)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert lines._idle == []
+    before = issuer.connections
+    assert await ask(lines, issuer) == b"{}"
+    assert issuer.connections == before + 1
+
+
+async def test_no_connection_is_kept_for_long(
+    lines: https.Lines, issuer: IssuerServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer.says(raw(b"{}"), "/a")
+    monkeypatch.setattr(https, "_LIFE_SECONDS", -1.0)
+    for _ in range(2):
+        await ask(lines, issuer)
+    assert issuer.connections == 2
+    monkeypatch.undo()
+    monkeypatch.setattr(https, "_IDLE_SECONDS", 0.0)
+    lines.close()
+    await ask(lines, issuer)
+    while lines._idle[0].is_idle:  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(0)
+    await ask(lines, issuer)
+    assert issuer.connections == 4
+
+
+async def test_a_connection_is_for_the_server_it_was_made_to(
+    lines: https.Lines, issuer: IssuerServer, tmp_path: Path
+) -> None:
+    issuer.says(raw(b"{}"), "/a")
+    await ask(lines, issuer)
+    async with issuer_server(tmp_path) as other:
+        with pytest.raises(https.FAILURES):  # nobody vouches for that one
+            await ask(lines, other)
+        assert other.asked == []
+
+
+async def test_nobody_is_asked_on_lines_who_would_not_be_without(lines: https.Lines) -> None:
+    for url in ("http://id.example.com/", "ftp://localhost/", "https://"):
+        with pytest.raises(ValueError):  # noqa: PT011 - it says nothing
+            await lines.post(url, {}, {})

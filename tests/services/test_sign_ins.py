@@ -152,7 +152,7 @@ def has_answered(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -
     async def post(*_: object) -> Answer:
         return Answer(status, content, Message())
 
-    monkeypatch.setattr(https, "post", post)
+    monkeypatch.setattr(https.Lines, "post", post)
 
 
 @ON_SQLITE
@@ -185,7 +185,7 @@ async def test_a_code_stands_for_what_comes_with_a_good_answer_alone(
     monkeypatch: pytest.MonkeyPatch, status: int, content: bytes, given: str | None
 ) -> None:
     has_answered(monkeypatch, status, content)
-    found = await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", None)
+    found = await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", https.Lines(None).post)
     told = "it does not say why" if given else "invalid_grant"
     assert (found.id_token, found.error) == (given, told)
 
@@ -196,7 +196,7 @@ async def test_what_is_no_answer_redeems_no_code(
 ) -> None:
     has_answered(monkeypatch, 200, content)
     with pytest.raises(Unproven, match="nobody redeems"):
-        await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", None)
+        await sign_ins.redeemed(CLIENT, ABOUT, "code", "verifier", https.Lines(None).post)
 
 
 def token(**claims: object) -> str:

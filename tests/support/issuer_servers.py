@@ -19,7 +19,7 @@ _ABOUT = "/.well-known/openid-configuration"
 
 class IssuerServer:
     """An issuer: `keys` are those it has, `answers` what it says instead, `asked` the paths that it
-    was asked for; `authority` is the file of who vouches for it.
+    was asked for on so many `connections`; `authority` is the file of who vouches for it.
     """
 
     def __init__(self, url: str, authority: Path) -> None:
@@ -29,6 +29,7 @@ class IssuerServer:
         self.keys: list[ECKey] = []
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
+        self.connections = 0
 
     @property
     def looks(self) -> int:
@@ -40,15 +41,23 @@ class IssuerServer:
         self.answers[path] = answer
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answers one request."""
-        with suppress(OSError, asyncio.IncompleteReadError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            path = head.split()[1].decode()
-            self.asked.append(path)
-            await self.answers.get(path, self._answer(path))(writer)
+        """Answers one request after the other, until whoever asks wants no more."""
+        self.connections += 1
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            is_last = False
+            while not (is_last or writer.is_closing()):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                lines = (line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+                fields = {name.lower(): value for name, value in lines}
+                body = await reader.readexactly(int(fields.get("content-length", "0")))
+                path, is_last = head.split()[1], fields.get("connection") == "close"
+                self.asked.append(path)
+                said = self.answers.get(path) or self.said(path, body.decode(), fields)
+                await said(writer)
         writer.transport.abort() if writer.is_closing() else writer.close()
 
-    def _answer(self, path: str) -> Answer:
+    def said(self, path: str, _: str, __: Mapping[str, str]) -> Answer:
+        """What is said to that, with a body and the fields of its head."""
         if path == _ABOUT:
             return document({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
         return document({"keys": [key.as_dict(private=False) for key in self.keys]})

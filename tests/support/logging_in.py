@@ -11,6 +11,7 @@ import httpx
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found, sign_ins
 from teamvars.decisions import tokens as decisions
+from teamvars.decisions.needs import UserWithId
 from teamvars.domain.ids import new_id
 from teamvars.domain.logins import CLIENT
 from teamvars.domain.sign_ins import IDLE, Provider
@@ -95,13 +96,15 @@ async def session_of(tenant: Tenant, who: str, longest: int = DAY) -> str:
     secret = new_session()
     token = session_token(secret)
     made = decisions.Fresh(new_id("at"), token, hash_token(token))
-    fresh = sign_ins.Fresh(made, hash_token(secret), "signed in with One", new_id("id"))
+    fresh = sign_ins.Fresh(made, hash_token(secret), "signed in with One")
 
     def decide(found: Found) -> Decision[None]:
         ends_at, reach = found.now + IDLE, frozenset({organization_id})
         who_, kind = tenant.users[who], "user"
         row = Token(made.id, kind, who_, found.now, ends_at, None, reach=reach, provider="one")
-        return sign_ins._session(found, provider, row, fresh)
+        user = found.of(UserWithId(who_))
+        assert user is not None
+        return sign_ins._session(found, provider, user, row, fresh)
 
     about = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
     organization_id = about.json()["data"]["attributes"]["external-id"]

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from teamvars.domain.tokens import WAY_BACK, OwnerName
+from teamvars.services import https
 from teamvars.services.sign_ins import Answered
 from tests.support.deployment import operator
 from tests.support.signing_in import (
@@ -44,7 +45,7 @@ async def test_a_session_ends_those_alone_that_reach_as_far_and_a_wider_token_en
     _, one = await scene.signed_in("plain")
     await scene.link("plain", scene.two)
     browser = scene.browser()
-    scene.sign_ins._tls = scene.two.client
+    scene.sign_ins._lines["two"] = https.Lines(scene.two.client)
     answer = scene.two.answer(await browser.depart("two"))
     assert (await browser.arrive(answer, "two")).status_code == 303
     two = (await browser.take_up()).json()["token"]
@@ -150,7 +151,7 @@ async def test_an_account_of_another_user_and_one_of_a_provider_that_reaches_fur
     assert taken.status_code == 422
     _, session = await scene.signed_in("plain")
     two = await linked(scene, "plain", "two")
-    scene.sign_ins._tls = scene.two.client
+    scene.sign_ins._lines["two"] = https.Lines(scene.two.client)
     assert (await ask_for_link(two, session)).status_code == 403
     assert (await ask_for_link(two, tenant.tokens["writers-token"])).status_code == 403
     assert (await ask_for_link(two, tenant.tokens["plain"])).status_code == 204

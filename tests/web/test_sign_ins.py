@@ -647,9 +647,10 @@ class Hanging:
     def __init__(self) -> None:
         self.asked, self.gone = asyncio.Event(), asyncio.Event()
 
-    async def __call__(self, _: asyncio.StreamWriter) -> None:
+    async def __call__(self, writer: asyncio.StreamWriter) -> None:
         self.asked.set()
         await self.gone.wait()
+        writer.close()
 
 
 async def test_a_provider_that_hangs_is_given_up_and_holds_only_so_many(
@@ -791,6 +792,25 @@ async def test_whoever_signs_in_once_too_often_ends_the_oldest_session(
     entries = await scene.tenant.deployment.services.audit.newest(50)
     (entry,) = (one for one in entries if one.action == "token.revoke" and one.subject_id == ended)
     assert entry.actor_id == scene.tenant.users["writer"]
+
+
+async def test_of_those_who_sign_in_at_once_nobody_has_too_many_sessions(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MAX_SESSIONS", 2)
+    browsers = [browser for browser, _ in [await scene.signed_in() for _ in range(2)]]
+
+    async def sign_in() -> Browser:
+        browser = scene.browser()
+        answer = scene.one.answer(await browser.depart())
+        assert (await browser.arrive(answer)).status_code == 303
+        return browser
+
+    browsers += await asyncio.gather(*(sign_in() for _ in range(5)))
+    statuses = [(await browser.take_up()).status_code for browser in browsers]
+    assert sorted(statuses) == [200] * 2 + [401] * 5
+    assert statuses[:2] == [401] * 2
+    await scene.tenant.deployment.services.audit.verify()
 
 
 async def test_sessions_keep_nobody_from_making_tokens_nor_tokens_from_signing_in(

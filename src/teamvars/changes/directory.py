@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from teamvars.changes.looks import LookUps, Tools, by_fields
+from teamvars.changes.looks import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.sign_ins import Arrival, Arriving
 from teamvars.decisions.token_limits import Shorten
 from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
@@ -41,7 +42,7 @@ from teamvars.storage import (
     users,
     workspaces,
 )
-from teamvars.storage.database import Statement, Transaction
+from teamvars.storage.database import Row, Statement, Transaction, each
 
 UNCLAIMED_AT_ONCE = 100
 
@@ -118,6 +119,11 @@ async def _links(
     )
 
 
+def _arrival(_: Found, __: Arriving, rows: Sequence[Row]) -> Arrival | None:
+    there = sign_ins.arriving(rows)
+    return None if there is None else Arrival(*there)
+
+
 LOOK_UPS: LookUps = {
     needs.WhoCalls: _who_calls,
     needs.ToOrganization: lambda tx, _, f, n: access_by_name.organization(
@@ -166,6 +172,14 @@ LOOK_UPS: LookUps = {
     needs.Unclaimed: _unclaimed,
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
     needs.LinksOfDay: _links,
+    Arriving: Look(
+        lambda found, need: (
+            sign_ins.ARRIVING,
+            (need.issuer, need.subject, each(map(fold, need.organizations)), found.now),
+        ),
+        _arrival,
+        locks=True,
+    ),
     needs.IdentityOf: by_fields(sign_ins.find_identity),
     needs.StandingOf: lambda tx, _, f, n: sign_ins.standing(tx, n.user_id, f.now),
     needs.OrganizationsCalled: by_fields(sign_ins.organizations_called),

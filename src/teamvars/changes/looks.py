@@ -26,8 +26,8 @@ class Look(msgspec.Struct, frozen=True):
     """By a lookup: needs of many requests are one statement.
 
     `ask` is the lookup of a need and its parameters, `read` makes the answer of the rows, or
-    refuses. `locks`: the answer is an access, and whoever may change the subject has its stream
-    locked.
+    refuses. `locks`: the answer is an access, or None where there is nothing, and whoever may
+    change the subject has its stream locked.
     """
 
     ask: Callable[[Found, Any], tuple[Lookup, tuple[object, ...]]]

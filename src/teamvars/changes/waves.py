@@ -361,7 +361,7 @@ class _Wave:
         except Refusal as refusal:
             found.answers[need] = refusal
             return
-        if not look.locks or not answer.may_change:
+        if not look.locks or answer is None or not answer.may_change:
             found.answers[need] = answer
         elif is_held:
             found.answers[need] = answer

@@ -6,7 +6,9 @@ as tokens do.
 
 from typing import Literal
 
-from teamvars.decisions import Decision, Found, tokens
+import msgspec
+
+from teamvars.decisions import Decision, Found, Need, tokens
 from teamvars.decisions.deliveries import USED_BEFORE, Use
 from teamvars.decisions.needs import (
     IdentityOf,
@@ -23,7 +25,7 @@ from teamvars.decisions.needs import (
     WhoCalls,
 )
 from teamvars.decisions.rows import Delete, Insert, together
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import SYSTEM_STREAM, Stream
 from teamvars.domain.errors import (
     NAME_TAKEN,
     Code,
@@ -67,26 +69,74 @@ _DISABLED = "Your user is disabled. Ask whoever runs this service."
 
 
 class Fresh(Discreet, frozen=True):
-    """What a session is made with: its token, the hash of what the cookie has, where it is from in
-    words, and an id for how the provider means the user.
+    """What a session is made with: its token, the hash of what the cookie has, and where it is from
+    in words.
     """
 
     token: tokens.Fresh
     cookie_hash: bytes
     description: str
-    identity_id: str
 
 
-def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> Decision[User]:
-    """A session of the user whom the provider means, in its organizations.
-
-    Refuses: forbidden, to whom it means nobody, a disabled user, or one who is neither in one of
-    these organizations nor invited to one.
+class Arrival(msgspec.Struct, frozen=True):
+    """Who is linked with somebody that a provider means: the organizations of certain names, by id;
+    whether the user is in one of these or may accept an invitation to one; how many sessions of
+    theirs are open; and the system's stream.
     """
-    user = meant(found, provider, person)
-    if user.disabled:
-        raise forbidden(_DISABLED)
-    joined = _joined(found, user, person, fresh.identity_id)
+
+    user: User
+    reach: frozenset[str]
+    is_expected: bool
+    sessions: int
+    stream: Stream
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a session may be recorded, be it of whom it will."""
+        return True
+
+
+class Arriving(Need[Arrival | None], frozen=True):
+    """Whom a provider means by that name, with what it takes to sign in to organizations of these
+    names; None: nobody is linked with that.
+    """
+
+    issuer: str
+    subject: str
+    organizations: tuple[str, ...]
+
+
+def arriving(provider: Provider, person: Person) -> Arriving:
+    """What is to be known of the person there."""
+    return Arriving(person.issuer, person.subject, provider.organizations)
+
+
+def arrival(found: Found, provider: Provider, person: Person) -> Arrival | None:
+    """Who signs in; None: whom the provider means was never here.
+
+    Refuses: forbidden, to a disabled user, or one who is neither in one of the provider's
+    organizations nor invited to one.
+    """
+    there = found.of(arriving(provider, person))
+    if there is not None:
+        _require_enabled(there.user)
+        if not there.is_expected:
+            raise forbidden(_NOWHERE.format(provider.title))
+    return there
+
+
+def sign_in(
+    found: Found, provider: Provider, person: Person, fresh: Fresh
+) -> Decision[User | None]:
+    """A session of the user whom the provider means, in its organizations; None: there are too many
+    of theirs. Refuses: as `arrival`, and whom it means no longer.
+    """
+    there = arrival(found, provider, person)
+    if there is None:
+        raise forbidden(_NOBODY)
+    if there.sessions >= MAX_SESSIONS:
+        return Decision(None)
+    user = there.user
     token = Token(
         id=fresh.token.id,
         owner_kind="user",
@@ -96,12 +146,44 @@ def sign_in(found: Found, provider: Provider, person: Person, fresh: Fresh) -> D
         last_used_at=None,
         description=fresh.description,
         created_by=user.id,
-        reach=_reach(found, provider, user),
+        reach=there.reach,
         provider=provider.name,
         sid=person.sid,
     )
-    session = _session(found, provider, token, fresh)
-    return together(user, joined, *_giving_way(found, user), session)
+    return together(user, _session(found, provider, user, token, fresh))
+
+
+def join(found: Found, provider: Provider, person: Person, fresh_id: str) -> Decision[User]:
+    """From now on the provider means that user, by an address that it has verified.
+
+    Refuses: as `meant` and `arrival`.
+    """
+    user = meant(found, provider, person)
+    _require_enabled(user)
+    named = {one.id for one in found.of(OrganizationsCalled(provider.organizations))}
+    standing = found.of(StandingOf(user.id))
+    if not named & (standing.active | standing.invited):
+        raise forbidden(_NOWHERE.format(provider.title))
+    if found.of(IdentityOf(person.issuer, person.subject)) is not None:
+        return Decision(user)
+    # Nobody becomes an owner, or is linked, between the look and the commit.
+    found.require_locked({SYSTEM_STREAM, *found.of(OwnerStreams(user.id))})
+    return together(user, _linked(found, user, person, fresh_id))
+
+
+def give_way(found: Found, user_id: str) -> Decision[None]:
+    """The oldest sessions end, so that there is room for one: any site can have a browser sign in
+    again, as often as it likes, and is to keep nobody out by it.
+    """
+    issued = (one.token for one in found.of(TokensIssued("session", user_id)))
+    live = [one for one in issued if one.is_live(found.now)]
+    surplus = live[: max(len(live) - MAX_SESSIONS + 1, 0)]
+    return together(None, *(tokens.revoked(found, one) for one in surplus))
+
+
+def _require_enabled(user: User) -> None:
+    if user.disabled:
+        raise forbidden(_DISABLED)
 
 
 def sign_out(found: Found, provider: Provider, said: SignOut) -> Decision[None]:
@@ -232,15 +314,6 @@ def meant(found: Found, provider: Provider, person: Person) -> User:
     return user
 
 
-def _joined(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:
-    """What is to be written for the provider to mean the user from now on."""
-    if found.of(IdentityOf(person.issuer, person.subject)) is not None:
-        return Decision(None)
-    # Nobody becomes an owner, or is linked, between the look and the commit.
-    found.require_locked({SYSTEM_STREAM, *found.of(OwnerStreams(user.id))})
-    return _linked(found, user, person, fresh_id)
-
-
 def _linked(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:
     made = Identity(fresh_id, person.issuer, person.subject, user.id, found.now)
     note = found.note(*_about(user, "link", made))
@@ -268,29 +341,10 @@ def _about(user: User, verb: str, identity: Identity) -> tuple[str, str, str, di
     return SYSTEM_STREAM, f"user.{verb}", user.id, details
 
 
-def _giving_way(found: Found, user: User) -> list[Decision[None]]:
-    """The oldest sessions end where there would be too many: any site can have a browser sign in
-    again, as often as it likes, and is to keep nobody out by it.
-    """
-    issued = (one.token for one in found.of(TokensIssued("session", user.id)))
-    live = [one for one in issued if one.is_live(found.now)]
-    return [tokens.revoked(found, one) for one in live[: max(len(live) - MAX_SESSIONS + 1, 0)]]
-
-
-def _reach(found: Found, provider: Provider, user: User) -> frozenset[str]:
-    """The provider's organizations. Refuses: forbidden, to a user who is neither in one of them nor
-    invited to one.
-    """
-    named = found.of(OrganizationsCalled(provider.organizations))
-    reach = frozenset(organization.id for organization in named)
-    standing = found.of(StandingOf(user.id))
-    if not reach & (standing.active | standing.invited):
-        raise forbidden(_NOWHERE.format(provider.title))
-    return reach
-
-
-def _session(found: Found, provider: Provider, token: Token, fresh: Fresh) -> Decision[None]:
-    made = tokens.created(found, token, fresh.token, {"provider": provider.name})
+def _session(
+    found: Found, provider: Provider, user: User, token: Token, fresh: Fresh
+) -> Decision[None]:
+    made = tokens.created_for(found, user, token, fresh.token, {"provider": provider.name})
     session = Session(
         token.id, fresh.cookie_hash, provider.name, found.now + SESSION, provider.longest
     )

@@ -74,6 +74,7 @@ from teamvars.domain.tokens import (
     ends_by,
     stream_of,
 )
+from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
 _NOTHING: Mapping[str, object] = {}
@@ -191,6 +192,13 @@ def created(
 ) -> Decision[NewToken]:
     """A token begins; its user is no longer a placeholder. Its entry says `more` as well."""
     user = found.of(UserWithId(token.owner_id)) if token.owner_kind == "user" else None
+    return created_for(found, user, token, fresh, more)
+
+
+def created_for(
+    found: Found, user: User | None, token: Token, fresh: Fresh, more: Mapping[str, object]
+) -> Decision[NewToken]:
+    """As `created`, for the user whose token it is, who is found already."""
     writes: list[Write] = [Insert(HashedToken(token, fresh.hash))]
     if user is not None and user.placeholder:
         writes.append(Update(user, replace(user, placeholder=False)))

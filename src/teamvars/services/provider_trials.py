@@ -7,6 +7,7 @@ import secrets
 import ssl
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from functools import partial
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
@@ -49,7 +50,8 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
             told = await https.ask(asked, tls)
             # Whose the client is, it finds out before it looks at the code (RFC 6749, 3.2.1).
             code, verifier = secrets.token_urlsafe(), secrets.token_urlsafe()
-            refused = await redeemed(client, has.about or {}, code, verifier, tls)
+            post = partial(https.post, tls=tls)
+            refused = await redeemed(client, has.about or {}, code, verifier, post)
     except (*https.FAILURES, Unproven) as error:
         reason = error.reason if isinstance(error, Unproven) else type(error).__name__
         return replace(trial, reason=reason)

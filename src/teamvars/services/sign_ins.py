@@ -6,13 +6,14 @@ import json
 import re
 import ssl
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import structlog
 
+from teamvars.changes.waves import Change
 from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions import tokens
 from teamvars.domain.access import Caller
@@ -22,6 +23,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.sign_ins import OpenSession, Person, Provider, SignOut, is_entra
 from teamvars.domain.tokens import SIGNED_IN
 from teamvars.kernel import Discreet
+from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven, claimed, require_signed
 from teamvars.security.logins import challenge_of
 from teamvars.security.sign_ins import Attempt, person, sign_out
@@ -39,6 +41,9 @@ MOST_OF_ADDRESS = 16
 _SECOND = 1_000_000
 _WORD = re.compile(r"[a-z_]{1,40}")
 _PLACE = re.compile(r"[\x21-\x7e]+")
+
+Post = Callable[[str, Mapping[str, str], Mapping[str, str]], Awaitable[Answer]]
+"""Sends a form to a URL, with headers. Raises `https.FAILURES`."""
 
 log = structlog.get_logger("teamvars.sign_ins")
 
@@ -82,8 +87,10 @@ class SignIns(UseCases):
     """People sign in with one of some providers, and take up what they are signed in to."""
 
     end_all = makes(decisions.end_all)
+    _arrival = looks(decisions.arrival, at_a_glance=True)
     _meant = looks(decisions.meant)
-    _begin = makes(decisions.sign_in)
+    _join = makes(decisions.join)
+    _give_way = makes(decisions.give_way)
     _foreseen = looks(decisions.sign_out)
     _end = makes(decisions.sign_out)
     _linkable = looks(decisions.linkable)
@@ -98,7 +105,7 @@ class SignIns(UseCases):
             name: IssuerKeys(Issuer(client.provider.issuer), tls)
             for name, client in self._clients.items()
         }
-        self._tls = tls
+        self._lines = {name: https.Lines(tls) for name in self._clients}
         self._under_way: Counter[str] = Counter()
 
     @property
@@ -146,8 +153,11 @@ class SignIns(UseCases):
         provider = self._clients[name].provider
         with self._place_of(answered.address):
             whom = await self._person(name, answered)
-        user = await self._meant(caller, provider, whom)
+        there = await self._arrival(caller, provider, whom)
+        user = await self._meant(caller, provider, whom) if there is None else there.user
         caller.actor = Actor("user", user.id)
+        if there is None:
+            await self._join(caller, provider, whom, new_id("id"))
         secret = new_session()
         token = session_token(secret)
         where = "" if caller.address is None else f" from {caller.address}"
@@ -155,9 +165,17 @@ class SignIns(UseCases):
             tokens.Fresh(new_id("at"), token, hash_token(token)),
             hash_token(secret),
             f"{SIGNED_IN}{provider.title}{where}, {answered.device}",
-            new_id("id"),
         )
-        await self._begin(caller, provider, whom, fresh)
+        change = Change(
+            caller,
+            user.id,
+            lambda found: decisions.sign_in(found, provider, whom, fresh),
+            foreseen=(decisions.arriving(provider, whom),),
+            is_admitted=True,
+            is_brief=True,
+        )
+        while await self._house.runner.make(change) is None:
+            await self._give_way(caller, user.id)
         return secret
 
     async def take_up(self, secret: str) -> Opened:
@@ -202,6 +220,11 @@ class SignIns(UseCases):
         if await self._database.read(lambda tx: sign_ins.has_ended(tx, now)):
             await self._database.write(lambda tx: sign_ins.forget_ended(tx, now))
 
+    def close(self) -> None:
+        """Keeps no connection to a provider."""
+        for lines in self._lines.values():
+            lines.close()
+
     @contextmanager
     def _place_of(self, address: str) -> Iterator[None]:
         """A place among those who wait for providers. Refuses: busy."""
@@ -224,7 +247,9 @@ class SignIns(UseCases):
         _require_issuer(about, client.provider.issuer, asked.get("iss"))
         if "code" not in asked:
             raise Unproven(f"no code: {word(asked.get('error'))}")
-        said = await redeemed(client, about, asked["code"], attempt.verifier, self._tls)
+        said = await redeemed(
+            client, about, asked["code"], attempt.verifier, self._lines[name].post
+        )
         if said.id_token is None:
             raise Unproven(f"a code that is refused: {said.error}")
         id_token = claimed(said.id_token)
@@ -266,7 +291,7 @@ async def redeemed(
     about: Mapping[str, Any],
     code: str,
     verifier: str,
-    tls: ssl.SSLContext | None,
+    post: Post,
 ) -> Redeemed:
     """What a provider that says so about itself gives for a code. Raises Unproven: it could not be
     asked.
@@ -281,7 +306,7 @@ async def redeemed(
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             place = _place(client, about, "token_endpoint")
-            found = await https.post(place, form | more, headers, tls)
+            found = await post(place, form | more, headers)
         said = json.loads(found.content)
     except (*https.FAILURES, RecursionError) as error:
         raise Unproven(f"a code that nobody redeems: {type(error).__name__}") from None

@@ -1,14 +1,18 @@
 """Identities and sessions as rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
 from teamvars.domain.organizations import Organization
 from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
-from teamvars.storage import organizations
-from teamvars.storage.database import Row, Transaction
+from teamvars.domain.users import User
+from teamvars.storage import organizations, users
+from teamvars.storage.database import Lookup, Row, Transaction
 from teamvars.storage.pages import Reading
+from teamvars.storage.streams import PLACE, to_stream
 
 _IDENTITIES = Reading(
     "id, issuer, subject, user_id, created_at", "identities", lambda row: Identity(*row)
@@ -28,8 +32,57 @@ def _session(row: Row) -> Session:
         return Session(str(row[0]), b"", "", 0, 0)
 
 
+# $3: the names of organizations, $4: now.
+def _arriving(is_held: str, lock: str) -> Lookup:
+    single = f"""
+SELECT {users.COLUMNS}, (
+        SELECT string_agg(organizations.id, ' ') FROM organizations
+        WHERE organizations.name_folded IN {{each $3}}
+    ) AS reach, (
+        SELECT count(*) FROM memberships
+        JOIN organizations ON organizations.id = memberships.organization_id
+        LEFT JOIN invitations ON invitations.membership_id = memberships.id
+        WHERE memberships.user_id = users.id AND organizations.name_folded IN {{each $3}}
+            AND (memberships.status = 'active' OR memberships.status = 'invited'
+                AND (invitations.expires_at IS NULL OR invitations.expires_at > $4))
+    ) AS places, (
+        SELECT count(*) FROM tokens JOIN sessions ON sessions.token_id = tokens.id
+        WHERE tokens.user_id = users.id AND tokens.expires_at > $4
+    ) AS open_sessions, {PLACE}{is_held}
+FROM identities
+JOIN users ON users.id = identities.user_id
+JOIN streams ON streams.id = '{SYSTEM_STREAM}'{lock}
+WHERE identities.issuer = $1 AND identities.subject = $2
+"""
+    types = {"issuer": "TEXT", "subject": "TEXT", "names": "TEXT", "now": "BIGINT"}
+    return Lookup.joining(single, "identities", **types)
+
+
+# See `runners.HANDED`.
+ARRIVING = replace(
+    _arriving("", ""),
+    locking=_arriving(
+        ", held.sequence = streams.sequence AS is_held",
+        """
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
+    {lock held}
+) AS held ON TRUE""",
+    ),
+)
 _SESSIONS = Reading(_COLUMNS, "sessions", _session)
 _SWEPT_AT_ONCE = 500
+
+
+def arriving(rows: Sequence[Row]) -> tuple[User, frozenset[str], bool, int, Stream] | None:
+    """Of a row of `ARRIVING`: who is linked, those organizations by id, whether the user is in one
+    of them or may accept an invitation to one, how many sessions are open, and the system's stream.
+    """
+    if not rows:
+        return None
+    *user, reach, places, sessions = rows[0][:-5]
+    stream = to_stream((SYSTEM_STREAM, NO_ORGANIZATION, *rows[0][-5:]))
+    return users.to_user(user), frozenset((reach or "").split()), places > 0, sessions, stream
 
 
 async def find_identity(tx: Transaction, issuer: str, subject: str) -> Identity | None:

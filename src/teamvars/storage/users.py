@@ -10,7 +10,7 @@ from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 from teamvars.storage.pages import Reading
 
-_COLUMNS = (
+COLUMNS = (
     "users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled"
 )
 
@@ -23,11 +23,12 @@ NEVER_KNOWN = (
 )
 
 
-def _user(row: Row) -> User:
+def to_user(row: Row) -> User:
+    """The user of a row with `COLUMNS`."""
     return User(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))
 
 
-_USERS = Reading(_COLUMNS, "users", _user)
+_USERS = Reading(COLUMNS, "users", to_user)
 
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
@@ -74,7 +75,7 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | Non
         user_id,
         actor.id,
     )
-    return None if row is None else _user(row)
+    return None if row is None else to_user(row)
 
 
 async def find_one(tx: Transaction, who: str) -> User:
