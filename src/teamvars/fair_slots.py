@@ -124,12 +124,15 @@ class FairSlots:
         self._latest_group: Group | None = None
         self._group_alone_from = 0.0
 
-    def enter(self, party: Party) -> bool:
-        """Takes a slot, if there is one for the party now. Else it has to wait."""
+    def enter(self, party: Party, *, has_turn: bool = False) -> bool:
+        """Takes a slot, if there is one for the party now. Else it has to wait, unless it has a
+        turn, for which others wait meanwhile.
+        """
         if party is not self._latest and not party.is_job:
             self._note_company(party)
         if (
-            self.held < self._shares.organization
+            has_turn
+            or self.held < self._shares.organization
             or (self.held < self._shares.most and self._is_within_shares(party))
             or (not self.waiters and self._has_spare(party))
         ):

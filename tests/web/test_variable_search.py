@@ -16,7 +16,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import CursorPaged, Page
 from teamvars.domain.variable_search import Place, VariableSearch
 from teamvars.domain.variable_sets import MAX_NAME_CHARACTERS
-from teamvars.fair_slots import LOCK_WAITERS
+from teamvars.fair_slots import LOCK_WAITERS, LONE_SLOTS
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS
 from teamvars.security.cursors import Cursors
 from teamvars.storage import access_by_name, variable_search
@@ -31,6 +31,7 @@ from tests.web.test_project_grants import grant as grant_on_project
 from tests.web.test_project_sets import at_projects, make_owned
 from tests.web.test_projects import make as make_project
 from tests.web.test_projects import moved
+from tests.web.test_strangers import locked_by_another
 from tests.web.test_team_workspaces import access_document
 from tests.web.test_variable_sets import as_global, attach, make_set, put, rights
 
@@ -716,6 +717,33 @@ async def test_searches_take_turns_and_keep_nobody_else_waiting(tenant: Tenant) 
     counted = await asked(2 * LOCK_WAITERS)
     assert counted.keys() == {"found", "too_many_requests"}
     assert counted["found"] >= LOCK_WAITERS
+
+
+async def test_whose_writes_have_all_the_slots_there_are_for_them_keeps_nobody_from_searching(
+    tenant: Tenant,
+) -> None:
+    asked = {
+        "writer": f"/organizations/{tenant.organization}/vars",
+        "owner": f"/organizations/{tenant.organization}/vars?q=k",
+    }
+    for who, path in asked.items():  # at first they are strangers
+        assert (await tenant.call(who, "GET", path)).is_success
+    async with locked_by_another(tenant.deployment):
+        writes = [
+            asyncio.ensure_future(
+                tenant.call(
+                    "writer", "POST", tenant.vars_path(), variable_document(key=f"of-a-flood-{n}")
+                )
+            )
+            for n in range(2 * LONE_SLOTS)
+        ]
+        await asyncio.sleep(0)
+        answers = await asyncio.gather(
+            *(tenant.call(who, "GET", path) for who, path in asked.items())
+        )
+        assert not any(one.done() for one in writes), "the control waits"
+    assert [one.status_code for one in answers] == [200, 200]
+    await asyncio.gather(*writes)
 
 
 async def test_what_an_older_release_adds_is_found_once_the_house_was_kept(

@@ -218,7 +218,7 @@ class Admission:
         if request.slot is not None:
             return
         party = request.party or self._stranger(request)
-        if not self._slots.enter(party):
+        if not self._slots.enter(party, has_turn=request.has_turn):
             await self._slots.wait(party)
         request.slot, request.slots = party, self
 

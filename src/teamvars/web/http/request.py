@@ -4,8 +4,15 @@ import asyncio
 import hashlib
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -175,6 +182,8 @@ class Request:
     max_body_bytes = MAX_BODY_BYTES
     introduced: Caller | None = None
     """Whoever has the token that this request has made, if that is soon used."""
+    has_turn = False
+    """Whether it has, or had, one at what is done one at a time."""
     idempotency_key: str | None = None
     """To be set before the body is read, where a change may be sent again under a key."""
     release: Release | None = None
@@ -228,11 +237,16 @@ class Request:
         if self.slots is not None:
             self.slots.leave(self)
 
-    def turn(self, turns: Turns) -> AbstractAsyncContextManager[None]:
-        """One of these turns for whom the request is counted to, in place of a slot."""
+    @asynccontextmanager
+    async def turn(self, turns: Turns) -> AsyncIterator[None]:
+        """One of these turns for whom the request is counted to. It waits for that without a slot,
+        and then for no slot.
+        """
         assert self.party is not None  # what has a turn is costly: its caller was authenticated
         self.leave_slot()
-        return turns.turn(self.party)
+        async with turns.turn(self.party):
+            self.has_turn = True
+            yield
 
     def header(self, name: str) -> str | None:
         """A request header by lower-case name."""
