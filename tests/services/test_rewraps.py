@@ -29,6 +29,7 @@ from tests.services.test_outbox import invite, node
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.mailbox import open_mailbox
+from tests.support.patience import until
 from tests.support.tenant import variable_document
 
 MANY = 12
@@ -473,3 +474,21 @@ async def test_what_is_under_another_generation_waits_and_no_organization_counts
 ) -> None:
     service = older.services.rewraps
     assert (await service._waiting(2), await service._waiting(1)) == (MANY + 2, 0)
+
+
+async def test_a_job_holds_its_place_while_what_is_no_value_takes_long(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = asyncio.Event()
+    monkeypatch.setattr(older.services.rewraps, "_sign_anew", over.wait)
+    job = asyncio.create_task(rewrap(older))
+    held: list[int] = []
+
+    async def is_held_longer() -> bool:
+        found = await older.services.database.read(rewraps.find)
+        held.extend(() if found is None else (found.held_until,))
+        return len(set(held)) > 2
+
+    await until(is_held_longer)
+    over.set()
+    await job

@@ -6,8 +6,9 @@ It moves no stream and no version, and leaves two entries, one at its start and 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +25,8 @@ from teamvars.services.house import House, UseCases, makes
 from teamvars.storage import data_keys, rewraps
 from teamvars.storage.database import Taken, Transaction
 from teamvars.storage.rewraps import PARTS, Part, SealedRow
+
+T = TypeVar("T")
 
 HELD_FOR = 5_000_000
 """For how long a job holds its place, in µs, unless it goes on: one that was killed loses it."""
@@ -74,13 +77,28 @@ class Rewraps(UseCases):
         at it.
         """
         job = await self._held(caller)
-        broken = await self._keys.renew()
-        await self._sign_anew()
+        job, broken = await self._holding(job, self._made_ready())
         run = _Run(self, job, await self._waiting(job.generation), tell, rate)
         broken += await run.through()
         job = run.job
         await self._end(caller, job, len(broken))
         return Outcome(job.done, broken)
+
+    async def _made_ready(self) -> list[str]:
+        """Has all but values under the keys in use; returns what did not open, in words."""
+        broken = await self._keys.renew()
+        await self._sign_anew()
+        return broken
+
+    async def _holding(self, job: Rewrap, work: Coroutine[Any, Any, T]) -> tuple[Rewrap, T]:
+        """The job, which holds its place meanwhile, and what that comes to. Raises UnderWay."""
+        doing = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({doing}, timeout=HELD_FOR / 3_000_000))[0]:
+                job = await self._taken(job, job)
+        finally:
+            doing.cancel()
+        return job, await doing
 
     async def _held(self, caller: Caller) -> Rewrap:
         """The job that goes on, or a new one, held by this run. Raises UnderWay."""
