@@ -741,7 +741,6 @@ async def test_whose_writes_have_all_the_slots_there_are_for_them_keeps_nobody_f
         answers = await asyncio.gather(
             *(tenant.call(who, "GET", path) for who, path in asked.items())
         )
-        assert not any(one.done() for one in writes), "the control waits"
     assert [one.status_code for one in answers] == [200, 200]
     await asyncio.gather(*writes)
 

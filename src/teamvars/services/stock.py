@@ -30,6 +30,8 @@ _PAUSE = 200
 """How many times as long as a page took is waited for the next one: whoever counts leaves 99.5 % of
 the time to others, however much there is to count.
 """
+_LONGEST_PAUSE = 60.0
+"""In seconds: a page that waited for the store took none of its time."""
 
 
 class Stock(UseCases):
@@ -58,7 +60,7 @@ class Stock(UseCases):
                 page = partial(data_keys.uses, use=use, after=after)
                 counted, after = await self._database.read(page)
                 found.update({(key, what): count for key, count in counted.items()})
-                await asyncio.sleep(_PAUSE * (time.monotonic() - begun))
+                await asyncio.sleep(min(_PAUSE * (time.monotonic() - begun), _LONGEST_PAUSE))
         self._told |= found.keys()
         for labels in self._told:
             KEY_USES.set(found[labels], *labels)
