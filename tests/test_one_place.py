@@ -23,11 +23,17 @@ def places(pattern: str) -> Sequence[str]:
     ("pattern", "known"),
     [
         ("INSERT INTO audit_entries", ["storage/streams.py"]),
-        # By their ids, or by the look-ups that bring a caller's rights, or those of a job.
+        # By their ids, or by the look-ups that bring a caller's rights, those of a job, or what is
+        # known of who signs in.
         (r"\{lock streams\}", ["storage/streams.py"]),
         (
             r"\{lock held\}",
-            ["storage/access_statements.py", "storage/database.py", "storage/runners.py"],
+            [
+                "storage/access_statements.py",
+                "storage/database.py",
+                "storage/runners.py",
+                "storage/sign_ins.py",
+            ],
         ),
         # Decisions one by one or in waves, what an operator accepts of an altered trail, and the
         # first entry of the system's stream, in the transaction that makes the stream.
