@@ -23,6 +23,9 @@ from tests.support.commands import Host
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
 
+# Of clients that hang up while they connect: see `Repeaters.work_until`.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
 LONG = pytest.param(10_000, id="10000 retries", marks=pytest.mark.long)
 TWICE = "was made 2 times"
 
