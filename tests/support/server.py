@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import socket
 import ssl
@@ -18,6 +19,8 @@ from tests.support.patience import HANGS
 
 # For HTTP without TLS. A context of its own for each client would read all authorities each time.
 TRUSTS_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_PORTS = 10_000, 32_768
+"""From which up to which: Linux gives connections those above."""
 
 
 class Server:
@@ -116,7 +119,10 @@ def end_group(process: Started) -> None:
 
 
 def free_port() -> int:
-    """A port on which nobody listens now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """A port on which nobody listens now. No connection is given one of these, so that a server
+    that was killed finds its own free when it is started again.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
