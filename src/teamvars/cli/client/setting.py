@@ -41,7 +41,7 @@ from teamvars.cli.client.options import category_option, connected, key_argument
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
 from teamvars.cli.exits import DIFFERENCES, Failure, Misuse
-from teamvars.cli.options import OneOf, argument, command, flag, option
+from teamvars.cli.options import Decorator, OneOf, argument, command, flag, option
 from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
@@ -123,15 +123,14 @@ def set_(
     change(api, work, how._replace(asks=False))
 
 
+def _keys_argument(help_: str) -> Decorator:
+    """Keys of variables that are there, one at least."""
+    key = offered("key")
+    return argument("keys", help_, nargs=-1, required=True, metavar="KEY…", shell_complete=key)
+
+
 @command
-@argument(
-    "keys",
-    "What to delete.",
-    nargs=-1,
-    required=True,
-    metavar="KEY…",
-    shell_complete=offered("key"),
-)
+@_keys_argument("What to delete.")
 @category_option
 @how_options
 @placed("organization", "workspace", "set")
@@ -153,14 +152,7 @@ def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> 
 
 
 @command
-@argument(
-    "keys",
-    "What to make sensitive.",
-    nargs=-1,
-    required=True,
-    metavar="KEY…",
-    shell_complete=offered("key"),
-)
+@_keys_argument("What to make sensitive.")
 @category_option
 @how_options
 @placed("organization", "workspace", "set")
