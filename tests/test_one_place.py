@@ -31,8 +31,7 @@ def places(pattern: str) -> Sequence[str]:
             [
                 "storage/access_statements.py",
                 "storage/database.py",
-                "storage/runners.py",
-                "storage/sign_ins.py",
+                "storage/streams.py",
             ],
         ),
         # Decisions one by one or in waves, what an operator accepts of an altered trail, and the

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Stream
@@ -25,7 +24,7 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, where
 from teamvars.storage.projects import PROJECT_OF
-from teamvars.storage.streams import PLACE, to_stream
+from teamvars.storage.streams import PLACE, also_held, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
 _COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
@@ -93,18 +92,7 @@ WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $
     return Lookup.joining(single, "runner_tokens", **_OF_CALLER)
 
 
-# See `access_statements`: PostgreSQL has the row as it is once it is locked.
-HANDED = replace(
-    _handed("", ""),
-    locking=_handed(
-        ", held.sequence = streams.sequence AS is_held",
-        """
-LEFT JOIN LATERAL (
-    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
-    {lock held}
-) AS held ON TRUE""",
-    ),
-)
+HANDED = also_held(_handed)
 
 # $2: what names an issuer's token. Of runners that were not approved for the workspace nothing is
 # read: an organization may have a hundred, each with hundreds of workspaces.

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
 from teamvars.domain.organizations import Organization
@@ -12,7 +11,7 @@ from teamvars.domain.users import User
 from teamvars.storage import organizations, users
 from teamvars.storage.database import Lookup, Row, Transaction
 from teamvars.storage.pages import Reading
-from teamvars.storage.streams import PLACE, to_stream
+from teamvars.storage.streams import PLACE, also_held, to_stream
 
 _IDENTITIES = Reading(
     "id, issuer, subject, user_id, created_at", "identities", lambda row: Identity(*row)
@@ -58,18 +57,7 @@ WHERE identities.issuer = $1 AND identities.subject = $2
     return Lookup.joining(single, "identities", **types)
 
 
-# See `runners.HANDED`.
-ARRIVING = replace(
-    _arriving("", ""),
-    locking=_arriving(
-        ", held.sequence = streams.sequence AS is_held",
-        """
-LEFT JOIN LATERAL (
-    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
-    {lock held}
-) AS held ON TRUE""",
-    ),
-)
+ARRIVING = also_held(_arriving)
 _SESSIONS = Reading(_COLUMNS, "sessions", _session)
 _SWEPT_AT_ONCE = 500
 

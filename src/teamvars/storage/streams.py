@@ -1,8 +1,9 @@
 """Streams: the rows that order the changes of one subject, and their audit entries."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.audit import (
     NO_ORGANIZATION,
@@ -107,6 +108,21 @@ async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
     """Deletes the streams of deleted subjects; their entries stay."""
     ids = each(stream_ids)
     await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", ids)
+
+
+def also_held(made: Callable[[str, str], Lookup]) -> Lookup:
+    """The lookup, which can hold its stream's lock as well. `made` with what to select and to join
+    for that; PostgreSQL has the row as it is once it is locked (see `access_statements`).
+    """
+    locking = made(
+        ", held.sequence = streams.sequence AS is_held",
+        """
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held WHERE held.id = streams.id
+    {lock held}
+) AS held ON TRUE""",
+    )
+    return replace(made("", ""), locking=locking)
 
 
 async def lock_existing(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
