@@ -19,11 +19,12 @@ from teamvars.changes.runner import Runner
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
+from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.tokens import DAY
-from teamvars.domain.variable_sets import SetLimits
-from teamvars.domain.workspaces import Quota
+from teamvars.domain.variable_sets import SetLimits, VariableSet
+from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.metrics import Gauge, pulse
@@ -239,7 +240,8 @@ def services(
     tools = Tools(Sealer(keys), Chain(keys), database.now)
     records, cursors = RecordKeys(keys), Cursors(keys)
     changes = Runner(OnceDatabase(database, records), tools, code.verdicts)
-    house = House(database, tools, changes, cursors, code, quota, setup.limits)
+    quotas: Quotas = {Workspace: quota, VariableSet: setup.limits.of_set}
+    house = House(database, tools, changes, cursors, code, quotas, setup.limits)
     lists = RenderedLists(setup.cache_mib * 1024 * 1024)
     own_house = replace(house, runner=Runner(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None

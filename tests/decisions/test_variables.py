@@ -67,13 +67,13 @@ def writable(value: str | None = "ab", **row: Any) -> dict[Need[Any], Any]:
 
 def creating(draft: VariableDraft = DRAFT, quota: Quota = ROOM, **names: str) -> Any:
     asked = Creation(ToWorkspace("ws-1"), draft, "var-2", "v-2", WorkspaceFilter(**names))
-    return lambda known: create(known, asked, quota)
+    return lambda known: create(known, asked, {Workspace: quota})
 
 
 def updating(
     draft: VariableDraft, versions: Versions = ANY_VERSION, quota: Quota = ROOM
 ) -> Callable[[Found], Decision[Any]]:
-    return lambda known: update(known, Edit(THERE, draft, versions, "v-2"), quota)
+    return lambda known: update(known, Edit(THERE, draft, versions, "v-2"), {Workspace: quota})
 
 
 def deleting(versions: Versions = ANY_VERSION) -> Callable[[Found], Decision[None]]:
@@ -238,7 +238,7 @@ def test_a_variable_of_a_set_is_made_in_its_stream_and_its_key_is_taken_there() 
     access = SetAccess(one, Level.WRITE, stream, WrappedKey("org-1", 1, "k", b""))
     asked = Creation(to, DRAFT, "var-2", "v-2")
     for decision, id_, taken in (
-        (create(found({to: access}), asked, ROOM), to.owner_id, KEY_TAKEN_IN_SET),
+        (create(found({to: access}), asked, {VariableSet: ROOM}), to.owner_id, KEY_TAKEN_IN_SET),
         (creating()(found(writable())), ACCESS.owner_id, KEY_TAKEN),
     ):
         (write,) = decision.writes

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from teamvars.domain.workspaces import Workspace
 from teamvars.fair_slots import WAITERS_EACH
 from tests.support.deployment import Deployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant, faults, items_document
@@ -286,7 +287,7 @@ async def test_all_code_together_is_bounded(tenant: Tenant) -> None:
 
 
 async def test_a_workspace_is_filled_to_its_limit_and_not_beyond(tenant: Tenant) -> None:
-    limit = tenant.deployment.services.applies._house.quota.variables or 0
+    limit = tenant.deployment.services.applies._house.quotas[Workspace].variables or 0
     items = [item(f"k{n}") for n in range(limit)]
     assert (await apply(tenant, *items[:-1])).status_code == 200
     full = await apply(tenant, item("one"), item("two"))

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from teamvars.domain.applies import MAX_ITEMS
+from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.services.planning import by_name, opened
@@ -330,7 +331,7 @@ async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:
 
 
 async def test_the_targets_quota_counts(tenant: Tenant) -> None:
-    limit = tenant.deployment.services.applies._house.quota.variables or 0
+    limit = tenant.deployment.services.applies._house.quotas[Workspace].variables or 0
     await apply(tenant, *(item(f"k{n}") for n in range(limit)), who="owner")
     await fill(tenant, a="1")
     assert faults(await copy(tenant)) == [("422", "workspace_full", "/data")]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, SetAccess, VariablesAccess, WorkspaceAccess
 from teamvars.domain.errors import KEY_TAKEN, KEY_TAKEN_IN_SET, Fault
-from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.owned_variables import OwnedVariable, Quotas
 from teamvars.domain.variables import (
     SourceCode,
     StoredVariable,
@@ -15,7 +15,7 @@ from teamvars.domain.variables import (
     Versions,
     damaged_value,
 )
-from teamvars.domain.workspaces import Quota, WorkspaceFilter
+from teamvars.domain.workspaces import WorkspaceFilter
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 
@@ -126,7 +126,7 @@ class Edit(Discreet, frozen=True):
     version_id: str
 
 
-def create(found: Found, asked: Creation, quota: Quota) -> Decision[OwnedVariable]:
+def create(found: Found, asked: Creation, quotas: Quotas) -> Decision[OwnedVariable]:
     """Adds a variable. Refuses: see `services.variables.Variables.create`."""
     granted: VariablesAccess[Any] = found.of(asked.to)
     granted.require(Permission.WRITE_VARIABLES)
@@ -135,7 +135,7 @@ def create(found: Found, asked: Creation, quota: Quota) -> Decision[OwnedVariabl
     after = before.plus(1, size)
     known = [
         *(named.faults(granted.owner) if named is not None else ()),
-        *quota.faults(before, after),
+        *quotas[type(granted.owner)].faults(before, after),
         *_broken(found, draft.code(None)),
     ]
     ids = asked.variable_id, asked.version_id
@@ -150,7 +150,7 @@ def create(found: Found, asked: Creation, quota: Quota) -> Decision[OwnedVariabl
     )
 
 
-def update(found: Found, asked: Edit, quota: Quota) -> Decision[OwnedVariable]:
+def update(found: Found, asked: Edit, quotas: Quotas) -> Decision[OwnedVariable]:
     """Changes what the draft names. Refuses: see `services.variables.Variables.update`.
 
     The value is sealed anew when it changes or when the sensitive flag, which seals it in, does. A
@@ -166,7 +166,7 @@ def update(found: Found, asked: Edit, quota: Quota) -> Decision[OwnedVariable]:
     after = usage.plus(0, size - stored.value_bytes)
     is_lost = before.value is None and draft.value is None and not before.sensitive
     known = [
-        *quota.faults(usage, after),
+        *quotas[type(granted.owner)].faults(usage, after),
         *_broken(found, draft.code(before)),
         *([damaged_value(before, f"{draft.at}/value")] if is_lost else ()),
     ]

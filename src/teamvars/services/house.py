@@ -12,9 +12,8 @@ from teamvars.decisions import Decision, Found
 from teamvars.decisions.variables import ToOwner, ToWorkspace
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
-from teamvars.domain.ids import prefix_of
-from teamvars.domain.variable_sets import PREFIX, SetLimits
-from teamvars.domain.workspaces import Quota
+from teamvars.domain.owned_variables import Quotas
+from teamvars.domain.variable_sets import SetLimits
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
 from teamvars.storage import access
@@ -30,7 +29,8 @@ Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
 
 class House(msgspec.Struct, frozen=True):
     """The store, what changes are made with and what makes them, and what else use cases need: the
-    seals of cursors, what reads code, what a workspace may hold, and what is the most of sets.
+    seals of cursors, what reads code, what a workspace or a set may hold, and what is the most of
+    sets.
     """
 
     database: Store
@@ -38,12 +38,8 @@ class House(msgspec.Struct, frozen=True):
     runner: Runner
     cursors: Cursors
     code: CodeChecker
-    quota: Quota
+    quotas: Quotas
     limits: SetLimits
-
-    def quota_of(self, owner_id: str) -> Quota:
-        """What a workspace or a set may hold."""
-        return self.limits.of_set if prefix_of(owner_id) == PREFIX else self.quota
 
 
 class UseCases:

@@ -175,7 +175,7 @@ class Planner:
         self._pace = pace
         self._granted = granted
         self._key = house.tools.sealer.data_key(granted.key)
-        self._quota = house.quota_of(granted.owner.id)
+        self._quota = house.quotas[type(granted.owner)]
         self._now = house.tools.clock()
         self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}

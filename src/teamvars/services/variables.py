@@ -133,7 +133,7 @@ class Variables(UseCases):
 
         ids = new_id("var"), new_version_id()
         asked = Creation(to, draft, *ids, deprecated_filter)
-        decide = partial(decisions.create, asked=asked, quota=self._house.quota_of(to.owner_id))
+        decide = partial(decisions.create, asked=asked, quotas=self._house.quotas)
         return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=(to,)))
 
     async def update(
@@ -154,7 +154,7 @@ class Variables(UseCases):
 
         variable = VariableOf(to, variable_id)
         asked = Edit(variable, draft, versions, new_version_id())
-        decide = partial(decisions.update, asked=asked, quota=self._house.quota_of(to.owner_id))
+        decide = partial(decisions.update, asked=asked, quotas=self._house.quotas)
         foreseen = to, variable, ValueOf(variable)
         return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=foreseen))
 

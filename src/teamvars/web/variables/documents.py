@@ -8,7 +8,6 @@ import msgspec
 from teamvars.domain.owned_variables import Owner
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import Variable
-from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
@@ -81,15 +80,12 @@ class Place(msgspec.Struct, frozen=True):
 
 def place_of(owner: Owner) -> Place:
     """That of a workspace or a set."""
-    return set_place(owner.id) if isinstance(owner, VariableSet) else workspace_place(owner)
-
-
-def workspace_place(workspace: Workspace) -> Place:
-    """That of a workspace."""
-    organization = f"/api/v2/organizations/{workspace.organization_name}"
-    related = RelatedLink(f"{organization}/workspaces/{workspace.name}")
-    owner = Configurable(Identifier(workspace.id, "workspaces"), related)
-    return Place(VariableRelationships(owner), f"/api/v2/workspaces/{workspace.id}/vars/")
+    if isinstance(owner, VariableSet):
+        return set_place(owner.id)
+    organization = f"/api/v2/organizations/{owner.organization_name}"
+    related = RelatedLink(f"{organization}/workspaces/{owner.name}")
+    configurable = Configurable(Identifier(owner.id, "workspaces"), related)
+    return Place(VariableRelationships(configurable), f"/api/v2/workspaces/{owner.id}/vars/")
 
 
 def set_place(set_id: str) -> Place:

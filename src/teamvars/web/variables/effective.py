@@ -35,9 +35,9 @@ from teamvars.web.variables.documents import (
     VariableListDocument,
     VariableRelationships,
     entity_tag,
+    place_of,
     rendered,
     set_place,
-    workspace_place,
 )
 from teamvars.web.variables.routes import list_response
 
@@ -204,7 +204,7 @@ class _Places:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._places = {workspace.id: workspace_place(workspace)}
+        self._places = {workspace.id: place_of(workspace)}
 
     def of(self, owner_id: str) -> Place:
         """Where those of an owner are."""
