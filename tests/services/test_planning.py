@@ -99,7 +99,9 @@ class Shelf:
         self.sealed: Mapping[str, Sealed] = {}
         """What is stored of some, instead of what was."""
         self._held = held
-        self._house: Any = SimpleNamespace(tools=TOOLS, quota_of=lambda _: quota)
+        self._house: Any = SimpleNamespace(
+            tools=TOOLS, quotas={Workspace: quota, VariableSet: quota}
+        )
 
     async def pages(self, *_: object) -> AsyncIterator[Sequence[StoredVariable]]:
         yield [
