@@ -435,7 +435,7 @@ class Told:
         (said(plaintext(KEY * 120)), "none of a transit engine"),
         (said(b"x" * 20_000), "no HTTP, or too much"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "no HTTP, or too much"),
-        (b"HTTP/1.1 200 X\r\nContent-Length: no\r\n\r\n", "none of a transit engine"),
+        (b"HTTP/1.1 200 X\r\nContent-Length: no\r\n\r\n", "no HTTP, or too much"),
     ]
     PASSING: ClassVar[list[tuple[bytes, str]]] = [
         (said({}, 503), "answers with status 503"),
@@ -443,7 +443,7 @@ class Told:
         (said({}, 429), "answers with status 429"),
         (ONE[:-5], "is cut short"),
         (ONE[: len(ONE) // 2], "is cut short"),
-        (b"", "cannot be asked: RemoteDisconnected"),
+        (b"", "hangs up"),
     ]
 
 

@@ -120,8 +120,7 @@ async def test_an_answer_has_so_many_bytes(server: Server, monkeypatch: pytest.M
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n{}",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}",
-        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 1000 + b"\r\n",
-        b"HTTP/1.1 200 OK\r\nA: " + b"b" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"b" * 300_000 + b"\r\n\r\n",
     ],
 )
 async def test_what_is_no_answer_fails_like_nothing(server: Server, said: bytes) -> None:
@@ -145,35 +144,6 @@ async def test_what_is_no_answer_fails_like_nothing(server: Server, said: bytes)
 )
 def test_an_issuer_names_places_over_tls_or_its_own(issuer: str, url: str, may: bool) -> None:
     assert https.may_name(issuer, url) is may
-
-
-WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-PIECES = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;a=b\r\n}\r\n0\r\n"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [WHOLE, PIECES + b"\r\n", PIECES + b"A: b\r\n\r\n", WHOLE.replace(b"Con", b"con")],
-    ids=["a length", "pieces", "pieces with what trails", "a name in other letters"],
-)
-def test_an_answer_says_where_it_ends(said: bytes) -> None:
-    assert https._end(bytearray(said)) == len(said)
-    assert https._end(bytearray(said + b"more")) == len(said)
-    for length in range(len(said)):
-        assert https._end(bytearray(said[:length])) is None
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"HTTP/1.1 200 OK",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 1",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
-        b"HTTP/1.1 200 OK\r\nContent-Length: -2",
-    ],
-)
-def test_an_answer_of_which_that_is_not_sure_ends_with_its_connection(head: bytes) -> None:
-    assert https._end(bytearray(head + b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n")) is None
 
 
 @pytest.fixture
@@ -299,7 +269,7 @@ async def test_no_connection_is_kept_for_long(
     monkeypatch.setattr(https, "_IDLE_SECONDS", 0.0)
     lines.close()
     await ask(lines, issuer)
-    while lines._idle[0].is_idle:  # noqa: ASYNC110 - it has no event
+    while lines._idle[0].may_go_on:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(0)
     await ask(lines, issuer)
     assert issuer.connections == 4

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from email.message import Message
 from email.utils import formatdate
 from pathlib import Path
 
@@ -237,8 +236,6 @@ async def test_a_provider_that_hangs_is_given_up(
 def test_a_browser_is_sent_back_by_a_redirect_to_the_very_address(
     status: int, place: str | None, error: str | None
 ) -> None:
-    headers = Message()
-    if place is not None:
-        headers["Location"] = place
+    headers = {} if place is None else {"location": place}
     told = answers.Answer(status, b"", headers)
     assert provider_trials._sent_back_with(told, REDIRECT) == error

@@ -2,7 +2,6 @@
 
 import base64
 from contextlib import ExitStack
-from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -150,7 +149,7 @@ def has_answered(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -
     """That is what the provider says to whatever it is asked."""
 
     async def post(*_: object) -> Answer:
-        return Answer(status, content, Message())
+        return Answer(status, content, {})
 
     monkeypatch.setattr(https.Lines, "post", post)
 

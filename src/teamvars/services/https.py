@@ -3,18 +3,17 @@ machine there may be one without TLS, such as `dev` has.
 """
 
 import asyncio
-import re
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
-from http.client import HTTPException
 from typing import cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from teamvars.security.answers import Answer, answer, is_guarded
+from teamvars.security.answers import Answer, HungUp, Talk, is_guarded
 
-FAILURES = (OSError, HTTPException, ValueError)
+FAILURES = (OSError, ValueError)
 """What comes of a server that is away, hangs up, or says what is no answer."""
 _MAX_BYTES = 256 * 1024
 _PORTS = {"https": 443, "http": 80}
@@ -24,11 +23,6 @@ _LIFE_SECONDS = 60.0
 """Of a connection that is kept: then whoever is at that address, and vouches for it, is found out
 anew.
 """
-_LENGTH = re.compile(rb"(?i)\r\ncontent-length:([^\r\n]*)")
-_NUMBER = re.compile(rb"\s*(\d{1,7})\s*")
-_CHUNKED = re.compile(rb"(?i)\r\ntransfer-encoding:")
-_CLOSES = re.compile(rb"(?i)\AHTTP/1\.0|\r\nconnection:[^\r]*close")
-_CHUNK = re.compile(rb"([0-9a-fA-F]{1,6})(;[^\r\n]*)?\r\n")
 
 Where = tuple[str, int, bool]
 """A host, a port, and whether there is TLS."""
@@ -85,12 +79,11 @@ class Lines:
         connection; it may have heard the first time.
         """
         place = _place(url)
-        request = _request("POST", url, *_form(form, headers))
+        fields, body = _form(form, headers)
         if (line := self._taken(_where(place))) is not None:
-            said = await self._asked(line, request)
-            if said:
-                return answer(said)
-        return answer(await self._asked(await _opened(place, self._tls), request))
+            with suppress(HungUp):
+                return await self._asked(line, place, fields, body)
+        return await self._asked(await _opened(place, self._tls), place, fields, body)
 
     def close(self) -> None:
         """Hangs up."""
@@ -102,27 +95,29 @@ class Lines:
         """A connection that is kept to there, and on which nothing has come since."""
         while self._idle:
             line = self._idle.pop()
-            if line.where == where and line.is_idle:
+            if line.where == where and line.may_go_on:
                 line.closing.cancel()
                 return line
             line.close()
         return None
 
-    async def _asked(self, line: "_Line", request: bytes) -> bytes:
+    async def _asked(
+        self, line: "_Line", place: SplitResult, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
         """What is answered. What is kept goes with a connection on which nothing is: the server may
         be gone.
         """
-        is_kept = False
         try:
-            said = await line.ask(request)
-            is_kept = line.may_go_on
-        finally:
-            if is_kept:
-                self._keep(line)
-            else:
-                line.close()
-                self.close()
-        return said
+            found = await line.ask("POST", place, headers, body)
+        except BaseException:
+            line.close()
+            self.close()
+            raise
+        if line.may_go_on:
+            self._keep(line)
+        else:
+            line.close()
+        return found
 
     def _keep(self, line: "_Line") -> None:
         line.closing = asyncio.get_running_loop().call_later(_IDLE_SECONDS, line.close)
@@ -140,21 +135,20 @@ class _Line(asyncio.Protocol):
     def __init__(self, where: Where) -> None:
         self.where = where
         self._until = time.monotonic() + _LIFE_SECONDS
-        self._said = bytearray()
-        self._has_ended = False
+        self._talk = Talk(_MAX_BYTES)
         self._news = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        self._said += data
+        self._talk.hear(data)
         self._news.set()
-        if len(self._said) > _MAX_BYTES:
+        if self._talk.is_too_much:
             self.close()
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._has_ended = True
+        self._talk.hear(b"")
         self._news.set()
 
     def close(self) -> None:
@@ -162,60 +156,30 @@ class _Line(asyncio.Protocol):
         self.transport.abort()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether something can be asked, which nothing has come in answer to yet."""
-        return not (self._has_ended or self._said or time.monotonic() > self._until)
+    def may_go_on(self) -> bool:
+        """Whether something else can be asked: nothing has come since the last answer."""
+        return self._talk.may_go_on and time.monotonic() <= self._until
 
-    async def ask(self, request: bytes) -> bytes:
-        """All of one answer, or what there is where the server hangs up. Raises ValueError where
-        that is too much.
-        """
-        self.transport.write(request)
-        while not self._has_ended and (end := _end(self._said)) is None:
+    async def ask(
+        self, method: str, place: SplitResult, headers: Mapping[str, str], body: bytes = b""
+    ) -> Answer:
+        """The answer. Raises FAILURES; HungUp where there is none."""
+        said = {"Accept": "application/json", **headers}
+        self.transport.write(self._talk.ask(method, place, said, body))
+        while (found := self._talk.answer()) is None:
             self._news.clear()
             await self._news.wait()
-        said = bytes(self._said)
-        if len(said) > _MAX_BYTES:
-            raise ValueError
-        self.may_go_on = not self._has_ended and end == len(said) and _CLOSES.search(said) is None
-        self._said.clear()
-        return said
-
-
-def _end(said: bytearray) -> int | None:
-    """Where an answer ends that says so; None: it does not, or goes on."""
-    head, blank, _ = said.partition(b"\r\n\r\n")
-    if not blank:
-        return None
-    begins = len(head) + len(blank)
-    lengths = _LENGTH.findall(head)
-    if _CHUNKED.search(head):
-        return None if lengths else _end_of_chunks(said, begins)
-    length = _NUMBER.fullmatch(lengths[0]) if len(lengths) == 1 else None
-    if length is None or len(said) < begins + int(length[1]):
-        return None
-    return begins + int(length[1])
-
-
-def _end_of_chunks(said: bytearray, at: int) -> int | None:
-    """Where a body ends whose pieces say how long they are (RFC 9112, 7.1), from there on."""
-    while found := _CHUNK.match(said, at):
-        if size := int(found[1], 16):
-            at = found.end() + size + len(b"\r\n")
-        else:
-            blank = said.find(b"\r\n\r\n", found.end() - len(b"\r\n"))  # behind what trails
-            return None if blank < 0 else blank + len(b"\r\n\r\n")
-    return None
+        return found
 
 
 async def _once(
     url: str, tls: ssl.SSLContext | None, method: str, headers: Mapping[str, str], body: bytes
 ) -> Answer:
     """What is answered on a connection for this alone."""
-    request = _request(method, url, {"Connection": "close", **headers}, body)
-    line = await _opened(_place(url), tls)
+    place = _place(url)
+    line = await _opened(place, tls)
     try:
-        return answer(await line.ask(request))
+        return await line.ask(method, place, {"Connection": "close", **headers}, body)
     finally:
         line.close()
 
@@ -247,22 +211,5 @@ async def _opened(place: SplitResult, tls: ssl.SSLContext | None) -> _Line:
 
 def _form(form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[Mapping[str, str], bytes]:
     """The headers and the body with which a form is sent."""
-    body = urlencode(form).encode()
-    of_body = {
-        "Content-Type": "application/x-www-form-urlencoded",
-        "Content-Length": str(len(body)),
-    }
-    return {**of_body, **headers}, body
-
-
-def _request(method: str, url: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    place = urlsplit(url)
-    target = (place.path or "/") + (f"?{place.query}" if place.query else "")
-    fields = {
-        "Host": place.netloc.rpartition("@")[2],
-        "Accept": "application/json",
-        "User-Agent": "teamvars",
-        **headers,
-    }
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
+    content_type = {"Content-Type": "application/x-www-form-urlencoded"}
+    return {**content_type, **headers}, urlencode(form).encode()

@@ -67,8 +67,8 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
 def _seconds_apart(told: Answer, now: int) -> int:
     """How far a server's clock is from `now`, in µs UTC; 0: it does not say."""
     try:
-        return abs(int(parsedate_to_datetime(told.headers["Date"]).timestamp()) - now // _SECOND)
-    except (TypeError, ValueError, OverflowError):
+        return abs(int(parsedate_to_datetime(told.headers["date"]).timestamp()) - now // _SECOND)
+    except (KeyError, ValueError, OverflowError):
         return 0
 
 
@@ -76,7 +76,7 @@ def _sent_back_with(told: Answer, redirect: str) -> str | None:
     """The error with which a browser is sent back, as `sign_ins.word`, and empty without one; None:
     it is not sent back.
     """
-    place, _, query = (told.headers["Location"] or "").partition("?")
+    place, _, query = told.headers.get("location", "").partition("?")
     if told.status not in (302, 303) or place != redirect:
         return None
     errors = parse_qs(query).get("error")

@@ -12,13 +12,12 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from teamvars.security.answers import Answer, answer, is_guarded
+from teamvars.security.answers import Answer, CutShort, HungUp, NoAnswer, Talk, is_guarded
 from teamvars.security.wrapping import MOST_BYTES, SECONDS, NotUnwrapped, Unavailable
 
 TOKEN_FILE = "~/.vault-token"
@@ -74,7 +73,7 @@ class Transit(msgspec.Struct, frozen=True):
     def _asked(self, verb: str, given: Mapping[str, str], wanted: str) -> str:
         """What the engine answers. Raises NotUnwrapped."""
         place = urlsplit(f"{self.server}/v1/{self.engine}/{verb}/{self.key}")
-        found = self._exchanged(place, _request(place, _token(), json.dumps(given).encode()))
+        found = self._exchanged(place, json.dumps(given).encode())
         if found.status != 200:
             reason = _REASONS.get(found.status, f"answers with status {found.status}")
             kind = Unavailable if found.status >= 429 else NotUnwrapped
@@ -87,25 +86,25 @@ class Transit(msgspec.Struct, frozen=True):
             raise NotUnwrapped(f"what {self.server} answers is none of a transit engine.")
         return text
 
-    def _exchanged(self, place: SplitResult, request: bytes) -> Answer:
+    def _exchanged(self, place: SplitResult, body: bytes) -> Answer:
         """What the server says, whole and in time. Raises NotUnwrapped."""
         deadline = time.monotonic() + self.seconds
         try:
-            return answer(_received(place, request, deadline))
+            return _answered(place, _token(), body, deadline)
         except TimeoutError:
             text = f"{self.server} has not answered within {self.seconds:g} seconds."
             raise Unavailable(text) from None
-        except ssl.SSLEOFError:
+        except (ssl.SSLEOFError, HungUp):
             raise Unavailable(f"{self.server} hangs up.") from None
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", None) or error.reason
             raise NotUnwrapped(f"TLS with {self.server} fails: {reason}.") from None
+        except CutShort:
+            raise Unavailable(f"what {self.server} answers is cut short.") from None
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise Unavailable(f"{self.server} cannot be asked: {reason}.") from None
-        except IncompleteRead:
-            raise Unavailable(f"what {self.server} answers is cut short.") from None
-        except (HTTPException, ValueError):
+        except NoAnswer:
             raise NotUnwrapped(f"what {self.server} answers is no HTTP, or too much.") from None
 
 
@@ -147,29 +146,19 @@ def _first(names: Sequence[str]) -> str | None:
     return next((os.environ[name] for name in names if os.environ.get(name)), None)
 
 
-def _request(place: SplitResult, token: str, body: bytes) -> bytes:
-    lines = (
-        f"POST {place.path} HTTP/1.1",
-        f"Host: {place.netloc}",
-        "User-Agent: teamvars",
-        f"X-Vault-Token: {token}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-    )
-    return "\r\n".join((*lines, "", "")).encode("ascii") + body
-
-
-def _received(place: SplitResult, request: bytes, deadline: float) -> bytes:
-    """All that the server says until it hangs up. Raises OSError, and ValueError for too much."""
-    received = bytearray()
+def _answered(place: SplitResult, token: str, body: bytes, deadline: float) -> Answer:
+    """What the server answers. Raises OSError and NoAnswer."""
+    headers = {
+        "X-Vault-Token": token,
+        "Content-Type": "application/json",
+        "Connection": "close",
+    }
+    talk = Talk(_MOST_ANSWER_BYTES)
     with _connected(place, deadline) as connected:
-        connected.sendall(request)
-        while piece := _within(connected, deadline).recv(_MOST_ANSWER_BYTES):
-            received += piece
-            if len(received) > _MOST_ANSWER_BYTES:
-                raise ValueError
-    return bytes(received)
+        connected.sendall(talk.ask("POST", place, headers, body))
+        while (found := talk.answer()) is None:
+            talk.hear(_within(connected, deadline).recv(_MOST_ANSWER_BYTES))
+    return found
 
 
 def _connected(place: SplitResult, deadline: float) -> socket.socket:
