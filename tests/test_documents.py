@@ -448,9 +448,9 @@ def test_a_file_that_others_read_has_what_they_take_and_nothing_else(
         assert done.returncode == code, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/operating.md"])
-def test_no_line_of_prose_is_longer_than_100_characters(name: str) -> None:
-    prose = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(), flags=re.DOTALL | re.MULTILINE)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_line_of_prose_is_longer_than_100_characters(document: Path) -> None:
+    prose = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in prose.splitlines() if not line.startswith(("|", "    "))]
     assert [line for line in lines if len(line) > 100] == []
 
