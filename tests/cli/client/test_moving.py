@@ -9,14 +9,32 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import httpx
 import pytest
 
 from teamvars.cli.client.api import Api
 from teamvars.cli.client.holdings import Holdings
 from teamvars.cli.exits import Failure
-from tests.cli.client.stubs import Answer, answering
+from teamvars.cli.operator.directory_file import read
+from teamvars.services.directory_files.files import Options
+from tests.cli.client.conftest import Service
+from tests.cli.client.hcp import (
+    Hcp,
+    binding,
+    project,
+    resource,
+    team,
+    team_project,
+    team_workspace,
+    variable,
+    variable_set,
+    workspace,
+)
+from tests.cli.client.stubs import answering
 from tests.support.commands import Host
+from tests.support.deployment import operator
 from tests.support.desk import Desk
+from tests.support.patience import HANGS
 from tests.support.server import Server
 
 DIRECTORY = """\
@@ -27,9 +45,9 @@ users:
 organizations:
   - name: there
     members: {root: active, zoe: active, dave: active}
-    projects: [Web shop, Data lake]
+    projects: [{name: Web shop, tag-bindings: {dept: shop}}, Data lake]
     workspaces:
-      - {name: network, project: Web shop}
+      - {name: network, project: Web shop, tag-names: [live], tag-bindings: {region: eu}}
       - {name: lake, project: Data lake}
       - plain
     teams:
@@ -117,7 +135,8 @@ def test_an_organization_moves_in_and_a_second_run_does_nothing(move: Move, desk
     for line in (
         ["+", "set", "Shared", "priority, 2 workspaces, 1 project"],
         ["+", "access to a workspace", "platform on lake", "access write"],
-        ["~", "workspace", "network", "project"],
+        ["+", "project", "Web shop", "tags dept=shop"],
+        ["~", "workspace", "network", "project, tags live region=eu"],
         ["~", "variables", "workspace network", "REGION"],
     ):
         assert line in told, dry.out
@@ -142,6 +161,38 @@ def test_an_organization_moves_in_and_a_second_run_does_nothing(move: Move, desk
     assert variables(desk, "--set", "Shared") == {"LEVEL": "info", "PASSWORD": None}
     last = move("--secrets", secrets, "--yes")
     assert (last.code, "There is nothing to change." in last.err) == (0, True), last.err
+
+
+def tags_of_network(service: Service, office: str) -> Any:
+    """Names, and keys with their values."""
+    with httpx.Client(
+        base_url=f"{service.url}/api/v2",
+        headers={"Authorization": f"Bearer {service.tokens['alice']}"},
+        timeout=HANGS,
+    ) as asking:
+        shown = asking.get(f"/organizations/{office}/workspaces/network").json()["data"]
+        bound = asking.get(f"/workspaces/{shown['id']}/tag-bindings").json()["data"]
+    pairs = (one["attributes"] for one in bound)
+    return shown["attributes"]["tag-names"], {one["key"]: one["value"] for one in pairs}
+
+
+async def test_tags_there_are_added_to_those_here_which_stay_and_are_named(
+    move: Move, desk: Desk, service: Service, office: str
+) -> None:
+    tags = "tag-names: [own, live], tag-bindings: {region: us, tier: gold}"
+    file = desk.folder / "tags.yaml"
+    file.write_text(f"organizations: [{{name: {office}, workspaces: [{{name: network, {tags}}}]}}]")
+    await service.served.services.directory.apply(operator(), read(file), Options())
+    dry = move("--dry-run", "--json")
+    assert dry.json["kept"] == ["workspace network: own tier=gold"]
+    assert "Only here, and kept: tags of workspace network: own tier=gold." in dry.err
+    (network,) = [one for one in dry.json["steps"] if one["name"] == "network"]
+    assert network["changed"] == "project, tags region=eu"
+    assert move("--yes").code == 0
+    merged = (["live", "own"], {"region": "eu", "tier": "gold"})
+    assert tags_of_network(service, office) == merged
+    again = move("--yes", "--json")
+    assert (again.json["steps"], again.json["kept"]) == ([], dry.json["kept"])
 
 
 def test_members_are_invited_only_if_that_is_asked_for(move: Move, desk: Desk) -> None:
@@ -175,111 +226,6 @@ def test_a_sensitive_variable_here_stays_and_one_of_theirs_becomes_sensitive(
     }
     assert variables(desk, "-w", "network")["PASSWORD"] is None
     assert [(one["name"], one["key"]) for one in done.json["missing"]] == [("Shared", "PASSWORD")]
-
-
-def one(kind: str, id_: str, attributes: Any, **links: Any) -> dict[str, Any]:
-    """A resource as HCP Terraform shows it; each link is a pair of type and id, or a list."""
-
-    def data(link: Any) -> Any:
-        if isinstance(link, list):
-            return [data(each) for each in link]
-        return {"type": link[0], "id": link[1]}
-
-    relationships = {name: {"data": data(link)} for name, link in links.items()}
-    return {"id": id_, "type": kind, "attributes": attributes, "relationships": relationships}
-
-
-def variable(id_: str, key: str, **said: Any) -> dict[str, Any]:
-    """A variable in HCP Terraform's words."""
-    its = {"value": "", "sensitive": False, "category": "terraform", "hcl": False}
-    return one("vars", id_, {"key": key, **its, "description": None, **said})
-
-
-class Hcp:
-    """Answers as the documentation of HCP Terraform's API has it, page by page."""
-
-    def __init__(self) -> None:
-        custom = {
-            "access": "custom",
-            "project-access": {"settings": "delete", "teams": "manage", "variable-sets": "read"},
-            "workspace-access": {
-                "runs": "apply",
-                "sentinel-mocks": "read",
-                "state-versions": "write",
-                "variables": "write",
-                "create": True,
-                "locking": True,
-                "move": False,
-                "delete": False,
-                "run-tasks": False,
-            },
-        }
-        cloud = one(
-            "varsets",
-            "varset-1",
-            {"name": "Cloud", "description": None, "global": False, "priority": True},
-            organization=("organizations", "there"),
-            parent=("organizations", "there"),
-            workspaces=[("workspaces", "ws-2")],
-            projects=[],
-        )
-        vpc = {"name": "vpc", "description": "Of all", "locked": False, "tag-names": ["a"]}
-        of_vpc = [
-            variable("var-1", "cidr", value="10.0.0.0/8"),
-            variable("var-2", "zones", value='["a"]', hcl=True),
-            variable("var-3", "TOKEN", value=None, sensitive=True, category="env"),
-        ]
-        organization = "organizations/there"
-        self.answers: dict[str, Any] = {
-            f"{organization}/projects": [one("projects", "prj-1", {"name": "Default Project"})],
-            f"{organization}/workspaces": [
-                one("workspaces", "ws-1", vpc, project=("projects", "prj-1")),
-                one("workspaces", "ws-2", {"name": "dns"}, project=("projects", "prj-1")),
-            ],
-            f"{organization}/teams": [
-                one("teams", "team-1", {"name": "owners", "organization-access": {}}),
-                one(
-                    "teams",
-                    "team-2",
-                    {
-                        "name": "ops",
-                        "visibility": "secret",
-                        "organization-access": {"manage-workspaces": True, "manage-vcs": True},
-                    },
-                ),
-            ],
-            f"{organization}/varsets": [cloud],
-            "varsets/varset-1": cloud,
-            "team-projects": [one("team-projects", "tprj-1", custom, team=("teams", "team-2"))],
-            "team-workspaces": [],
-            "workspaces/ws-1/vars": of_vpc,
-            "workspaces/ws-2/vars": [],
-            "varsets/varset-1/relationships/vars": [
-                variable(f"var-9{number}", f"KEY_{number}", value=str(number))
-                for number in range(3)
-            ],
-        }
-        self.size = 2
-        self.busy = 0
-        """How often it still says that it was asked too often."""
-
-    def tell(self, path: str, sent: bytes) -> Answer:
-        """What it says to a request."""
-        assert not sent, "it is only read"
-        if self.busy:
-            self.busy -= 1
-            return 429, {"errors": [{"status": "429", "title": "too many requests"}]}
-        where, _, query = path.removeprefix("/api/v2/").partition("?")
-        found = self.answers[where]
-        if isinstance(found, tuple):
-            return found
-        if isinstance(found, dict):
-            return 200, {"data": found}
-        number = int(query.rpartition("=")[2])
-        after = number + 1 if number * self.size < len(found) else None
-        page = {"next-page": after, "total-count": len(found)}
-        shown = found[(number - 1) * self.size : number * self.size]
-        return 200, {"data": shown, "meta": {"pagination": page}}
 
 
 @pytest.fixture
@@ -318,7 +264,107 @@ def test_what_has_no_variables_there_is_not_asked_for_them_here(
     assert [*dict.fromkeys(asked)] == ["ws-1", "ws-2", ids["vpc"]], again.err
 
 
-STRAY = one("workspaces", "ws-3", {"name": "x"}, project=("projects", "prj-9"))
+OF_TEAM = "organization-access"
+OF_PROJECT = "access custom, workspace-access/variables write, project-access/variable-sets read"
+PLANNED = [
+    (
+        ("organizations/there/projects", [project("prj-1", "Web", **{"team-count": 0})]),
+        ("project", ["+ Web: tags dept=r+d"]),
+    ),
+    (("projects/prj-1/tag-bindings", None), ("project", [])),
+    (
+        ("projects/prj-1/tag-bindings", [binding("b", ""), binding("a", "1")]),
+        ("project", ["~ Default Project: tags a=1 b="]),
+    ),
+    (
+        ("organizations/there/workspaces", [workspace("ws-2", "dns", **{"tag-names": ["b", "A"]})]),
+        ("workspace", ["+ dns: tags a b"]),
+    ),
+    (
+        ("organizations/there/teams", [team("team-2", "ops", "manage-policies")]),
+        ("team", ["+ ops: visibility secret"]),
+    ),
+    (
+        (
+            "organizations/there/teams",
+            [team("team-2", "ops", "read-projects", "read-workspaces", visibility="organization")],
+        ),
+        (
+            "team",
+            [f"+ ops: visibility organization, {OF_TEAM}/read-workspaces, {OF_TEAM}/read-projects"],
+        ),
+    ),
+    (
+        ("team-workspaces", [team_workspace("tws-1", "plan", runs="plan", variables="read")]),
+        ("access to a workspace", ["+ ops on vpc: access plan", "+ ops on dns: access plan"]),
+    ),
+    (
+        ("team-workspaces", [team_workspace("tws-1", "custom", runs="plan", variables="read")]),
+        (
+            "access to a workspace",
+            [
+                f"+ ops on {name}: access custom, variables read, runs plan"
+                for name in ("vpc", "dns")
+            ],
+        ),
+    ),
+    (
+        ("team-projects", [team_project("tprj-1", "maintain")]),
+        ("access to a project", ["+ ops on Default Project: access maintain"]),
+    ),
+    (
+        (
+            "team-projects",
+            [team_project("tprj-1", "custom", **{"workspace-access": {"variables": "write"}})],
+        ),
+        (
+            "access to a project",
+            [f"+ ops on Default Project: {OF_PROJECT}"],
+        ),
+    ),
+    (
+        (
+            "varsets/varset-1",
+            variable_set(
+                "varset-1", "Cloud", parent=("projects", "prj-1"), projects=[("projects", "prj-1")]
+            ),
+        ),
+        ("set", ["+ Cloud: priority, 1 workspace, 1 project"]),
+    ),
+    (
+        ("workspaces/ws-1/vars", [variable("var-1", "A", value="1", category="env")]),
+        ("variables of workspaces", ["created vpc: A"]),
+    ),
+    (
+        ("workspaces/ws-1/vars", [variable("var-1", "A", value=None, sensitive=True)]),
+        ("variables of workspaces", ["missing vpc: A"]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("answered", "planned"), PLANNED)
+def test_what_is_answered_becomes_what_is_planned(
+    move: Move, hcp: Hcp, answered: tuple[str, Any], planned: tuple[str, list[str]]
+) -> None:
+    (where, answer), (kind, lines) = answered, planned
+    hcp.answers[where] = answer
+    with answering(hcp.tell) as url:
+        said = move("--dry-run", "--json", address=url).json
+    told = [
+        (one["type"], f"{one['sign']} {one['name']}: {one['changed']}") for one in said["steps"]
+    ]
+    for outcome, listed in (("", said["variables"]), ("missing", said["missing"])):
+        told += [
+            (
+                f"variables of {one['type']}",
+                f"{outcome or one['outcome']} {one['name']}: {one['key']}",
+            )
+            for one in listed
+        ]
+    assert [line for type_, line in told if type_ == kind] == lines
+
+
+STRAY = resource("workspaces", "ws-3", {"name": "x"}, project=("projects", "prj-9"))
 MORE = {"data": [], "meta": {"pagination": {"total-count": 1}}}
 
 
@@ -351,7 +397,11 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
 ) -> None:
     workspaces = hcp.answers["organizations/there/workspaces"]
     workspaces[1]["attributes"]["name"] = "d n s"
-    workspaces.append(one("workspaces", "ws-3", {"name": "VPC"}, project=("projects", "prj-1")))
+    workspaces[0]["attributes"]["tag-names"] = ["-", *(f"t{number}" for number in range(50))]
+    hcp.answers["workspaces/ws-1/tag-bindings"] = [binding("a=b", "x"), binding("c", "ü")]
+    workspaces.append(
+        resource("workspaces", "ws-3", {"name": "VPC"}, project=("projects", "prj-1"))
+    )
     hcp.answers["workspaces/ws-1/vars"] += [
         variable("var-4", "a b", value="x"),
         variable("var-5", "broken", value="[hush,,", hcl=True),
@@ -369,6 +419,10 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
     for said in (
         "workspace VPC: there are two of this name.",
         "workspace d n s: its name has to be",
+        "workspace vpc: its tag -: A tag is 1 to",
+        "workspace vpc: its tag a=b: A key is 1 to",
+        "workspace vpc: its tag c: A value is at most",
+        "workspace vpc: Nothing has more than 50 tags",
         "workspace vpc, a b: A key has no white space",
         "workspace vpc, broken: its value is no code",
         "workspace vpc, long: A description has at most 512",

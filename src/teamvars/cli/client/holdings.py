@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from teamvars.cli.client.api import Api, Resource, at
+from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.contents import CATEGORIES, SETS, WORKSPACES, Owner
-from teamvars.cli.exits import CONFLICT, Failure
+from teamvars.cli.exits import CONFLICT, NOT_FOUND, Failure
 from teamvars.domain import project_grants, team_access
 from teamvars.domain.names import fold
+from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Terms
 from teamvars.domain.teams import OWNERS, Right, Visibility, whole
 from teamvars.kernel import Discreet
@@ -34,6 +36,8 @@ TYPES = (
 )
 """In the order in which they can be made: each needs nothing but what stands before it."""
 
+NO_TAGS = Tags()
+
 _ACCESS, _RIGHTS = "access", "organization-access"
 _CUSTOM = "custom"
 _MOST_LISTED = 100_000
@@ -54,6 +58,7 @@ class Thing(Discreet, frozen=True):
     id: str = ""
     attributes: Mapping[str, Any] = {}
     links: Mapping[str, tuple[Key, ...]] = {}
+    tags: Tags = NO_TAGS
     unsaid: tuple[str, ...] = ()
 
     @property
@@ -108,10 +113,26 @@ class Holdings:
 
     def _read_places(self) -> None:
         for one in self._listed(self._path(PROJECTS)):
-            self._add(_named(PROJECTS, one, {"description": _description(one)}))
+            said = {"description": _description(one)}
+            self._add(_named(PROJECTS, one, said, tags=self._tags(one)))
         for one in self._listed(self._path(WORKSPACES)):
             said = {"description": _description(one)}
-            self._add(_named(WORKSPACES, one, said, self._links(one, "project")))
+            links = self._links(one, "project")
+            self._add(_named(WORKSPACES, one, said, links, tags=self._tags(one)))
+
+    def _tags(self, one: Resource) -> Tags:
+        """Those that something has itself, without what it inherits."""
+        names = {fold(_text(name)) for name in one["attributes"].get("tag-names") or ()}
+        try:
+            listed = self._api.get(at(one["type"], _text(one["id"]), "tag-bindings")).document
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            listed = {"data": []}  # from before there were any
+        # Where they are listed, they need not have an id.
+        bound = [each["attributes"] for each in listed["data"]]
+        bindings = {_text(each["key"]): _text(each.get("value") or "") for each in bound}
+        return Tags(tuple(sorted(names)), bindings)
 
     def _read_teams(self) -> None:
         for one in self._listed(self._path(TEAMS)):
@@ -128,7 +149,7 @@ class Holdings:
                 name = f"{self.things[links['team'][0]].name} on {where.name}"
                 said, unsaid = _access(one["attributes"], _TERMS[kind])
                 links[relation] = (where.key,)
-                self._add(Thing(kind, name, _text(one["id"]), said, links, unsaid))
+                self._add(Thing(kind, name, _text(one["id"]), said, links, unsaid=unsaid))
 
     def _read_sets(self) -> None:
         for listed in self._listed(self._path(SETS)):
@@ -209,9 +230,11 @@ def _named(
     one: Resource,
     said: Mapping[str, Any],
     links: Mapping[str, tuple[Key, ...]] | None = None,
+    tags: Tags = NO_TAGS,
 ) -> Thing:
     """A thing that has its name from its resource."""
-    return Thing(kind, _text(one["attributes"]["name"]), _text(one["id"]), said, links or {})
+    name = _text(one["attributes"]["name"])
+    return Thing(kind, name, _text(one["id"]), said, links or {}, tags)
 
 
 def _description(one: Resource) -> str:

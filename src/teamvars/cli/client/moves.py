@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from teamvars.cli.client import tags
 from teamvars.cli.client.api import Api, at
 from teamvars.cli.client.changes import SIGNS, Change, Wanted, Work, compare, number
 from teamvars.cli.client.contents import SETS, WORKSPACES, Contents, Owner, contents_of
 from teamvars.cli.client.holdings import (
     MEMBERS,
     MEMBERSHIPS,
+    NO_TAGS,
     PROJECTS,
     TEAM_PROJECTS,
     TEAM_WORKSPACES,
@@ -39,6 +41,7 @@ from teamvars.domain.names import (
     is_project_name,
     is_team_name,
 )
+from teamvars.domain.tags import Tags
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
 from teamvars.domain.variable_sets import is_set_name
@@ -58,6 +61,7 @@ _WITH_VARIABLES = (WORKSPACES, SETS)
 _NOTHING = (False, "none")
 """What says of something new that it permits nothing."""
 _PARENT, _TEXT = "parent", "description"
+_TAG_NAMES, _TAG_BINDINGS = "tag-names", "tag-bindings"
 _CALLED = {
     PROJECTS: "project",
     WORKSPACES: "workspace",
@@ -77,6 +81,8 @@ class Step(Discreet, frozen=True):
     there: Thing | None
     attributes: Mapping[str, Any]
     links: Mapping[str, tuple[Key, ...]]
+    tags: Tags
+    """All that it has then."""
 
     @property
     def told(self) -> tuple[str, str, str, str]:
@@ -93,6 +99,8 @@ class Step(Discreet, frozen=True):
             for name, keys in self.links.items()
             if self.there is not None or _is_many(name)
         ]
+        if more := tags.more(self.tags, _tags(self.there)):
+            said.append(f"tags {' '.join(more)}")
         sign, what = "~" if self.there else "+", _CALLED[self.thing.type]
         return sign, what, escaped(self.thing.name), ", ".join(map(escaped, said))
 
@@ -107,13 +115,15 @@ class OfOwner(NamedTuple):
 
 class Plan(NamedTuple):
     """What is to be done. `missing` are variables whose values nobody has said, which are not made,
-    `unsaid` what ours cannot say, and `left` how many things and variables are as they should be.
+    `unsaid` what ours cannot say, `kept` tags that are only here, and `left` how many things and
+    variables are as they should be.
     """
 
     steps: list[Step]
     variables: list[OfOwner]
     missing: list[Entry]
     unsaid: list[str]
+    kept: list[str]
     left: int
 
 
@@ -188,6 +198,11 @@ def _thing_faults(thing: Thing, target: Holdings) -> Iterator[str]:
         yield "there is one of that name here that belongs to another project, or to none."
     if any(len(keys) > MAX_ITEMS for keys in thing.links.values()):
         yield f"it is attached to more than {MAX_ITEMS}."
+    yield from tags.faults(thing.tags, _tags(there))
+
+
+def _tags(here: Thing | None) -> Tags:
+    return NO_TAGS if here is None else here.tags
 
 
 def _variable_faults(variable: StatedVariable) -> Iterator[str]:
@@ -218,13 +233,18 @@ def plan(source: Stated, target: Holdings, api: Api) -> Plan:
         left += len(wanted) - len(changes)
         found.append(OfOwner(thing, contents, changes))
     unsaid = [f"{_name(one)}: {', '.join(one.unsaid)}" for one in things if one.unsaid]
-    return Plan(steps, [one for one in found if one.changes], missing, unsaid, left)
+    kept = [
+        f"{_name(one)}: {' '.join(more)}"
+        for one in things
+        if (more := tags.kept(one.tags, _tags(target.things.get(one.key))))
+    ]
+    return Plan(steps, [one for one in found if one.changes], missing, unsaid, kept, left)
 
 
 def _step(thing: Thing, there: Thing | None) -> Step | None:
     """What becomes of a thing; None if nothing does. What it is attached to here, it stays."""
     if there is None:
-        return Step(thing, None, thing.attributes, thing.links)
+        return Step(thing, None, thing.attributes, thing.links, thing.tags)
     said = {
         name: value
         for name, value in thing.attributes.items()
@@ -235,7 +255,9 @@ def _step(thing: Thing, there: Thing | None) -> Step | None:
         known = there.links.get(name, ())
         if set(keys) - set(known):
             links[name] = tuple(dict.fromkeys((*known, *keys))) if _is_many(name) else keys
-    return Step(thing, there, said, links) if said or links else None
+    all_ = tags.merged(thing.tags, there.tags)
+    is_same = not said and not links and all_ == there.tags
+    return None if is_same else Step(thing, there, said, links, all_)
 
 
 def _is_many(relation: str) -> bool:
@@ -294,6 +316,11 @@ class Mover:
         attributes = nested(step.attributes)
         data: dict[str, Any] = {"type": thing.type, "attributes": attributes}
         data["relationships"] = {name: self._linked(name, step) for name in step.links}
+        changed = step.tags.changed_from(_tags(step.there))
+        if _TAG_NAMES in changed:
+            attributes[_TAG_NAMES] = step.tags.names
+        if _TAG_BINDINGS in changed:
+            data["relationships"][_TAG_BINDINGS] = tags.linkage(step.tags)
         if step.there is not None:
             path = at(thing.type, step.there.id)
             self._api.patch(path, {"data": {**data, "id": step.there.id}})

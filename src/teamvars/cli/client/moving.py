@@ -160,6 +160,8 @@ def _tell(planned: Plan, how: How) -> None:
             note(line)
     for said in planned.unsaid:
         note(f"Not offered here, and left out: {escaped(said)}.")
+    for said in planned.kept:
+        note(f"Only here, and kept: tags of {escaped(said)}.")
     note(f"As they should be already: {planned.left}.")
 
 
@@ -208,5 +210,6 @@ def _fields(planned: Plan) -> dict[str, Any]:
             for one in planned.missing
         ],
         "unsaid": planned.unsaid,
+        "kept": planned.kept,
         "left": planned.left,
     }
