@@ -339,6 +339,21 @@ def test_a_dry_run_of_what_is_in_the_project_already_foresees_nothing() -> None:
     assert decision.answer == Foreseen(0, [], 0)
 
 
+@pytest.mark.parametrize(("is_sensitive", "runners"), [(True, ("ci",)), (False, ())])
+def test_a_dry_run_names_the_sets_that_come_and_go_and_whom_their_secrets_would_reach(
+    is_sensitive: bool, runners: tuple[str, ...]
+) -> None:
+    asked = AccessTo("org-1", ("ws-1",), tuple(sorted([DEFAULT.id, SHOP.id])))
+    nobody = {asked: Access((), (), ()), RunnersOf("org-1"): [FEDERATED]}
+    both = to_sets((AT_SHOP, is_sensitive), (OF_DEFAULT, True))
+    known = found(
+        to_project(SHOP), in_acme(RECORD), nobody, both, {WorkspacesOf("org-1"): [(NETWORK, 0)]}
+    )
+    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
+    gained, lost = (AT_SHOP.set.name,), (OF_DEFAULT.set.name,)
+    assert decision.answer == Foreseen(1, [], 0, gained, lost, runners)
+
+
 @pytest.mark.parametrize(
     ("rights", "granted", "writes"),
     [

@@ -72,7 +72,8 @@ def recorded() -> list[TracedTest]:
 def kept_in(folder: Path) -> dict[str, frozenset[str]]:
     """The functions that each test has called, by its id."""
     lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
-    return {id_: frozenset(called) for id_, called in map(json.loads, lines)}
+    # A name stands in the lines of thousands of tests, and a copy of the process has all of them.
+    return {id_: frozenset(map(sys.intern, called)) for id_, called in map(json.loads, lines)}
 
 
 def record() -> None:

@@ -25,6 +25,7 @@ from typing import NamedTuple, NoReturn
 import apsw  # noqa: F401
 import asyncpg  # noqa: F401
 import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401
+import h2.connection  # noqa: F401
 import httpx  # noqa: F401
 import msgspec  # noqa: F401
 import psutil
@@ -41,6 +42,8 @@ _IDLE_AFTER = 30.0
 """Seconds in which a process that works has some of a processor, however busy the host is."""
 _LEAST_WORK = 0.02
 """Of these seconds; an event loop that waits for nothing but time takes none."""
+_PURE = ("tests/decisions/", "tests/domain/", "tests/security/")
+"""Where tests are that ask no store."""
 _ON_POSTGRES = "[postgres"
 """What the ids of those tests have."""
 _OF_ALL_ROUTES = "tests/web/test_authorization.py"
@@ -172,8 +175,10 @@ def judge(
 
 
 def _in_order(ids: Iterable[str]) -> list[str]:
-    """Tests on PostgreSQL, which takes longer to begin, come last."""
-    return sorted(ids, key=lambda id_: _ON_POSTGRES in id_)
+    """Those that ask no store come first, and those on PostgreSQL, which takes longer to begin,
+    last.
+    """
+    return sorted(ids, key=lambda id_: (_ON_POSTGRES in id_, not id_.startswith(_PURE)))
 
 
 _ANEW = "ANEW"
