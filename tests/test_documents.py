@@ -4,10 +4,11 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 import yaml
@@ -77,6 +78,9 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+(?:-[a-z]+)*)+)")
+# Where a line calls a command, up to what ends it there.
+COMMAND_LINE = re.compile(r"(?:^|(?<=[\s(\"]))teamvars ([a-z][^|;&)`]*)")
+OPTION = re.compile(r"--?[a-z]")
 CONTRACT = ROOT / "docs" / "contract.md"
 POINTER = re.compile(r"contract §\d+(?:(?:,| and| to) §?\d+)*")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
@@ -112,12 +116,17 @@ def commands() -> set[tuple[str, ...]]:
     return found
 
 
-def named_commands(text: str) -> set[tuple[str, ...]]:
-    """The commands in code: what stands between backticks, or on a line of a block of shell."""
+def code_of(text: str) -> list[str]:
+    """What stands between backticks, and the lines of blocks of shell, each as a shell reads it."""
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    inline = re.findall(r"`([^`\n]+)`", text)
-    code = [line for block in blocks for line in block.splitlines()] + inline
-    return {tuple(found[1].split()) for line in code if (found := COMMAND.match(line))}
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [*lines, *(" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose))]
+
+
+def named_commands(text: str) -> set[tuple[str, ...]]:
+    """The commands in code."""
+    return {tuple(found[1].split()) for line in code_of(text) if (found := COMMAND.match(line))}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -134,6 +143,29 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
     for words in named_commands(document.read_text()):
         # What follows is an argument, such as the name of a file.
         assert words[: 1 + (words[:1] in groups)] in known, words
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_option_that_is_given_to_a_command_is_one_of_its_own(document: Path) -> None:
+    for line in code_of(document.read_text()):
+        for typed in COMMAND_LINE.findall(line):
+            words = re.split(r" (?:--|#) ", typed)[0].split()
+            given = {word.partition("=")[0] for word in words if OPTION.match(word)}
+            assert given <= options_of(words), line
+
+
+def options_of(words: Sequence[str]) -> set[str]:
+    """The options that the command takes which these words begin with."""
+    found: click.Command = program.app
+    for word in words:
+        if not isinstance(found, click.Group) or word not in found.commands:
+            break
+        found = found.commands[word]
+    if isinstance(found, program.LazyGroup):
+        found = found.own
+    if isinstance(found, program.LazyCommand):
+        found = found.load()
+    return {"--help"}.union(*({*one.opts, *one.secondary_opts} for one in found.params))
 
 
 def test_every_command_of_dev_py_that_is_named_exists() -> None:
