@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import apsw
 import pytest
 
 from teamvars.storage.database import Transaction
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant
 from tests.web.test_variable_sets import as_global, attach, changed, make_set, put
 
@@ -178,3 +180,19 @@ async def test_a_value_that_was_moved_behind_the_services_back_does_not_open(
         (error,) = answer.json()["errors"]
         assert (answer.status_code, error["code"]) == (500, "damaged_value")
         assert error["meta"] == {"id": moved["id"], "key": "moved"}
+
+
+@ON_SQLITE
+async def test_a_set_whose_row_was_deleted_by_hand_keeps_no_list_from_its_readers(
+    tenant: Tenant,
+) -> None:
+    """`sqlite3` and its like delete what other rows name: they check that only if they are told."""
+    gone = await make_set(tenant, "gone", "network")
+    await put(tenant, gone, "region", "eu")
+    await tenant.make_variable("own", value="mine")
+    file = apsw.Connection(tenant.deployment.config.url.removeprefix("sqlite:///"))
+    file.execute("DELETE FROM variable_sets WHERE id = ?", (gone,))
+    file.close()
+    assert await values(tenant) == {"own": "mine"}
+    (one,) = await listed(tenant, "effective-vars")
+    assert one["attributes"]["key"] == "own"

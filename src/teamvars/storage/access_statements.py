@@ -156,13 +156,16 @@ READ_WORKSPACE = _access(
     workspace_id="TEXT",
 )
 
-# The heads of the sets that reach a workspace, in the order of their ids.
+# The heads of the sets that reach a workspace, in the order of their ids: of those that `effective`
+# finds as well, or whoever compares these would look again and again.
 _HEADS_OF_SETS = f"""(
         SELECT CAST(string_agg(CAST(of_set.head AS {{bytes}}), '' ORDER BY of_set.id) AS {{bytes}})
         FROM (
-            SELECT DISTINCT set_targets.set_id FROM set_targets
+            SELECT DISTINCT variable_sets.id AS set_id FROM set_targets
+            CROSS JOIN variable_sets
             WHERE set_targets.target_id
-                IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+                    IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+                AND variable_sets.id = set_targets.set_id
         ) AS reaching
         CROSS JOIN streams AS of_set
         WHERE of_set.id = reaching.set_id
