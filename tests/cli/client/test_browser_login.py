@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import Answer, answering
 from tests.support.commands import Host
 from tests.support.desk import Desk
 from tests.support.patience import HANGS
@@ -220,6 +221,47 @@ def test_a_code_that_somebody_refuses_logs_nobody_in(stranger: Desk, public: Pub
 def test_a_service_without_a_public_address_says_so(stranger: Desk, service: Service) -> None:
     done = stranger.run("login", "--address", service.url, "--device")
     assert (done.code, "no public address" in done.err) == (7, True)
+
+
+_BEGUN = {"device_code": "d", "user_code": "u", "expires_in": 600, "interval": 1}
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        {},
+        {**_BEGUN, "verification_uri": 1},
+        {**_BEGUN, "interval": "soon"},
+        {**_BEGUN, "interval": -1},
+        {**_BEGUN, "interval": 0.001},
+    ],
+    ids=json.dumps,
+)
+def test_what_answers_unlike_a_service_is_said_to_be_none(
+    stranger: Desk, begun: dict[str, object]
+) -> None:
+    """As a page for guests of a network does, or another service; the last gives no token."""
+
+    def tell(path: str, _: bytes) -> Answer:
+        is_first = path == "/oauth/device_authorization"
+        return 200, {"verification_uri": f"{url}/x", **begun} if is_first else {}
+
+    with answering(tell) as url:
+        done = stranger.run("login", "--address", url, "--device")
+    assert (done.code, "knows no 'teamvars login'" in done.err) == (1, True), done.err
+
+
+def test_nobody_waits_longer_than_a_code_is_good_for(stranger: Desk) -> None:
+    begun = {**_BEGUN, "expires_in": 0.1, "interval": 1e300}
+
+    def tell(path: str, _: bytes) -> Answer:
+        if path == "/oauth/device_authorization":
+            return 200, {**begun, "verification_uri": f"{url}/x"}
+        return 400, {"error": "authorization_pending"}
+
+    with answering(tell) as url:
+        done = stranger.run("login", "--address", url, "--device")
+    assert (done.code, "Nobody has approved it" in done.err) == (4, True), done.err
 
 
 def test_how_to_log_in_is_said_once_and_what_never_ends_is_not_given(

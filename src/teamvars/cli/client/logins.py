@@ -15,10 +15,12 @@ import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import msgspec
 
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.sending import answer_once, form_to, object_of
@@ -32,6 +34,7 @@ from teamvars.cli.client.api.transport import (
 from teamvars.cli.exits import ERROR, FORBIDDEN, INVALID, UNAUTHENTICATED, Failure
 from teamvars.cli.output import note
 from teamvars.domain.logins import CLIENT
+from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 
 _SECONDS = 600
@@ -44,6 +47,24 @@ _MOST_OF_HOST = 64
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 _GO_BACK = b"<!doctype html><title>teamvars</title><p>Go back to your terminal."
 _PAGE_POLICY = "default-src 'none'; frame-ancestors 'none'"
+T = TypeVar("T")
+_Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Begun(Discreet, frozen=True):
+    """What a service says of a code that somebody is to type (RFC 8628, 3.2)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    expires_in: _Seconds
+    interval: _Seconds = _MORE_SECONDS
+
+
+class Issued(Discreet, frozen=True):
+    """A token as it is answered."""
+
+    access_token: str
 
 
 class Service:
@@ -62,15 +83,16 @@ class Service:
         until = time.monotonic() + self._connection.seconds
         return self._connection.exchange(form_to(path, form), until)
 
-    def answer(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
+    def answer(self, path: str, form: Mapping[str, str], kind: type[T]) -> T:
         """As `ask`, for what is no refusal. Fails on any other, and where no answer comes."""
-        return self.accepted(answer_once(self._connection, form_to(path, form)))
+        return self.accepted(answer_once(self._connection, form_to(path, form)), kind)
 
-    def accepted(self, reply: Reply) -> dict[str, Any]:
-        """What an answer says that is no refusal. Fails on any other."""
+    def accepted(self, reply: Reply, kind: type[T]) -> T:
+        """What an answer of that kind says. Fails on any other."""
         said = object_of(reply) or {}
         if reply.status == 200:
-            return said
+            with suppress(msgspec.ValidationError):
+                return msgspec.convert(said, kind)
         told = said.get("error_description")
         if not isinstance(told, str):
             where = self.address
@@ -79,11 +101,12 @@ class Service:
 
     def revoke(self, token: str) -> None:
         """Ends a token. Fails where the service does not say that it has ended."""
-        self.answer("/oauth/revoke", {"token": token})
+        self.answer("/oauth/revoke", {"token": token}, dict)
 
     def token(self, form: Mapping[str, str]) -> str:
         """The token for what a form shows."""
-        return token_of(self.answer("/oauth/token", {"client_id": CLIENT, **form}))
+        asked = {"client_id": CLIENT, **form}
+        return self.answer("/oauth/token", asked, Issued).access_token
 
 
 def has_browser() -> bool:
@@ -134,23 +157,23 @@ def by_browser(service: Service) -> str:
 
 def by_code(service: Service) -> str:
     """The token that somebody approves in a browser anywhere, where they type a code (RFC 8628)."""
-    begun = service.answer("/oauth/device_authorization", service.wanted)
-    page, pause = str(begun["verification_uri"]), float(begun.get("interval", _MORE_SECONDS))
+    begun = service.answer("/oauth/device_authorization", service.wanted, Begun)
+    page, pause = begun.verification_uri, begun.interval
     if not page.startswith(f"{service.address}/"):
         raise Failure(
             f"{service.address} sends you to {page}. Log in at the address by which the service "
             "calls itself.",
             ERROR,
         )
-    note(f"Open {page} in a browser, and type: {begun['user_code']}")
+    note(f"Open {page} in a browser, and type: {begun.user_code}")
     form = {
         "client_id": CLIENT,
         "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
-        "device_code": str(begun["device_code"]),
+        "device_code": begun.device_code,
     }
-    until = time.monotonic() + min(float(begun["expires_in"]), _SECONDS)
-    while time.monotonic() < until:
-        time.sleep(pause)
+    until = time.monotonic() + min(begun.expires_in, _SECONDS)
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(pause, left))
         try:
             reply = service.ask("/oauth/token", form)
         except (NoConnectionError, NoAnswerError):
@@ -160,13 +183,8 @@ def by_code(service: Service) -> str:
         if error == "slow_down" or reply.status in _PASSING:
             pause += _MORE_SECONDS
         elif error != "authorization_pending":
-            return token_of(service.accepted(reply))
+            return service.accepted(reply, Issued).access_token
     raise _unapproved()
-
-
-def token_of(said: Mapping[str, Any]) -> str:
-    """The token that an answer has."""
-    return str(said["access_token"])
 
 
 def _host() -> str:
