@@ -154,6 +154,21 @@ def test_entries_from_the_future_tell_of_a_wrong_clock(ready: Host) -> None:
     assert "s in the future. Set the clock." in found[0][2]
 
 
+def test_texts_that_are_none_are_named_by_doctor_and_by_who_verifies_a_backup(
+    ready: Host,
+) -> None:
+    (ready.folder / "directory.yaml").write_text(DIRECTORY)
+    ready.succeed("directory", "apply", "directory.yaml")
+    execute(ready, "UPDATE users SET username = CAST(x'626f62ff' AS TEXT) WHERE username = 'bob'")
+    told = [text for _, subject, text in findings(ready, 1) if subject == "texts"]
+    (text,) = told
+    assert re.search(r"outside of the service \(1\): users user-\w+: username\.", text)
+    ready.succeed("backup", "create", "b.tar")
+    found = ready.run("backup", "verify", "b.tar")
+    assert found.code == 3
+    assert re.search(r"users user-\w+: username is no UTF-8", found.out)
+
+
 def test_teams_that_manage_membership_and_single_owners_are_pointed_out(ready: Host) -> None:
     (ready.folder / "directory.yaml").write_text(DIRECTORY)
     ready.succeed("directory", "apply", "directory.yaml")

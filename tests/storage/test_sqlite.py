@@ -19,7 +19,7 @@ import apsw
 import pytest
 
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.storage.database import Database, MissingTable, Taken, Transaction
+from teamvars.storage.database import STRICT, Database, MissingTable, Taken, Transaction
 from teamvars.storage.engines import sqlite
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
@@ -558,23 +558,76 @@ async def test_a_file_in_the_place_of_the_opened_one_is_neither_read_nor_written
     assert await store.read(ids) == ["of the old file", "written after"]
 
 
+@pytest.mark.parametrize("strictly", ["", STRICT])
 async def test_text_that_cannot_be_decoded_keeps_nobody_from_what_is_committed_later(
-    store: Database, path: Path
+    store: Database, path: Path, strictly: str
 ) -> None:
     async def notes(tx: Transaction) -> list[str]:
-        return [row[0] for row in await tx.fetch("SELECT note FROM things ORDER BY id")]
+        asked = f"SELECT {strictly} note FROM things ORDER BY id"  # noqa: S608
+        return [row[0] for row in await tx.fetch(asked)]
 
     await store.write(adding("first"))
     other = apsw.Connection(str(path))
     other.execute("UPDATE things SET note = CAST(x'ff41' AS TEXT)")
     refused = []
     for ask in (store.query, store.read, store.query):
+        if not strictly:
+            assert await ask(notes) == ["\U0010ffffA"]
+            continue
         with pytest.raises(UnicodeDecodeError) as error:
             await ask(notes)
         refused.append(error)  # whose frames hold what they held
     other.execute("UPDATE things SET note = 'mended'")
     other.close()
     assert await store.query(notes) == await store.read(notes) == ["mended"]
+
+
+async def test_rows_beside_text_that_cannot_be_decoded_come_as_they_are_and_in_their_order(
+    store: Database, path: Path
+) -> None:
+    for id_ in ("1", "2", "3"):
+        await store.write(adding(id_, "note"))
+    other = apsw.Connection(str(path))
+    other.execute("UPDATE things SET note = CAST(x'c3a9ff80' AS TEXT) WHERE id = '2'")
+    other.close()
+    shown = "\u00e9\U0010ffff\U0010ff80"
+
+    async def rows(tx: Transaction) -> list[tuple[object, ...]]:
+        asked = "SELECT note, id, 7, x'ff', NULL FROM things WHERE id <> $1 ORDER BY id DESC -- all"
+        return [tuple(row) for row in await tx.fetch(asked, "\u00e9")]
+
+    wanted = [(text, id_, 7, b"\xff", None) for text, id_ in (("note", "3"), (shown, "2"))]
+    assert (await store.read(rows))[:2] == (await store.query(rows))[:2] == wanted
+
+
+async def test_what_was_read_of_text_that_cannot_be_decoded_can_be_asked_for(
+    store: Database, path: Path
+) -> None:
+    """So pages end, wherever it sorts; and nothing is written twice for it."""
+    for id_ in ("a", "b", "c"):
+        await store.write(adding(id_))
+    other = apsw.Connection(str(path))
+    other.execute("UPDATE things SET id = CAST(x'62ff' AS TEXT) WHERE id = 'b'")
+    other.close()
+
+    async def pages(tx: Transaction) -> list[str]:
+        found = [""]
+        while rows := await tx.fetch(
+            "SELECT id FROM things WHERE id > $1 ORDER BY id LIMIT 1", found[-1]
+        ):
+            found.append(rows[0][0])
+        return found[1:]
+
+    async def counting(tx: Transaction) -> object:
+        return await tx.fetch("UPDATE things SET note = note || '!' RETURNING id")
+
+    async def notes(tx: Transaction) -> set[str]:
+        return {row[0] for row in await tx.fetch("SELECT note FROM things")}
+
+    assert await store.read(pages) == ["a", "b\U0010ffff", "c"]
+    with pytest.raises(UnicodeDecodeError):
+        await store.write(counting)
+    assert await store.read(notes) == {""}
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database " * 1000])

@@ -344,6 +344,17 @@ def loss_findings(
     return found or [_ok("rows", _WHOLE)]
 
 
+def text_findings(damaged: Losses) -> list[Finding]:
+    """A problem where rows have texts that are no UTF-8, each by its table, key and column."""
+    if not damaged.total:
+        return []
+    text = (
+        f"Texts that are no UTF-8, and were altered outside of the service ({damaged.total}): "
+        f"{_some_named(damaged)}. Write them anew, or take them from a backup."
+    )
+    return [_problem("texts", text)]
+
+
 def seal_findings(organization_id: str, entries: int) -> list[Finding]:
     """Whether another generation of data keys is due: `entries` are what the organization has made
     since the one in use came into use, and each value that was sealed has left one.

@@ -18,6 +18,7 @@ from teamvars.domain.diagnosis import (
     loss_findings,
     mail_findings,
     seal_findings,
+    text_findings,
     token_findings,
     trail_findings,
 )
@@ -82,6 +83,11 @@ class Diagnosis:
             )
 
         return await self._database.read(body)
+
+    async def of_texts(self) -> list[Finding]:
+        """Whether every text is one."""
+        damaged = await self._database.damaged_texts()
+        return text_findings(Losses(damaged[:MOST_NAMED], len(damaged)))
 
     async def of_values(self, sealer: Sealer, *, every: bool) -> list[Finding]:
         """Whether values open: all there are, or one of each data key that opens."""

@@ -327,6 +327,12 @@ class Database(Store, Protocol):
         the event loop go on meanwhile.
         """
 
+    async def damaged_texts(self) -> Sequence[str]:
+        """The rows with a text that is no UTF-8, each by its table, key and column: none where the
+        engine keeps no such text.
+        """
+        return ()
+
     async def close(self) -> None:
         """Waits for the writes under way and lets go of the store."""
 
@@ -373,13 +379,19 @@ class AlreadyThere(Exception):
     """A script makes a table, column or index that is there already."""
 
 
+STRICT = "/* strict */"
+"""In a statement whose reader wants damage as it is: where a text is no UTF-8, it raises
+UnicodeDecodeError. Any other shows such a text as one (`engines/damaged_texts.py`).
+"""
+
+
 class Fragments:
     """What differs between the engines in a statement; `render` replaces the markers by it.
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
     of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`, and
     `FROM {texts $1} AS its`: a row for each of them, its `value`.
-    `{encoded a.b}`: a text that may be no UTF-8, and would fail the whole statement, as bytes.
+    `{encoded a.b}`: a text that may be no UTF-8, as bytes.
     `{hex a.b}`: bytes as a text, in hex.
     """
 

@@ -44,8 +44,7 @@ _MOST_RENAMES = 200
 
 async def every(tx: Transaction) -> FormerNames:
     """All former names of organizations."""
-    rows = await _fetch(
-        tx,
+    rows = await tx.fetch(
         f"SELECT organizations.id, organizations.name, entries.details {_RENAMES[ORGANIZATIONS]} "
         "ORDER BY entries.at, entries.sequence",
     )
@@ -57,8 +56,7 @@ async def inside(
 ) -> dict[str, FormerNames]:
     """All former names of teams, workspaces, projects or variable sets by organization."""
     found = {id_: FormerNames() for id_ in organization_ids}
-    rows = await _fetch(
-        tx,
+    rows = await tx.fetch(
         f"SELECT {table}.id, {table}.name, entries.details, entries.stream_id {_RENAMES[table]} "
         "AND entries.stream_id IN {each $1} ORDER BY entries.sequence",
         each(organization_ids),
@@ -74,8 +72,7 @@ async def of_organizations_seen(tx: Transaction, actor: Actor) -> FormerNames:
 
     What it finds, and how long it takes, depends on these alone.
     """
-    rows = await _fetch(
-        tx,
+    rows = await tx.fetch(
         f"""
 SELECT seen.id, seen.name, entries.details
 FROM (SELECT id, name FROM ({SEEN_BY[actor.kind]}) AS visible
@@ -98,8 +95,7 @@ async def of_workspaces_seen(tx: Transaction, actor: Actor, organization: str) -
     """The latest former names of the workspaces of an organization that the actor is in, by its
     folded name; none of another.
     """
-    rows = await _fetch(
-        tx,
+    rows = await tx.fetch(
         f"""
 SELECT workspaces.id, workspaces.name, entries.details
 FROM (SELECT subject_id, details, sequence FROM audit_entries
@@ -113,13 +109,6 @@ ORDER BY entries.sequence
         organization,
     )
     return FormerNames(_told(rows))
-
-
-async def _fetch(tx: Transaction, sql: str, *args: object) -> Iterable[Row]:
-    try:
-        return await tx.fetch(sql, *args)
-    except UnicodeDecodeError:  # on SQLite, where somebody has touched the trail
-        return ()
 
 
 def _told(rows: Iterable[Row]) -> Iterable[FormerName]:

@@ -17,7 +17,7 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.errors import not_found
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.database import Lookup, Part, Row, Transaction, each
+from teamvars.storage.database import STRICT, Lookup, Part, Row, Transaction, each
 from teamvars.storage.pages import where
 
 # SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
@@ -333,7 +333,7 @@ async def _fetch_by_id(tx: Transaction, id_: str, rest: str, *args: object) -> l
     written in Python, and so is no other's either.
     """
     try:
-        rows = await tx.fetch(f"SELECT {id_}, {rest}", *args)
+        rows = await tx.fetch(f"SELECT {STRICT} {id_}, {rest}", *args)
     except UnicodeDecodeError:
         is_text = f"{id_} = CAST({id_} AS {{text}})"
         rows = await tx.fetch(f"SELECT CAST({id_} AS {{bytes}}), {is_text}, {rest}", *args)
@@ -344,11 +344,11 @@ async def _fetch_by_id(tx: Transaction, id_: str, rest: str, *args: object) -> l
 async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[AuditEntry]:
     """The entries a statement is about, by what comes after its FROM.
 
-    SQLite accepts invalid UTF-8 as text, but its driver then fails for the whole statement: such a
-    field is returned as bytes (see `AuditEntry.faulty`).
+    SQLite accepts invalid UTF-8 as text: such a field is returned as bytes (see
+    `AuditEntry.faulty`).
     """
     try:
-        rows = await tx.fetch(f"SELECT {_ENTRY} FROM audit_entries {rest}", *args)
+        rows = await tx.fetch(f"SELECT {STRICT} {_ENTRY} FROM audit_entries {rest}", *args)
     except UnicodeDecodeError:
         rows = await tx.fetch(f"SELECT {_RAW_ENTRY} FROM audit_entries {rest}", *args)
         return [_read_raw(row) for row in rows]

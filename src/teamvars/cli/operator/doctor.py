@@ -99,7 +99,7 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
             _schema(await installation.outstanding()),
             found.finding,
         ]
-        yield await diagnosis.of_losses(sealer)
+        yield [*await diagnosis.of_losses(sealer), *await diagnosis.of_texts()]
         yield await diagnosis.of_trail(Chain(keys))
         yield await diagnosis.of_values(sealer, every=every_value)
         yield await diagnosis.of_data()

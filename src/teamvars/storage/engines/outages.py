@@ -200,6 +200,9 @@ class WatchedDatabase(Database):
     async def inspect(self) -> Inspection:
         return await self._watch(self._database.inspect())
 
+    async def damaged_texts(self) -> Sequence[str]:
+        return await self._watch(self._database.damaged_texts())
+
     async def close(self) -> None:
         self._writes.close()
         await self._database.close()

@@ -12,6 +12,7 @@ import apsw
 
 from teamvars.domain.errors import TRAIL_ALTERED, Refusal, storage_unavailable
 from teamvars.storage.database import (
+    STRICT,
     AlreadyThere,
     Body,
     Fragments,
@@ -25,6 +26,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
+from teamvars.storage.engines import damaged_texts
 
 _PRAGMAS = {
     "journal_mode": "wal",
@@ -232,7 +234,9 @@ class SqliteTransaction(Transaction):
             # show nothing but that, whatever is committed from here on.
             self._cursor.close(True)
             self._cursor = self._connection.cursor()
-            raise
+            if STRICT in sql or not (width := damaged_texts.width(self._cursor, render(sql), args)):
+                raise
+            return damaged_texts.rows(self._cursor, render(sql), args, width)
 
 
 def run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:

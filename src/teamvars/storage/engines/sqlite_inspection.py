@@ -1,12 +1,14 @@
 """Reading all of a SQLite file, which takes a thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from teamvars.domain.backups import Inspection
+from teamvars.storage.database import T
+from teamvars.storage.engines.damaged_texts import text_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError)
 """What the engine raises for a file that is damaged."""
@@ -33,12 +35,22 @@ def inspect(path: Path) -> Inspection:
     return _inspected(path, whole)
 
 
+def damaged_texts(path: Path) -> list[str]:
+    """The rows that have a text which is no UTF-8, by their keys, with the column that has it."""
+    return _looked_at(path, _unreadable)
+
+
 def _inspected(path: Path, look: Callable[[apsw.Connection], Inspection]) -> Inspection:
+    try:
+        return _looked_at(path, look)
+    except apsw.Error as error:
+        return Inspection({}, [str(error)])
+
+
+def _looked_at(path: Path, look: Callable[[apsw.Connection], T]) -> T:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         return look(connection)
-    except apsw.Error as error:
-        return Inspection({}, [str(error)])
     finally:
         connection.close(True)
 
@@ -51,7 +63,10 @@ def _damage(connection: apsw.Connection) -> list[str]:
         f"row {row} of {table} refers to a row of {to} that is gone"
         for table, row, to, _ in lost[:_MOST_FAULTS]
     ]
-    return damage or [text for name in _tables(connection) for text in _mistyped(connection, name)]
+    if damage:
+        return damage
+    unfit = [text for name in _tables(connection) for text in _mistyped(connection, name)]
+    return unfit + [f"{place} is no UTF-8" for place in _unreadable(connection)[:_MOST_FAULTS]]
 
 
 def _mistyped(connection: apsw.Connection, table: str) -> list[str]:
@@ -69,6 +84,35 @@ def _mistyped(connection: apsw.Connection, table: str) -> list[str]:
         for (name, kind), count in zip(asked, counts, strict=True)
         if count
     ]
+
+
+def _unreadable(connection: apsw.Connection) -> list[str]:
+    return [text for name in _tables(connection) for text in _unreadable_of(connection, name)]
+
+
+def _unreadable_of(connection: apsw.Connection, table: str) -> Iterator[str]:
+    columns = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+    texts = [str(name) for _, name, kind, *_ in columns if kind == "TEXT"]
+    key = [str(name) for _, name, *_, place in columns if place] or ["rowid"]
+    asked = f"SELECT {', '.join(map(_quoted, texts)) or 1} FROM {_quoted(table)}"
+    try:
+        for _ in connection.execute(asked):
+            pass
+    except UnicodeDecodeError:
+        each = ", ".join(f"CAST({_quoted(name)} AS BLOB)" for name in (*key, *texts))
+        for row in connection.execute(f"SELECT {each} FROM {_quoted(table)}"):
+            of_row = " ".join(text_of(part) for part in row[: len(key)])
+            for name, content in zip(texts, row[len(key) :], strict=True):
+                if content is not None and not _is_text(content):
+                    yield f"{table} {of_row}: {name}"
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def count_rows(connection: apsw.Connection) -> dict[str, int]:

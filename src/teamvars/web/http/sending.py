@@ -147,7 +147,7 @@ class Sender:
         if request.caller is not None:
             headers += _PRIVATE
         for name, text in response.headers.items():
-            headers.append((name.encode(), text.encode("latin-1")))
+            headers.append((name.encode(), text.encode("latin-1", "backslashreplace")))
         if response.status not in (204, 304):
             headers.append((b"Content-Length", b"%d" % size))
         if not keep_alive:
