@@ -21,8 +21,8 @@ from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
 MARK = re.compile(
-    r"<!-- (tour|api|cli|curl|keys|pipeline|runbook|sqlite|postgres|backup|wrap(: [a-z0-9 ]+)?"
-    r"|not run: .+) -->"
+    r"<!-- (tour|api|cli|curl|keys|pipeline|runbook|runners|sqlite|postgres|backup"
+    r"|wrap(: [a-z0-9 ]+)?|not run: .+) -->"
 )
 SERVE = "teamvars serve\n"
 OPERATING = ROOT / "docs" / "operating.md"

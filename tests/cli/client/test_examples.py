@@ -22,6 +22,8 @@ from tests.test_first_start import blocks
 EXAMPLE = re.compile(r"^Example: (.*\bteamvars .+)\Z", re.MULTILINE)
 PUBLIC_KEY = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
 PLACES = {words: f"teamvars.cli.client.{place}" for words, place, _ in CLIENT}
+ADDRESSES = "https://teamvars.example.com", "https://vars.example.com", "app.terraform.io"
+RUNNERS = blocks(ROOT / "docs/runners.md", "runners")
 COMPLETE = """
 source <(teamvars completion bash)
 offered() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _teamvars_completion teamvars
@@ -65,7 +67,7 @@ def run(desk: Desk, service: Service, example: str) -> tuple[int, str]:
         made = desk.succeed("runner", "create", "to-approve", *words).json
         example = example.replace("run-8mTqW3xY5kLcN2pR@DIGEST", f"{made['id']}@{made['digest']}")
     line = example
-    for address in ("https://teamvars.example.com", "app.terraform.io"):
+    for address in ADDRESSES:
         line = line.replace(address, service.url)
     for option in ("server", "public"):  # both are keys of Ed25519
         line = line.replace(f"--{option}-key KEY", f"--{option}-key {encoded(PUBLIC_KEY)}")
@@ -88,6 +90,14 @@ def bash(desk: Desk, line: str, given: str = "") -> subprocess.CompletedProcess[
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("shell", RUNNERS, ids=lambda shell: " ".join(shell.split()[1:6]))
+def test_each_kind_of_job_is_proposed_as_the_document_says(
+    desk: Desk, service: Service, shell: str
+) -> None:
+    code, said = run(desk, service, shell.replace("\\\n", " ").strip())
+    assert code == 0, said
 
 
 def test_bash_completes_commands_and_workspaces(desk: Desk) -> None:
