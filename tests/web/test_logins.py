@@ -18,6 +18,7 @@ from teamvars.domain.tokens import DAY
 from teamvars.security.logins import challenge_of
 from teamvars.security.tokens import hash_token, is_token
 from teamvars.services.logins import Asked, Logins
+from teamvars.storage import logins
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.logins import page_routes
@@ -359,12 +360,18 @@ async def test_secrets_of_a_login_are_in_no_line_of_the_log_and_in_no_row(tenant
         assert secret not in str([list(row) for row in rows])
 
 
-async def test_logins_that_are_over_are_swept_and_others_stay(tenant: Tenant) -> None:
+async def test_logins_that_are_over_are_swept_and_others_stay(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them: one user begins more in a minute than are removed at once."""
+    monkeypatch.setattr(logins, "_SWEPT_AT_ONCE", 1)
     session, program, other = await session_of(tenant, "writer"), Program(tenant), Program(tenant)
     over, waits = await program.approved(session), await other.approved(session)
-    await age(tenant, over, seconds=3600)
+    more = await Program(tenant).approved(session)
+    for code in (over, more):
+        await age(tenant, code, seconds=3600)
     await tenant.deployment.services.logins.forget_expired()
-    assert await there(tenant, over) is None
+    assert [await there(tenant, code) for code in (over, more)] == [None, None]
     assert await there(tenant, waits) is not None
 
 

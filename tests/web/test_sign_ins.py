@@ -27,8 +27,9 @@ from teamvars.security.tokens import is_token
 from teamvars.services import sign_ins as service
 from teamvars.services.directory_files.files import Options
 from teamvars.services.issuers import Issuer, IssuerKeys
+from teamvars.storage import sign_ins as sessions
 from teamvars.storage import tokens
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, each
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.sign_ins import SignInPages, callback
@@ -762,19 +763,23 @@ async def test_a_session_ends_when_nobody_uses_it_and_after_twelve_hours(scene: 
     assert await scene.call(token, "/account/details") == 200
 
 
-async def test_sessions_that_have_ended_are_swept_and_others_stay(scene: Scene) -> None:
+async def test_sessions_that_have_ended_are_swept_and_others_stay(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_SWEPT_AT_ONCE", 1)
     over, _ = await scene.signed_in("writer")
+    more, _ = await scene.signed_in("writer")
     stays, token = await scene.signed_in("reader")
-    id_ = (await over.take_up()).json()["session"]
+    ids = {(await one.take_up()).json()["session"] for one in (over, more)}
     services = scene.tenant.deployment.services
 
     async def expire(tx: Transaction) -> None:
-        await tx.execute("UPDATE tokens SET expires_at = 1 WHERE id = $1", id_)
+        await tx.execute("UPDATE tokens SET expires_at = 1 WHERE id IN {each $1}", each(ids))
 
     await services.database.write(expire)
     assert (await over.take_up()).status_code == 401
     await scene.sign_ins.forget_ended()
-    assert id_ not in {one.token.id for one in await services.issued_tokens.list()}
+    assert ids.isdisjoint(one.token.id for one in await services.issued_tokens.list())
     assert (await stays.take_up()).json()["token"] == token
 
 

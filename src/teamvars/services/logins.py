@@ -149,9 +149,9 @@ class Logins(UseCases):
                 raise
 
     async def forget_expired(self) -> None:
-        """Removes some of those that expired a while ago."""
+        """Removes those that expired a while ago, some at a time."""
         before = self._clock() - _KEPT
-        if await self._database.read(lambda tx: logins.has_expired(tx, before)):
+        while await self._database.read(lambda tx: logins.has_expired(tx, before)):
             await self._database.write(lambda tx: logins.forget_expired(tx, before))
 
     async def _may_ask(self, login: Login) -> bool:

@@ -215,9 +215,9 @@ class SignIns(UseCases):
         await self._end(caller, provider, said)
 
     async def forget_ended(self) -> None:
-        """Removes some of the sessions that have ended."""
+        """Removes the sessions that have ended, some at a time."""
         now = self._clock()
-        if await self._database.read(lambda tx: sign_ins.has_ended(tx, now)):
+        while await self._database.read(lambda tx: sign_ins.has_ended(tx, now)):
             await self._database.write(lambda tx: sign_ins.forget_ended(tx, now))
 
     def close(self) -> None:
