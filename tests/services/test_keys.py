@@ -324,10 +324,10 @@ async def test_what_a_constraint_finds_is_told_as_what_was_counted(
 ) -> None:
     former, _ = await hand.replaced(MASTER)
 
-    async def nothing(tx: Transaction) -> dict[str, int]:
+    async def nothing(tx: Transaction, use: keys.Use, now: int) -> dict[str, int]:
         return {}
 
-    monkeypatch.setattr(keys, "wrapped_data_keys", nothing)
+    monkeypatch.setattr(keys, "counted", nothing)
     with pytest.raises(KeyRefused, match="it wraps data keys again"):
         await hand.retire(former)
     assert former in hand.keyring.held

@@ -7,16 +7,29 @@ from pathlib import Path
 import pytest
 
 from teamvars import metrics, settings, wiring
+from teamvars.domain.keys import AUDIT, MASTER
 from teamvars.metrics import METRICS, Gauge
 from teamvars.metrics.memory import Memory, Nowhere
 from teamvars.security import keyring
+from teamvars.services import stock as service
 from teamvars.services.stock import COUNTED, ENDLESS, KEY_USES, OVERDUE, WAITING
-from teamvars.storage import data_keys, memos
+from teamvars.storage import data_keys, keys, memos
 from teamvars.storage.database import Transaction
+from tests.services.calls import Calls
+from tests.services.jobs import Job, approve, propose
+from tests.services.test_keys import Hand
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, started
 from tests.support.patience import until
 from tests.support.tenant import Tenant, variable_document
+
+HOUR = 3_600_000_000
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody rests after a page: on a host that is busy that takes minutes."""
+    monkeypatch.setattr(service, "_PAUSE", 0)
 
 
 @pytest.fixture
@@ -71,14 +84,9 @@ async def test_what_needs_each_key_is_counted_through_all_pages_and_what_is_gone
     for number in range(3):
         document = variable_document(key=f"key-{number}")
         assert (await tenant.call("owner", "POST", path, document)).status_code == 201
-    needed = (await database.read(data_keys.needed))[1]
     await stock.count_key_uses()
-    master = deployment.keys.master.active
     first = told(memory, KEY_USES.name)
-    assert first == {
-        (master, "data keys"): needed["organizations"],
-        **{("data-1", what): count for what, count in needed.items()},
-    }
+    assert first == await said_of_keys(deployment)
     assert first["data-1", "variables"] >= 3
     assert told(memory, COUNTED.name)[()] > 0
     more = (
@@ -101,6 +109,40 @@ async def test_what_needs_each_key_is_counted_through_all_pages_and_what_is_gone
     assert told(memory, KEY_USES.name) == {**first, ("data-2", "variables"): 0}
 
 
+async def said_of_keys(deployment: Deployment) -> dict[tuple[str, str], int]:
+    """What needs each key, as whoever wants to retire it is told."""
+    found = await deployment.services.keys.status()
+    return {(key.id, what): count for key in found for what, count in key.needed.items()}
+
+
+async def test_what_only_expires_or_is_signed_anew_is_counted_by_its_key(
+    own_calls: Calls, tmp_path: Path, memory: Memory
+) -> None:
+    stock, database = own_calls.services.stock, own_calls.services.database
+    hand = Hand(own_calls.node, tmp_path / "keyring.json")
+    await approve(own_calls.tenant, await propose(own_calls.tenant))
+    await Job.new(own_calls.tenant).exchange()
+    (audit, _), (master, _) = await hand.replaced(AUDIT), await hand.replaced(MASTER)
+
+    async def keep(tx: Transaction) -> None:
+        sql = "INSERT INTO idempotency_records VALUES ($1, 'p', $2, $3, 1, $4, $3)"
+        for name, end in (("live", database.now() + HOUR), ("ended", database.now() - HOUR)):
+            await tx.execute(sql, name, master, b"x", end)
+
+    await database.write(keep)
+    await stock.count_key_uses()
+    first = told(memory, KEY_USES.name)
+    assert first == await said_of_keys(own_calls.node)
+    assert (first[master, "kept answers"], first[audit, "approvals"]) == (1, 1)
+    assert first[audit, "tokens of jobs"] == 1
+    assert first[audit, "heads of streams"] > 1
+    await hand.keys.sign_anew()
+    await stock.count_key_uses()
+    assert (audit, "heads of streams") not in await said_of_keys(own_calls.node)
+    now = told(memory, KEY_USES.name)
+    assert (now[audit, "heads of streams"], now[audit, "approvals"]) == (0, 0)
+
+
 async def test_others_have_a_turn_after_each_page_of_what_is_counted(tenant: Tenant) -> None:
     turns = 0
 
@@ -113,7 +155,7 @@ async def test_others_have_a_turn_after_each_page_of_what_is_counted(tenant: Ten
     waiting = asyncio.create_task(others())
     await tenant.deployment.services.stock.count_key_uses()
     waiting.cancel()
-    assert turns >= len(data_keys.USES)
+    assert turns > len(keys.USES) + len(data_keys.USES)
 
 
 async def test_tokens_that_never_end_are_counted_and_others_are_not(
@@ -151,9 +193,9 @@ async def test_the_first_worker_of_a_node_alone_counts_what_needs_each_key(
     config = settings.load(data_dir=host.data)
     memories = [Memory() for _ in range(3)]
     memories[number] = memory
-    keys = keyring.load(config.keyring_path)
+    loaded = keyring.load(config.keyring_path)
     wanted = COUNTED if number == 1 else ENDLESS
-    async with started(wiring.asgi(config, keys, memories=memories)):
+    async with started(wiring.asgi(config, loaded, memories=memories)):
         await until(lambda: has_told(memory, wanted))
     assert bool(told(memory, COUNTED.name)) is (number == 1)
 

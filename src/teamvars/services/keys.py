@@ -36,8 +36,7 @@ PATIENCE = 6.0
 """For how many seconds nodes are waited for that have not looked at the keyring yet."""
 _PAUSE_SECONDS = 0.25
 
-DATA_KEYS, APPROVALS, TOKENS = "data keys", "approvals", "tokens of jobs"
-_VOID_IF_LEAKED = (APPROVALS, TOKENS)
+_VOID_IF_LEAKED = (keys.APPROVALS, keys.TOKENS)
 
 Needed = Mapping[str, int]
 """How many still need a key, by what they are in words."""
@@ -57,7 +56,7 @@ class Key(msgspec.Struct, frozen=True):
     @property
     def wraps(self) -> int:
         """How many data keys it wraps."""
-        return self.needed.get(DATA_KEYS, 0)
+        return self.needed.get(keys.DATA_KEYS, 0)
 
 
 def told(needed: Needed) -> str:
@@ -249,8 +248,8 @@ class Keys(UseCases):
         needed: defaultdict[str, dict[str, int]] = defaultdict(dict)
         counted: dict[str, Mapping[str, int]] = {
             **await self._database.read(self._rows),
-            APPROVALS: Counter(one.key_id for _, one in await self._approved()),
-            "heads of streams": await self._heads(),
+            keys.APPROVALS: Counter(one.key_id for _, one in await self._approved()),
+            keys.HEADS: await self._heads(),
             "nodes": Counter(id_ for node in await self._live() for id_ in node.active),
         }
         for what, by_key in counted.items():
@@ -259,12 +258,8 @@ class Keys(UseCases):
         return needed
 
     async def _rows(self, tx: Transaction) -> dict[str, Mapping[str, int]]:
-        now = self._clock()
-        return {
-            DATA_KEYS: await keys.wrapped_data_keys(tx),
-            "kept answers": await keys.kept_answers(tx, now),
-            TOKENS: await keys.tokens_of_jobs(tx, now),
-        }
+        now, whats = self._clock(), (keys.DATA_KEYS, keys.KEPT_ANSWERS, keys.TOKENS)
+        return {what: await keys.counted(tx, keys.USES[what], now) for what in whats}
 
     async def _live(self) -> Sequence[Node]:
         return await self._database.read(partial(keys.live, now=self._clock()))

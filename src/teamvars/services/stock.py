@@ -3,11 +3,14 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from typing import Any
 
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases
-from teamvars.storage import data_keys, memos, tokens
+from teamvars.storage import data_keys, keys, memos, tokens
+from teamvars.storage.database import Transaction
 
 WAITING = Gauge("teamvars_messages_waiting", "Messages that wait to be sent.")
 OVERDUE = Gauge(
@@ -33,6 +36,11 @@ the time to others, however much there is to count.
 _LONGEST_PAUSE = 60.0
 """In seconds: a page that waited for the store took none of its time."""
 
+Count = Callable[..., Coroutine[Any, Any, tuple[Mapping[str, int], Any]]]
+"""Counts what needs each key among the rows of the page that comes `after` one, and says which was
+its last; None: there are no more.
+"""
+
 
 class Stock(UseCases):
     """Says how much there is, as of the last time it was counted."""
@@ -53,15 +61,31 @@ class Stock(UseCases):
         left of what there was is told as 0.
         """
         found: Counter[tuple[str, str]] = Counter()
-        for what, use in data_keys.USES.items():
-            after: str | None = ""
-            while after is not None:
-                begun = time.monotonic()
-                page = partial(data_keys.uses, use=use, after=after)
-                counted, after = await self._database.read(page)
-                found.update({(key, what): count for key, count in counted.items()})
-                await asyncio.sleep(min(_PAUSE * (time.monotonic() - begun), _LONGEST_PAUSE))
+        uses = {**keys.USES, **data_keys.USES}
+        for what, use in uses.items():
+            page = partial(keys.page_of_uses, use=use, now=self._clock())
+            found.update(await self._counted(what, page, use.first))
+        found.update(await self._counted(keys.HEADS, self._heads, ""))
         self._told |= found.keys()
         for labels in self._told:
             KEY_USES.set(found[labels], *labels)
         COUNTED.set(time.time())
+
+    async def _counted(
+        self, what: str, count: Count, first: str | bytes
+    ) -> Counter[tuple[str, str]]:
+        """All pages together, by key and what it is."""
+        found: Counter[tuple[str, str]] = Counter()
+        after: Any = first
+        while after is not None:
+            begun = time.monotonic()
+            counted, after = await self._database.read(partial(count, after=after))
+            found.update({(key, what): number for key, number in counted.items()})
+            await asyncio.sleep(min(_PAUSE * (time.monotonic() - begun), _LONGEST_PAUSE))
+        return found
+
+    async def _heads(self, tx: Transaction, after: str) -> tuple[Mapping[str, int], str | None]:
+        """How many heads there are under each audit key, as `keys.page_of_uses`."""
+        page = await keys.page_of_streams(tx, after)
+        signers = map(self._tools.chain.signer, page)
+        return Counter(filter(None, signers)), page[-1].id if page else None

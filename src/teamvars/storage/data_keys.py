@@ -10,36 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Generation, id_of
+from teamvars.domain.generations import Generation
+from teamvars.storage import keys
 from teamvars.storage.database import Transaction
+from teamvars.storage.keys import Use
 
 _PAGE_ROWS = 50
-_USES_ROWS = 100
-"""On SQLite what seals a value is read behind the value itself, however large that is."""
 _COLUMNS = "version, created_at, activated_at, retired_at"
 ORGANIZATIONS = "organizations"
 """What needs the generation that it seals under."""
 
 
-class Use(msgspec.Struct, frozen=True):
-    """Rows of a table that need keys: the column by which they are gone through, the one that says
-    which key, and one that is NULL in a row that needs none.
-    """
-
-    table: str
-    order: str
-    key: str
-    needing: str
-
-
-_NEEDS = {
+USES = {
     ORGANIZATIONS: Use("data_keys", "organization_id", "version", "wrapped"),
     "variables": Use("variables", "id", "key_version", "id"),
     "variables of sets": Use("set_variables", "id", "key_version", "id"),
     "links of invitations": Use("invitations", "membership_id", "key_version", "sealed_secret"),
 }
-USES = {"data keys": Use("data_keys", "organization_id", "master_key_id", "wrapped"), **_NEEDS}
-"""What needs master keys and generations, in words."""
+"""What needs generations, in words."""
 
 _PAGE = f"""
 SELECT organization_id, version, master_key_id, wrapped FROM data_keys
@@ -77,27 +65,10 @@ async def active_generation(tx: Transaction) -> int:
 async def needed(tx: Transaction) -> Mapping[int, Mapping[str, int]]:
     """How much needs each generation that anything needs, by what it is in words."""
     found: defaultdict[int, dict[str, int]] = defaultdict(dict)
-    for what, use in _NEEDS.items():
-        counted = f"SELECT {use.key}, count(*) FROM {use.table} WHERE {use.needing} IS NOT NULL"
-        for version, count in await tx.fetch(f"{counted} GROUP BY 1"):
+    for what, use in USES.items():
+        for version, count in (await keys.counted(tx, use)).items():
             found[version][what] = count
     return found
-
-
-async def uses(tx: Transaction, use: Use, after: str) -> tuple[Mapping[str, int], str | None]:
-    """How many of some rows need each key, by its id, of those after that one the first, and which
-    of them is the last; None: there are no more.
-    """
-    rows = await tx.fetch(
-        f"SELECT key, count(needing), max(place) FROM (SELECT {use.order} AS place, "
-        f"{use.key} AS key, {use.needing} AS needing FROM {use.table} "
-        f"WHERE {use.order} > $1 ORDER BY {use.order} LIMIT {_USES_ROWS}) AS page GROUP BY key",
-        after,
-    )
-    counted = {
-        key if isinstance(key, str) else id_of(key): count for key, count, _ in rows if count
-    }
-    return counted, max((place for *_, place in rows), default=None)
 
 
 async def page(tx: Transaction, after: str) -> Sequence[WrappedKey]:

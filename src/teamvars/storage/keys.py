@@ -1,9 +1,14 @@
 """The keys that the store knows, who has which, and how much is stored under each."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
+from teamvars.domain.generations import id_of
 from teamvars.domain.keys import SERVER, Node, NotedKey, noted_key
 from teamvars.domain.runners import Approval, Runner
 from teamvars.storage import tables
@@ -20,8 +25,33 @@ _NOTED = f"""(
 SILENT = 120_000_000
 """After how many µs in which it has not said that it serves a node is none any more."""
 
-Counted = dict[str, int]
-"""How many rows there are by the id of a key."""
+_USES_ROWS = 100
+"""On SQLite what seals a value is read behind the value itself, however large that is."""
+DATA_KEYS, KEPT_ANSWERS, TOKENS = "data keys", "kept answers", "tokens of jobs"
+APPROVALS, HEADS = "approvals", "heads of streams"
+
+
+class Use(msgspec.Struct, frozen=True):
+    """Rows of a table that need keys: the column by which they are gone through, the one that says
+    which key, one that is NULL in a row that needs none, and until when it needs it, if it ends.
+    """
+
+    table: str
+    order: str
+    key: str
+    needing: str
+    ends: str | None = None
+    first: str | bytes = ""
+    """What comes before all that is in the first column."""
+
+
+USES = {
+    DATA_KEYS: Use("data_keys", "organization_id", "master_key_id", "wrapped"),
+    KEPT_ANSWERS: Use("idempotency_records", "name", "key_id", "name", "expires_at"),
+    TOKENS: Use("runner_tokens", "hash", "key_id", "hash", "expires_at", b""),
+    APPROVALS: Use("runners", "id", "approval_key_id", "approval_mac"),
+}
+"""What rows say of which key of the keyring they need, in words. Heads do not say it."""
 
 
 async def noted(tx: Transaction) -> dict[str, NotedKey]:
@@ -119,21 +149,34 @@ async def seal_approvals(tx: Transaction, sealed: Iterable[tuple[Runner, Approva
     )
 
 
-async def wrapped_data_keys(tx: Transaction) -> Counted:
-    """How many data keys each master key wraps."""
-    return await _counted(tx, "SELECT master_key_id, count(*) FROM data_keys GROUP BY 1")
+async def counted(tx: Transaction, use: Use, now: int = 0) -> Mapping[Any, int]:
+    """How many of some rows need each key, by what they call it."""
+    ends, when = ("", ()) if use.ends is None else (f"AND {use.ends} > $1", (now,))
+    rows = await tx.fetch(
+        f"SELECT {use.key}, count(*) FROM {use.table} "
+        f"WHERE {use.needing} IS NOT NULL {ends} GROUP BY 1",
+        *when,
+    )
+    return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
-async def kept_answers(tx: Transaction, now: int) -> Counted:
-    """How many answers are kept under each master key for whoever repeats a request."""
-    live = "WHERE expires_at > $1 GROUP BY 1"
-    return await _counted(tx, f"SELECT key_id, count(*) FROM idempotency_records {live}", now)
-
-
-async def tokens_of_jobs(tx: Transaction, now: int) -> Counted:
-    """How many tokens of jobs have a MAC under each audit key."""
-    live = "WHERE expires_at > $1 GROUP BY 1"
-    return await _counted(tx, f"SELECT key_id, count(*) FROM runner_tokens {live}", now)
+async def page_of_uses(
+    tx: Transaction, after: Any, use: Use, now: int
+) -> tuple[Mapping[str, int], Any]:
+    """How many of some rows need each key, by its id, of those after that one the first, and which
+    of them is the last; None: there are no more.
+    """
+    rows = await tx.fetch(
+        f"SELECT {use.order}, {use.key}, {use.needing} IS NOT NULL, {use.ends or 'NULL'} "
+        f"FROM {use.table} WHERE {use.order} > $1 ORDER BY {use.order} LIMIT {_USES_ROWS}",
+        after,
+    )
+    counted = Counter(
+        key if isinstance(key, str) else id_of(key)
+        for _, key, needs, ends in rows
+        if needs and (ends is None or ends > now)
+    )
+    return counted, rows[-1][0] if rows else None
 
 
 async def page_of_streams(tx: Transaction, after: str) -> Sequence[Stream]:
@@ -147,7 +190,3 @@ async def page_of_streams(tx: Transaction, after: str) -> Sequence[Stream]:
         Stream(id_, NO_ORGANIZATION, sequence, bytes(link), bytes(head))
         for id_, sequence, link, head in rows
     ]
-
-
-async def _counted(tx: Transaction, sql: str, *args: object) -> Counted:
-    return {row[0]: row[1] for row in await tx.fetch(sql, *args)}
