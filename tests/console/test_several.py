@@ -5,6 +5,7 @@ import json
 from playwright.async_api import Route, expect
 
 from tests.console.accessibility import Inspection
+from tests.console.test_variable_sets import make_set
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.tenant import Tenant
 from tests.web.test_variable_search import make_workspaces
@@ -15,7 +16,7 @@ async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "
     visitor = await crowd.visitor(site, tenant)
     await visitor.go(f"/{tenant.organization}/workspaces?key={key}")
     await visitor.sign_in(who)
-    await visitor.page.get_by_label("Choose all").wait_for()
+    await visitor.page.get_by_label("Choose all variables").wait_for()
     return visitor
 
 
@@ -28,7 +29,7 @@ async def test_one_value_is_set_in_several_workspaces_once_it_is_said_what_becom
     await site.make(tenant, "PSK", "old", "payments")
     visitor = await found(site, crowd, tenant, "psk")
     page = visitor.page
-    await page.get_by_label("Choose all").check()
+    await page.get_by_label("Choose all variables").check()
     await visitor.button("Set value …").click()
     await page.get_by_label("The new value").fill("rotated")
     await visitor.button("Preview").click()
@@ -65,7 +66,7 @@ async def test_what_fails_stays_chosen_and_is_tried_again(sqlite_site: Site, cro
 
     path = f"**/workspaces/{tenant.workspaces['payments']}/actions/apply"
     await page.route(path, refuse)
-    await page.get_by_label("Choose all").check()
+    await page.get_by_label("Choose all variables").check()
     await visitor.button("Set value …").click()
     await page.get_by_label("The new value").fill("new")
     await visitor.button("Preview").click()
@@ -98,7 +99,7 @@ async def test_a_selection_is_made_sensitive_or_deleted_once_it_was_counted(
     changed = await site.make(tenant, "KEY_1", "x", "payments")
     visitor = await found(site, crowd, tenant, "key_")
     page = visitor.page
-    await page.get_by_label("Choose all").check()
+    await page.get_by_label("Choose all variables").check()
     await visitor.button("Make sensitive …").click()
     await page.get_by_text("nobody can read these values again").wait_for()
     # What somebody has changed since it was found is not what was chosen.
@@ -123,50 +124,151 @@ async def test_where_one_may_not_write_nothing_is_offered_to_be_done(
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "KEY", "x")
     visitor = await found(site, crowd, tenant, "key", "reader")
-    await visitor.page.get_by_label("Choose all").check()
+    await visitor.page.get_by_label("Choose all variables").check()
     await visitor.button("Delete …").click()
     await visitor.page.get_by_role("dialog").locator("li.error").wait_for()
     assert await visitor.page.get_by_role("dialog").locator("button.primary:visible").count() == 0
 
 
 @on_each_engine
-async def test_a_key_is_added_to_workspaces_that_do_not_have_it(site: Site, crowd: Crowd) -> None:
+async def test_a_key_is_set_in_workspaces_that_are_ticked(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
-    await make_workspaces(tenant, "third")
+    await make_workspaces(tenant, "third", "other")
+    await site.make(tenant, "DB_URL", "own", "payments")
+    await site.make(tenant, "DB_URL", "new-one", "third")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces?key=DB_URL")
+    await visitor.sign_in("owner")
+    await page.get_by_label("Choose DB_URL in third").wait_for()
+    await page.get_by_label("Find a key anywhere").fill("")
+    for name in ("network", "payments", "third"):
+        await page.get_by_label(f"Choose {name}").check()
+    await page.get_by_text("3 workspaces chosen").wait_for()
+    await page.get_by_label("Filter by name").fill("oth")
+    await page.get_by_label("Choose other").wait_for()
+    await page.get_by_label("Find a key anywhere").fill("DB_URL")
+    await page.get_by_label("Choose DB_URL in third").wait_for()
+    await visitor.button("Set a key in 3 workspaces …").click()
+    await expect(page.get_by_label("Key", exact=True)).to_have_value("DB_URL")
+    await expect(page.get_by_label("Value", exact=True)).to_be_focused()
+    await page.get_by_role("radio", name="env").check()
+    await page.get_by_label("Value", exact=True).fill("new-one")
+    await visitor.button("Preview").click()
+    rows = page.get_by_role("dialog").locator("tbody tr")
+    await expect(rows).to_have_text(
+        ["networkDB_URL new", "paymentsDB_URL value", "thirdDB_URL the same"]
+    )
+    assert await page.get_by_text("new-one").count() == 0
+    inspection = Inspection(page)
+    await inspection.look("a key in ticked workspaces")
+    assert inspection.found == []
+    await visitor.button("Set: 3 variables in 3 workspaces").click()
+    await page.get_by_text("3 variables in 3 workspaces set.").first.wait_for()
+    for workspace in ("network", "payments", "third"):
+        assert (await site.stored(tenant, workspace))["DB_URL"]["value"] == "new-one"
+    assert "DB_URL" not in await site.stored(tenant, "other")
+    await expect(visitor.button("Set a key …")).to_be_visible()
+
+
+async def test_what_is_there_stays_where_that_is_said_and_its_workspace_stays_ticked(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "DB_URL", "own", "payments")
     visitor = await crowd.visitor(site, tenant)
     page = visitor.page
     await visitor.go(f"/{tenant.organization}/workspaces")
     await visitor.sign_in("owner")
-    await visitor.button("Add a key …").click()
+    await visitor.button("Set a key …").click()
     await expect(page.get_by_label("Key", exact=True)).to_be_focused()
     await page.get_by_label("Key", exact=True).fill("DB_URL")
     await page.get_by_role("radio", name="env").check()
     await page.get_by_label("Value", exact=True).fill("new-one")
     await page.get_by_label("Sensitive", exact=True).check()
-    await page.get_by_label("Workspaces", exact=True).fill("network\nnetwork\npayments\nthird")
+    await page.get_by_label("Workspaces", exact=True).fill("network\nnetwork\npayments")
+    await page.get_by_role("radio", name="It stays as it is").check()
     await visitor.button("Preview").click()
     rows = page.get_by_role("dialog").locator("tbody tr")
     await expect(rows).to_have_text(
-        ["networkDB_URL new", "paymentsIt is there already, and stays as it is.", "thirdDB_URL new"]
+        ["networkDB_URL new", "paymentsIt is there already, and stays as it is."]
     )
     await page.get_by_text("nobody can read these values again").wait_for()
-    assert await page.get_by_text("new-one").count() == 0
-    inspection = Inspection(page)
-    await inspection.look("a new key")
-    assert inspection.found == []
     assert "DB_URL" not in await site.stored(tenant)
-    await visitor.button("Add: 2 variables in 2 workspaces").click()
-    await page.get_by_text("2 variables in 2 workspaces added.").first.wait_for()
-    for workspace in ("network", "third"):
-        assert (await site.stored(tenant, workspace))["DB_URL"]["sensitive"]
+    await visitor.button("Set: 1 variable in 1 workspace").click()
+    await page.get_by_text("1 variable in 1 workspace set.").first.wait_for()
+    assert (await site.stored(tenant))["DB_URL"]["sensitive"]
     assert (await site.stored(tenant, "payments"))["DB_URL"]["value"] == "own"
     await visitor.button("Close").click()
-    await visitor.button("Add a key …").click()
-    await expect(page.get_by_label("Workspaces", exact=True)).to_have_value("payments")
+    await expect(page.get_by_label("Choose payments")).to_be_checked()
+    await expect(page.get_by_label("Choose network")).not_to_be_checked()
 
 
-async def test_who_may_write_nowhere_is_not_offered_to_add_a_key(
+async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "PSK", "old", sensitive=True)
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await page.get_by_label("Choose all workspaces").check()
+    await visitor.button("Set a key in 2 workspaces …").click()
+    await page.get_by_label("Key", exact=True).fill("PSK")
+    await page.get_by_role("radio", name="env").check()
+    await page.get_by_label("Value", exact=True).fill("rotated")
+    await visitor.button("Preview").click()
+    await page.get_by_text("Choose whether those that can be read become sensitive.").wait_for()
+    await page.get_by_role("radio", name="Make all of them sensitive").check()
+    await visitor.button("Preview").click()
+    # Somebody sets it meanwhile: that is not what was looked at.
+    await page.get_by_text("PSK new").wait_for()
+    await site.make(tenant, "PSK", "theirs", "payments")
+    await visitor.button("Set: 2 variables in 2 workspaces").click()
+    await page.get_by_text("1 variable in 1 workspace failed").wait_for()
+    assert (await site.stored(tenant))["PSK"]["sensitive"]
+    assert (await site.stored(tenant, "payments"))["PSK"]["value"] == "theirs"
+
+
+async def test_a_key_is_set_in_variable_sets_once_it_is_said_whom_it_reaches(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await make_set(tenant, "Cloud", "network")
+    await make_set(tenant, "Shared")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets")
+    await visitor.sign_in("owner")
+    await page.get_by_label("Choose Cloud").wait_for()
+    await expect(visitor.button("Set a key …")).to_be_hidden()
+    await page.get_by_label("Choose all variable sets").check()
+    await visitor.button("Set a key in 2 variable sets …").click()
+    await page.get_by_text("In Cloud, Shared.").wait_for()
+    await page.get_by_label("Key", exact=True).fill("REGION")
+    await page.get_by_label("Value", exact=True).fill("eu")
+    await visitor.button("Preview").click()
+    rows = page.get_by_role("dialog").locator("table.results > tbody > tr")
+    await expect(rows).to_contain_text(
+        [
+            "REGION new1 workspace gets a value that it has not.",
+            "REGION newNothing changes in any workspace.",
+        ]
+    )
+    await visitor.button("Set: 2 variables in 2 variable sets").click()
+    await page.get_by_text("2 variables in 2 variable sets set.").first.wait_for()
+
+    await visitor.go(f"/{tenant.organization}/workspaces?key=region")
+    await page.get_by_label("Choose REGION in Shared").check()
+    await visitor.button("Delete …").click()
+    await visitor.button("Delete: 1 variable in 1 variable set").click()
+    await page.get_by_text("1 variable in 1 variable set deleted.").first.wait_for()
+    await expect(page.get_by_label("Choose REGION in Cloud")).to_be_visible()
+    await expect(page.get_by_label("Choose REGION in Shared")).to_have_count(0)
+
+
+async def test_who_may_write_nowhere_is_not_offered_to_set_a_key(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
@@ -174,4 +276,5 @@ async def test_who_may_write_nowhere_is_not_offered_to_add_a_key(
     await visitor.go(f"/{tenant.organization}/workspaces")
     await visitor.sign_in("reader")
     await visitor.page.get_by_role("link", name="network").wait_for()
-    await expect(visitor.button("Add a key …")).to_have_count(0)
+    await expect(visitor.button("Set a key …")).to_be_hidden()
+    await expect(visitor.page.get_by_role("checkbox")).to_have_count(0)

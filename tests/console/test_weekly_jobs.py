@@ -39,7 +39,7 @@ async def test_a_key_is_found_and_opened_and_rotated_wherever_it_is(
     search = page.get_by_label("Find a key anywhere")
     await search.click()
     await page.keyboard.type("psk")
-    await page.get_by_label("Choose all").check()
+    await page.get_by_label("Choose all variables").check()
     await visitor.button("Set value …").click()
     value = page.get_by_label("The new value")
     await expect(value).to_be_focused()

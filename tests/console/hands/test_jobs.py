@@ -73,21 +73,34 @@ async def test_who_changed_a_variable_and_who_sees_it_is_found(person: Person) -
         person.reads("through owners", "main")
 
 
-async def test_a_key_is_added_to_two_workspaces(person: Person) -> None:
+async def test_a_key_is_set_in_a_workspace_that_is_named_and_in_those_that_are_ticked(
+    person: Person,
+) -> None:
     person.enter("owner", f"/{person.tenant.organization}/workspaces")
     with person.counting(5):
-        person.click("Add a key …")
+        person.click("Set a key …")
         person.wait_for(lambda: person.focus() == "Key")
         person.press("LEVEL")
         person.tab_to("Value")
         person.press("debug")
         person.tab_to("Workspaces")
-        person.press("network payments")
+        person.press("network")
         person.submit()
-        person.click("Add: 2 variables in 2 workspaces")
-        person.reads("2 variables in 2 workspaces added.", "body")
+        person.click("Set: 1 variable in 1 workspace")
+        person.reads("1 variable in 1 workspace set.", "body")
+    assert (await person.site.stored(person.tenant))["LEVEL"]["value"] == "debug"
+    with person.counting(5):
+        person.click("Choose all workspaces")
+        person.click("Set a key in 2 workspaces …")
+        person.wait_for(lambda: person.focus() == "Key")
+        person.press("LEVEL")
+        person.tab_to("Value")
+        person.press("info")
+        person.submit()
+        person.click("Set: 2 variables in 2 workspaces")
+        person.reads("2 variables in 2 workspaces set.", "body")
     for workspace in ("network", "payments"):
-        assert (await person.site.stored(person.tenant, workspace))["LEVEL"]["value"] == "debug"
+        assert (await person.site.stored(person.tenant, workspace))["LEVEL"]["value"] == "info"
 
 
 async def test_what_others_have_made_is_compared_once_one_comes_back(person: Person) -> None:

@@ -52,7 +52,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
   open.push(dialog);
   dialog.showModal();
   settle(dialog);
-  const [first = heading] = within(dialog, "[autofocus], textarea, input:not([type=radio])");
+  const [first = heading] = ["[autofocus]", "textarea, input:not([type=radio])"].flatMap((one) => [...within(dialog, one)]);
   first.focus();
 }
 

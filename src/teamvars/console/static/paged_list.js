@@ -33,13 +33,14 @@ export class PagedList {
 
   /**
    * @param {{path: (words: string) => string, row: (one: R, included: I[]) => Element, noun: string,
-   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, filter?: string, signal: AbortSignal}} said
+   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, drawn?: () => unknown, filter?: string,
+   *   signal: AbortSignal}} said
    *   `path` is of those with these words; `all` comes after how many there are, `none` is said where none has the
    *   words, and `nothing` is shown where there is none at all; `state` is what rows show that they do not say
-   *   themselves; `filter` labels a field that narrows it, at first to what the address says
+   *   themselves; `drawn` is called once rows are others; `filter` labels a field that narrows it, at first to what the address says
    */
   constructor(said) {
-    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", filter = "", signal } = said;
+    const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", drawn = () => {}, filter = "", signal } = said;
     this.path = path;
     this.row = row;
     this.noun = noun;
@@ -47,6 +48,7 @@ export class PagedList {
     this.none = none;
     this.nothing = nothing;
     this.state = state;
+    this.drawn = drawn;
     this.signal = signal;
     this.words = filter && address.said(WORDS);
     this.filter = filter && searchField(filter, (words) => this.draw(words), WORDS);
@@ -118,6 +120,7 @@ export class PagedList {
     this.lead.hidden = this.rows.hidden = isEmpty;
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, this.none) };
     redraw(this.rows, total || isEmpty ? this.#entries : [none]);
+    this.drawn();
     this.#next = next ?? last;
     const more = () => button("Show more", () => this.#read(this.#next, this.#next, this.#entries));
     if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);

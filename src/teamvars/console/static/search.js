@@ -1,7 +1,8 @@
 /** Where a key stands, in all workspaces and variable sets of an organization that one may read. */
 
 import { late, read } from "./api.js";
-import { button, count, h, icon, name } from "./dom.js";
+import { Choosing } from "./choosing.js";
+import { button, h, icon, name } from "./dom.js";
 import { stay } from "./hands.js";
 
 /** @import { Answer } from "./api.js" */
@@ -22,11 +23,6 @@ const PAGES_AT_ONCE = 5;
 export class KeySearch {
   #asked = 0;
   #text = "";
-  /**
-   * What can be chosen, by id, with its box.
-   * @type {Map<string, {chosen: Chosen, box: HTMLInputElement}>}
-   */
-  #boxes = new Map();
 
   /**
    * @param {string} organization
@@ -37,14 +33,9 @@ export class KeySearch {
     this.signal = signal;
     this.rows = h("ul", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
-    this.all = h("input", { type: "checkbox", onchange: () => {
-      for (const { box } of this.#boxes.values()) box.checked = this.all.checked;
-      this.#tell();
-    } });
-    this.many = h("span", {});
-    this.acts = h("div", { class: "actions" });
-    this.bar = h("div", { class: "toolbar" }, h("label", { class: "take" }, this.all, " ", this.many), this.acts);
-    this.element = h("div", { hidden: true }, this.bar, this.rows, this.more);
+    /** @type {Choosing<Chosen>} */
+    this.choosing = new Choosing("variable", this.rows, (chosen) => this.#offer(chosen));
+    this.element = h("div", { hidden: true }, this.choosing.bar, this.rows, this.more);
   }
 
   /**
@@ -79,27 +70,22 @@ export class KeySearch {
     }
     if (isFirst) {
       this.rows.replaceChildren();
-      this.#boxes.clear();
-      this.all.checked = false;
+      this.choosing.clear();
     }
     this.rows.append(...found.map((one) => this.#row(one)));
     if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see has this in it."));
     const rest = next;
     this.more.replaceChildren(...(rest ? [button("Search on", () => this.#draw(rest, false))] : []));
-    this.#tell();
+    this.choosing.told();
   }
 
-  get #chosen() {
-    return [...this.#boxes.values()].filter(({ box }) => box.checked).map(({ chosen }) => chosen);
-  }
-
-  /** Says what can be done with what is chosen. */
-  #tell() {
-    const chosen = this.#chosen;
+  /**
+   * Shows what can be done with what is chosen.
+   * @param {Chosen[]} chosen
+   */
+  #offer(chosen) {
     const readable = chosen.filter(({ sensitive }) => !sensitive).length;
-    this.bar.hidden = !this.#boxes.size;
-    this.many.textContent = chosen.length ? `${count(chosen.length, "variable")} chosen` : "Choose all";
-    this.acts.replaceChildren(
+    this.choosing.acts.replaceChildren(
       ...(chosen.length ? [button("Set value …", () => this.#act("value"), { picture: "edit" })] : []),
       ...(readable ? [button("Make sensitive …", () => this.#act("sensitive"), { picture: "lock" })] : []),
       ...(chosen.length ? [button("Delete …", () => this.#act("delete"), { picture: "remove" })] : []));
@@ -109,7 +95,7 @@ export class KeySearch {
   async #act(kind) {
     const isStill = stay();
     const { severalDialog } = await late(() => import("./several.js"));
-    if (!this.signal.aborted && isStill()) severalDialog(kind, this.#chosen, this.signal, (left) => this.#again(left));
+    if (!this.signal.aborted && isStill()) severalDialog(kind, this.choosing.chosen, this.signal, (left) => this.#again(left));
   }
 
   /**
@@ -118,23 +104,17 @@ export class KeySearch {
    */
   async #again(left) {
     await this.find(this.#text);
-    for (const { id } of left) {
-      const found = this.#boxes.get(id);
-      if (found) found.box.checked = true;
-    }
-    this.#tell();
+    this.choosing.keep(new Set(left.map(({ id }) => id)));
   }
 
-  /**
-   * The box of one that is a workspace's. What is a set's is changed there, where one reads whom it reaches.
-   * @param {Found} found
-   */
-  #boxOf({ id, attributes: { key, category, sensitive, "version-id": version, "workspace-name": called }, relationships }) {
-    const owner = relationships?.configurable?.data.id;
-    if (!owner || !called) return null;
-    const box = h("input", { type: "checkbox", onchange: () => this.#tell() });
-    this.#boxes.set(id, { box, chosen: { id, key, category, sensitive, version, workspace: { id: owner, name: called } } });
-    return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", name(key), " in ", name(called)));
+  /** @param {Found} found */
+  #boxOf({ id, attributes: { key, category, sensitive, "version-id": version, ...said }, relationships }) {
+    const { configurable, varset } = relationships ?? {};
+    const { type, id: owner } = (varset ?? configurable)?.data ?? {};
+    const called = said["workspace-name"] || said["varset-name"];
+    if (!owner || !type || !called) return null;
+    const chosen = { id, key, category, sensitive, version, owner: { type, id: owner, name: called } };
+    return this.choosing.boxOf(chosen, name(key), " in ", name(called));
   }
 
   /** @param {Found} found */

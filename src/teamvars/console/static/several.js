@@ -1,31 +1,37 @@
 /**
- * Changes what one has chosen in several workspaces, or adds a key to them: looked at first, each workspace whole or not at
+ * Changes what one has chosen in several workspaces and sets, or sets a key in them: looked at first, each whole or not at
  * all, a few at a time.
  */
 
-import { Change, Refused, Unreachable, send } from "./api.js";
+import { Change, Refused, Unreachable, read, send } from "./api.js";
 import { show } from "./dialogs.js";
-import { button, count, h, icon, name, scrolling } from "./dom.js";
+import { button, count, h, icon, listed, name, scrolling } from "./dom.js";
 import { choice, field, form, leaveButton, tick } from "./fields.js";
 import { workspacesField } from "./named.js";
 import { notify } from "./notices.js";
-import { itemErrors, table } from "./results.js";
+import { effectsText, itemErrors, table } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
 
 /** @import { Answer } from "./api.js" */
 /** @typedef {Api.VariableResult} Result */
 
+/** @typedef {{type: string, id: string, name: string}} Owner a workspace or a set */
 /**
  * A variable that is chosen, as it was shown; of one that is to be new, no `version`.
- * @typedef {{id: string, key: string, category: string, sensitive: boolean, version: string | null,
- *   workspace: {id: string, name: string}}} Chosen
+ * @typedef {{id: string, key: string, category: string, sensitive: boolean, version: string | null, owner: Owner}} Chosen
  */
 
-/** @typedef {"value" | "new" | "sensitive" | "delete"} Kind */
+/** @typedef {"value" | "key" | "sensitive" | "delete"} Kind */
 /** @typedef {{value?: string, hcl?: true, sensitive?: true}} Attributes */
 
-/** What becomes of a workspace's: `change` has it happen once, however often it is tried. */
+/**
+ * Where a key is set: the path of the organization, the categories, what it is called at first, the workspaces or sets that are
+ * chosen, and the names of workspaces that the form begins with where none is.
+ * @typedef {{base: string, words: string[], key: string, chosen: Owner[], names: string[]}} Start
+ */
+
+/** What becomes of an owner's: `change` has it happen once, however often it is tried. */
 class Part {
   change = new Change();
   told = h("td", {}, "…");
@@ -35,7 +41,7 @@ class Part {
   /** @param {Chosen[]} chosen */
   constructor(chosen) {
     this.chosen = chosen;
-    this.workspace = chosen[0].workspace;
+    this.owner = chosen[0].owner;
   }
 }
 
@@ -43,7 +49,7 @@ const AT_ONCE = 4;
 /** @type {Record<Kind, {title: string, verb: string, done: string, warning: string}>} */
 const KINDS = {
   value: { title: "Set one value", verb: "Set", done: "set", warning: "" },
-  new: { title: "Add a key to workspaces", verb: "Add", done: "added", warning: "" },
+  key: { title: "Set a key", verb: "Set", done: "set", warning: "" },
   sensitive: { title: "Make sensitive", verb: "Make sensitive", done: "sensitive now",
     warning: "There is no way back: nobody can read these values again." },
   delete: { title: "Delete", verb: "Delete", done: "deleted", warning: "They are deleted for ever, and at once." },
@@ -62,17 +68,15 @@ export function severalDialog(kind, chosen, signal, done) {
 }
 
 /**
- * The same of a key that is new in workspaces which are named in a form. `done(left)` has the names of those that did not get it.
- * @param {string} base the path of the organization
- * @param {string[]} words the categories
- * @param {string[]} names what the form begins with
+ * The same of a key that is named in a form. `done(left)` has those that did not get it.
+ * @param {Start} start
  * @param {AbortSignal} signal
- * @param {(left: string[]) => unknown} done
+ * @param {(left: Owner[]) => unknown} done
  */
-export function newKeyDialog(base, words, names, signal, done) {
-  const several = new Several("new", [], signal);
-  show(KINDS.new.title, (close) => several.beginNew(base, words, names, close), { wide: true,
-    onclose: () => done(several.left.map(({ workspace }) => workspace.name)) });
+export function keyDialog(start, signal, done) {
+  const several = new Several("key", [], signal);
+  show(KINDS.key.title, (close) => several.beginKey(start, close), { wide: true,
+    onclose: () => done(several.left.map(({ owner }) => owner)) });
 }
 
 class Several {
@@ -114,43 +118,83 @@ class Several {
   }
 
   /**
-   * What is new, and where.
-   * @param {string} base
-   * @param {string[]} words
-   * @param {string[]} names
+   * The key, its value, and where.
+   * @param {Start} start
    * @param {() => void} close
    */
-  beginNew(base, words, names, close) {
+  beginKey({ base, words, key: called, chosen, names }, close) {
     this.close = close;
-    const key = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true, oninput: () => settle() });
+    this.parts = chosen.map((owner) => new Part([{ id: owner.id, key: called, category: "", sensitive: false, version: null, owner }]));
+    const key = h("input", { class: "code", value: called, spellcheck: "false", autocapitalize: "none", autofocus: !called,
+      oninput: () => settle() });
     const category = choice({ legend: "Category", chosen: words[0], options: words.map((one) => ({ value: one, label: one })),
       onchange: () => settle() });
-    const text = editor({ rows: 3 });
+    const text = editor({ rows: 3, autofocus: called !== "" });
     const hcl = tick({ label: "HCL", checked: false, hint: "The value is an expression, such as a list or a map." });
     const sensitive = tick({ label: "Sensitive", checked: false, hint: "Nobody can read the value again.", onchange: () => settle() });
-    const where = workspacesField(base, "/workspaces", names);
+    const there = choice({ legend: "Where there is one already", chosen: "set",
+      options: [{ value: "set", label: "It gets this value" }, { value: "stay", label: "It stays as it is" }] });
+    const where = placesField(base, chosen, names);
+    const mixed = h("div", {});
     const settle = () => {
       hcl.element.hidden = category.chosen() !== words[0];
       text.input.classList.toggle("masked", sensitive.box.checked || saysSecret(key.value));
     };
     settle();
     this.element.append(form({ busy: "Looking …", onsubmit: async (signal) => {
-      const called = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
-      if (!called.key) throw new Error("Name a key first.");
+      const named = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
+      if (!named.key) throw new Error("Name a key first.");
       const found = await where.find(signal);
-      const workspaces = new Map(found.map(({ id, attributes }) => [id, { id, name: attributes.name }]));
-      this.chosen = [...workspaces.values()].map((workspace) => ({ ...called, id: workspace.id, workspace }));
-      this.parts = partsOf(this.chosen);
-      this.#attributes = { value: text.input.value, ...(called.sensitive && { sensitive: true }),
+      const owners = new Map(found.map((one) => [one.id, one]));
+      this.parts = [...owners.values()].map((owner) => new Part([{ ...named, id: owner.id, owner }]));
+      if (there.chosen() === "set") await inTurns(this.parts, (part) => this.#find(part, signal));
+      this.chosen = this.parts.flatMap((part) => part.chosen);
+      const isSecret = this.#asked(mixed, named.sensitive);
+      this.#attributes = { value: text.input.value, ...(isSecret && { sensitive: true }),
         ...(!hcl.element.hidden && hcl.box.checked && { hcl: true }) };
       text.input.value = "";
       await this.#look(signal);
     } },
       h("div", { class: "columns" }, field({ label: "Key", control: key }), category.element),
       field({ label: "Value", control: text.element }),
-      h("div", { class: "columns" }, hcl.element, sensitive.element), where.elements,
+      h("div", { class: "columns" }, hcl.element, sensitive.element), where.elements, there.element, mixed,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), leaveButton(() => close()))));
     return this.element;
+  }
+
+  /**
+   * What there is of a key already. Who may not change it is told so later.
+   * @param {Part} part
+   * @param {AbortSignal} signal
+   */
+  async #find(part, signal) {
+    const [one] = part.chosen;
+    const { key, category, owner } = one;
+    const document = { data: [{ type: "vars", attributes: { key, category } }], meta: { "dry-run": true } };
+    try {
+      /** @type {Answer<Api.ResultsDocument>} */
+      const answer = await send("POST", `/${owner.type}/${owner.id}/actions/apply`, document, { repeats: true, signal });
+      const [{ id }] = answer.document.meta.results;
+      if (!id) return;
+      const path = `/${owner.type}/${owner.id}/${owner.type === "varsets" ? "relationships/" : ""}vars/${id}`;
+      /** @type {Answer<Api.VariableDocument>} */
+      const { document: { data } } = await read(path, { signal });
+      part.chosen = [{ ...one, sensitive: data.attributes.sensitive, version: data.attributes["version-id"] }];
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+    }
+  }
+
+  /**
+   * Whether all of them become sensitive. Where some are and some are not, that is asked for first.
+   * @param {HTMLElement} place of the question
+   * @param {boolean} isSaid
+   */
+  #asked(place, isSaid) {
+    const secret = this.chosen.filter(({ sensitive }) => sensitive).length;
+    if (isSaid || !secret || secret === this.chosen.length) return isSaid;
+    if (!this.mixed) place.replaceChildren((this.mixed = mixedChoice(secret, this.chosen.length)).element);
+    return this.mixed.isAll();
   }
 
   /** The value, hidden where one is sensitive or called so; where some are and some are not, what is to become of these. */
@@ -158,29 +202,24 @@ class Several {
     const secret = this.chosen.filter(({ sensitive }) => sensitive).length;
     const isHidden = this.chosen.some(({ key, sensitive }) => sensitive || saysSecret(key));
     const text = editor({ rows: 3, autofocus: true, class: isHidden && "masked" });
-    const isMixed = secret > 0 && secret < this.chosen.length;
-    /** @type {"" | "stay" | "all"} */
-    let said = "";
-    const mixed = choice({ legend: `${secret} of ${this.chosen.length} are sensitive`, chosen: said, pointer: "/flags",
-      options: [{ value: "stay", label: "Each stays as it is" }, { value: "all", label: "Make all of them sensitive" }],
-      onchange: (chosen) => {
-        said = chosen;
-      } });
+    const mixed = secret > 0 && secret < this.chosen.length && mixedChoice(secret, this.chosen.length);
     return form({ busy: "Looking …", onsubmit: async (signal) => {
-      if (isMixed && !said) throw new Error("Choose whether those that can be read become sensitive.");
-      this.#attributes = { value: text.input.value, ...(said === "all" && { sensitive: true }) };
+      this.#attributes = { value: text.input.value, ...(mixed && mixed.isAll() && { sensitive: true }) };
       text.input.value = "";
       await this.#look(signal);
     } },
       h("p", { class: "lead" }, this.#counted(this.parts), "."),
-      field({ label: "The new value", control: text.element }), isMixed && mixed.element,
+      field({ label: "The new value", control: text.element }), mixed && mixed.element,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), leaveButton(() => this.close?.())));
   }
 
   /** @param {Part[]} parts */
   #counted(parts) {
     const many = parts.reduce((sum, { chosen }) => sum + chosen.length, 0);
-    return `${count(many, "variable")} in ${count(parts.length, "workspace")}`;
+    const sets = parts.filter(({ owner }) => owner.type === "varsets").length;
+    const places = [[parts.length - sets, "workspace"], [sets, "variable set"]];
+    const told = places.filter(([number], at) => number || (!at && !sets)).map(([number, noun]) => count(Number(number), String(noun)));
+    return `${count(many, "variable")} in ${told.join(" and ")}`;
   }
 
   /**
@@ -202,8 +241,8 @@ class Several {
 
   #table() {
     const rows = this.parts.map((part) =>
-      h("tr", {}, h("th", { scope: "row" }, name(part.workspace.name)), part.told));
-    return scrolling("By workspace", table("results compared", ["Workspace", "What becomes of it"], rows));
+      h("tr", {}, h("th", { scope: "row" }, name(part.owner.name)), part.told));
+    return scrolling("By workspace or set", table("results compared", ["Where", "What becomes of it"], rows));
   }
 
   /** @param {HTMLButtonElement} submit */
@@ -233,7 +272,7 @@ class Several {
     });
     submit.hidden = true;
     submit.after(again);
-    throw new Error(`${told} ${this.#counted(this.#those("failed"))} failed: each of these workspaces says why.`);
+    throw new Error(`${told} ${this.#counted(this.#those("failed"))} failed: each of these says why.`);
   }
 
   /**
@@ -247,10 +286,11 @@ class Several {
       meta: { "version-id": version, ...(this.kind === "delete" && { delete: true }) } }));
     const document = { data, meta: { versioned: true, "dry-run": dryRun } };
     try {
-      /** @type {Answer<Api.ResultsDocument>} */
-      const answer = await send("POST", `/workspaces/${part.workspace.id}/actions/apply`, document,
+      /** @type {Answer<Api.ResultsDocument & {meta: {effects?: Api.EffectsOnWorkspaces}}>} */
+      const answer = await send("POST", `/${part.owner.type}/${part.owner.id}/actions/apply`, document,
         dryRun ? { repeats: true, signal } : { change: part.change, signal });
-      part.told.replaceChildren(...answer.document.meta.results.map((one) => outcome(one, !dryRun)));
+      const { results, effects } = answer.document.meta;
+      part.told.replaceChildren(...results.map((one) => outcome(one, !dryRun)), ...(effects ? [await effectsText(effects)] : []));
       part.state = dryRun ? "waiting" : "done";
     } catch (error) {
       if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
@@ -261,12 +301,50 @@ class Several {
 }
 
 /**
- * By workspace, in the order of these.
+ * By owner, in the order of these.
  * @param {Chosen[]} chosen
  */
 function partsOf(chosen) {
-  const ids = new Set(chosen.map(({ workspace }) => workspace.id));
-  return [...ids].map((id) => new Part(chosen.filter(({ workspace }) => workspace.id === id)));
+  const ids = new Set(chosen.map(({ owner }) => owner.id));
+  return [...ids].map((id) => new Part(chosen.filter(({ owner }) => owner.id === id)));
+}
+
+/**
+ * Where some are sensitive and some are not: what becomes of the others. `isAll()` refuses while that is not said.
+ * @param {number} secret
+ * @param {number} all
+ */
+function mixedChoice(secret, all) {
+  /** @type {"" | "stay" | "all"} */
+  let said = "";
+  const { element } = choice({ legend: `${secret} of ${all} are sensitive`, chosen: said, pointer: "/flags",
+    options: [{ value: "stay", label: "Each stays as it is" }, { value: "all", label: "Make all of them sensitive" }],
+    onchange: (chosen) => {
+      said = chosen;
+    } });
+  const isAll = () => {
+    if (!said) throw new Error("Choose whether those that can be read become sensitive.");
+    return said === "all";
+  };
+  return { element, isAll };
+}
+
+/**
+ * Where the key is set: what is chosen, or workspaces that are named.
+ * @param {string} base
+ * @param {Owner[]} chosen
+ * @param {string[]} names
+ * @returns {{elements: Element[], find: (signal: AbortSignal) => Promise<Owner[]>}}
+ */
+function placesField(base, chosen, names) {
+  if (chosen.length) {
+    const called = h("p", {}, "In ", listed(chosen.map((one) => h("strong", {}, name(one.name)))), ".");
+    return { elements: [called], find: async () => chosen };
+  }
+  const { elements, find } = workspacesField(base, "/workspaces", names);
+  const owners = async (/** @type {AbortSignal} */ signal) =>
+    (await find(signal)).map(({ id, attributes }) => ({ type: "workspaces", id, name: attributes.name }));
+  return { elements, find: owners };
 }
 
 /**

@@ -3,6 +3,7 @@
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, tick } from "./fields.js";
 import { organizationHead, projectHead, readOrganization, readProject, setBadges } from "./heads.js";
+import { KeySetting } from "./key_setting.js";
 import { namedForm } from "./named_form.js";
 import { PagedList } from "./paged_list.js";
 
@@ -41,27 +42,31 @@ async function listPage({ organization, go, signal }, { head, path, may, project
   /** @type {PagedList<Api.VariableSetResource>} */
   const list = new PagedList({
     path: (words) => path + (words && `?q=${encodeURIComponent(words)}`),
-    row: (one) => row(organization, one), noun: "variable set", all: "you can see",
-    none: "No variable set has this in its name.", nothing: () => nothing(may, add), filter: "Filter by name", signal,
+    row: (one) => row(organization, one, one.attributes.permissions["can-update"] && setting.boxOf(one.id, one.attributes.name)),
+    noun: "variable set", all: "you can see", none: "No variable set has this in its name.", nothing: () => nothing(may, add),
+    drawn: () => setting.choosing.told(), filter: "Filter by name", signal,
   });
+  const base = `/organizations/${encodeURIComponent(organization)}`;
+  const setting = new KeySetting({ type: "varsets", base, rows: list.rows, signal, again: () => list.draw() });
   const place = new FormPlace();
-  const add = () => place.open((end) => setForm({ path: `/organizations/${encodeURIComponent(organization)}/varsets`, set: null, project,
+  const add = () => place.open((end) => setForm({ path: `${base}/varsets`, set: null, project,
     cancel: () => end(), done: ({ id }) => go(`/app/${organization}/varsets/${id}`) }));
   const total = await list.draw();
   return h("section", {}, head,
     (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter,
-      may && h("div", { class: "actions" }, addButton("New variable set", add))),
-    place.element, list.element);
+      h("div", { class: "actions" }, setting.button, may && addButton("New variable set", add))),
+    place.element, setting.choosing.bar, list.element);
 }
 
 /**
  * @param {string} organization
  * @param {Api.VariableSetResource} set
+ * @param {Element | false} box
  */
-function row(organization, { id, attributes, relationships }) {
+function row(organization, { id, attributes, relationships }, box) {
   const { name: called, description, global: isGlobal, "workspace-count": workspaces, "project-count": projects } = attributes;
   const isOfProject = relationships.parent.data.type === "projects";
-  return h("li", {},
+  return h("li", { class: box && "choosing" }, box,
     h("a", { class: "row", href: `/app/${organization}/varsets/${id}` },
       h("span", { class: "name" }, name(called), description && h("span", { class: "description" }, name(description))),
       setBadges(attributes), isOfProject && h("span", { class: "badge" }, "of a project"),

@@ -1,10 +1,10 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
-import { categories, late, oneOf } from "./api.js";
-import { addButton, button, count, h, icon, name } from "./dom.js";
+import { late, oneOf } from "./api.js";
+import { addButton, count, h, icon, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
-import { stay } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
+import { KeySetting } from "./key_setting.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { address } from "./pages.js";
 import { KeySearch } from "./search.js";
@@ -18,16 +18,16 @@ const MOST_TAGS = 5;
 export async function workspacesPage(context) {
   const { organization, go, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
-  let writes = false;
   /** @type {PagedList<Api.WorkspaceResource, WorkspaceIncluded>} */
   const list = new PagedList({
     path: (words) => `${base}/workspaces?include=effective_tag_bindings,project&search[name]=${encodeURIComponent(words)}`,
-    row: (one, included) => {
-      writes ||= one.attributes.permissions["can-update-variable"];
-      return workspaceRow(organization, one, included);
-    }, noun: "workspace", all: "you can see",
-    none: "No workspace has this in its name.", nothing: () => nothing(may, add), filter: "Filter by name", signal,
+    row: (one, included) => workspaceRow(organization, one, included,
+      one.attributes.permissions["can-update-variable"] && setting.boxOf(one.id, one.attributes.name)),
+    noun: "workspace", all: "you can see", none: "No workspace has this in its name.", nothing: () => nothing(may, add),
+    drawn: () => setting.choosing.told(), filter: "Filter by name", signal,
   });
+  const setting = new KeySetting({ type: "workspaces", base, rows: list.rows, signal, again: () => list.draw(),
+    searched: () => address.said("key") });
   const found = await readOrganization(context);
   const may = found.attributes.permissions["can-create-workspace"];
   const place = new FormPlace();
@@ -38,39 +38,30 @@ export async function workspacesPage(context) {
   };
   const total = await list.draw();
   const keys = new KeySearch(organization, signal);
+  const chosen = h("div", {}, setting.choosing.bar, list.element);
   const find = (/** @type {string} */ text) => {
-    list.element.hidden = text !== "";
+    chosen.hidden = text !== "";
     return keys.find(text);
   };
   await find(address.said("key"));
   const byKey = searchField("Find a key anywhere", find, "key");
-  /** @type {string[]} */
-  let left = [];
-  const addKey = async () => {
-    const isStill = stay();
-    const [{ newKeyDialog }, words] = await Promise.all([late(() => import("./several.js")), categories({ signal })]);
-    if (signal.aborted || !isStill()) return;
-    newKeyDialog(base, words, left, signal, (names) => {
-      left = names;
-      list.draw();
-    });
-  };
-  const acts = h("div", { class: "actions" },
-    writes && button("Add a key …", addKey, { picture: "edit" }), may && addButton("New workspace", add));
+  const acts = h("div", { class: "actions" }, setting.button, may && addButton("New workspace", add));
   return h("section", {}, organizationHead(found, "workspaces"),
-    (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter, byKey, acts), place.element, list.element, keys.element);
+    (total > 0 || list.words) && h("div", { class: "toolbar" }, list.filter, byKey, acts), place.element,
+    chosen, keys.element);
 }
 
 /**
- * One of them, and its project where that is `included`.
+ * One of them, and its project where that is `included`; with a box where one chooses some.
  * @param {string} organization
  * @param {Api.WorkspaceResource} workspace
  * @param {WorkspaceIncluded[]} included
+ * @param {Element | false} [box]
  */
-export function workspaceRow(organization, { attributes, relationships }, included) {
+export function workspaceRow(organization, { attributes, relationships }, included, box = false) {
   const may = attributes.permissions["can-update-variable"] ? "read and write" : "read";
   const project = oneOf(included, "projects", relationships.project.data.id);
-  return h("li", {},
+  return h("li", { class: box && "choosing" }, box,
     h("a", { class: "row", href: `/app/${organization}/workspaces/${attributes.name}` },
       h("span", { class: "name" }, name(attributes.name), tags(attributes, relationships, included),
         attributes.description && h("span", { class: "description" }, name(attributes.description))),
