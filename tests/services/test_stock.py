@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from teamvars import metrics, settings, wiring
+from teamvars import settings, wiring
 from teamvars.domain.keys import AUDIT, MASTER
-from teamvars.metrics import METRICS, Gauge
-from teamvars.metrics.memory import Memory, Nowhere
+from teamvars.metrics import Gauge
+from teamvars.metrics.memory import Memory
 from teamvars.security import keyring
 from teamvars.services import stock as service
 from teamvars.services.stock import COUNTED, ENDLESS, KEY_USES, OVERDUE, WAITING
@@ -19,6 +19,7 @@ from tests.services.calls import Calls
 from tests.services.jobs import Job, approve, propose
 from tests.services.test_keys import Hand
 from tests.support.commands import Host
+from tests.support.counting import counting, told
 from tests.support.deployment import Deployment, started
 from tests.support.patience import until
 from tests.support.tenant import Tenant, variable_document
@@ -35,20 +36,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def memory() -> Iterator[Memory]:
     """Where this process counts until the test has ended."""
-    memory = Memory()
-    metrics.count_in(memory)
-    yield memory
-    for metric in METRICS.values():
-        metric.move(Nowhere())
-
-
-def told(memory: Memory, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a gauge by its labels."""
-    return {
-        series.labels: memory.numbers[series.at]
-        for series in memory.series()
-        if series.name == name
-    }
+    with counting() as memory:
+        yield memory
 
 
 async def test_messages_that_wait_are_counted_and_how_long_the_first_has_been_due(

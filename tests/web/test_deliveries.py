@@ -12,6 +12,7 @@ from teamvars.security.tokens import RUNNER, new_token
 from teamvars.services import deliveries
 from teamvars.services.deliveries import ACCESS_TOKEN_TYPE, SUBJECT_TYPES
 from teamvars.storage.effective import FEW_BYTES
+from tests.support.counting import counting, told
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.exchanging import CANARY, FORM_TYPE, TOKEN_URL, Job, job_in
@@ -46,6 +47,16 @@ async def test_a_job_is_handed_the_values_sealed_to_its_key(job: Job) -> None:
     assert info.workspace == job.tenant.workspaces["network"]
     assert CANARY not in handed.text
     assert await job.tenant.deployment.audit_holds()
+
+
+async def test_jobs_are_counted_by_what_became_of_them(job: Job) -> None:
+    with counting() as memory:
+        await job.deliver(await job.token())
+        await job.exchange(runner="run-1111111111111111")
+        await job.exchange(subject_token="nobody's")
+        counted = told(memory, deliveries.JOBS.name)
+    outcomes = ("given a token", "handed values", "unmeant", "unproven")
+    assert counted == {(outcome,): 1 for outcome in outcomes}
 
 
 async def test_a_job_is_handed_what_it_asks_for_alone(job: Job) -> None:

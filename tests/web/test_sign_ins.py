@@ -32,7 +32,8 @@ from teamvars.storage import tokens
 from teamvars.storage.database import Transaction, each
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from teamvars.web.sign_ins import SignInPages, callback
+from teamvars.web.sign_ins import ARRIVALS, SignInPages, callback
+from tests.support.counting import counting, told
 from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
 from tests.support.issuer_servers import document, raw
@@ -448,6 +449,21 @@ async def test_a_callback_is_good_in_the_browser_that_began_it_alone(scene: Scen
     assert (await victim.arrive(said)).status_code == 403  # and who has
     assert SESSION_COOKIE not in victim.cookies
     assert (await attacker.arrive(said)).status_code == 303
+
+
+async def test_whoever_comes_back_from_a_provider_is_counted_by_what_became_of_it(
+    scene: Scene,
+) -> None:
+    await scene.link("writer", scene.one)
+    browser = scene.browser()
+    with counting() as memory:
+        said = scene.one.answer(await browser.depart())
+        await browser.arrive(said)
+        await browser.arrive(said)  # again
+        await scene.link("outsider", scene.one)
+        await browser.arrive(scene.one.answer(await browser.depart()))
+        counted = told(memory, ARRIVALS.name)
+    assert counted == {("signed in",): 1, ("unproven",): 1, ("refused",): 1}
 
 
 @pytest.mark.parametrize("state", [None, "", "x" * 43, "é"])

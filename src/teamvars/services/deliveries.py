@@ -8,6 +8,7 @@ from functools import cache, partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from teamvars import metrics
 from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import (
@@ -79,6 +80,14 @@ _LARGE_BYTES = 256 * 1024
 """Of values, which take some ms: more are opened and sealed in a thread, and of one workspace at a
 time, since there they are several times in memory.
 """
+
+_ISSUED, _UNPROVEN, _UNMEANT, _DELIVERED = "given a token", "unproven", "unmeant", "handed values"
+JOBS = metrics.Counter(
+    "teamvars_jobs_total",
+    "Jobs that were given a token, that nobody vouches for, that no runner means, and deliveries.",
+    "outcome",
+    (_ISSUED, _UNPROVEN, _UNMEANT, _DELIVERED),
+)
 
 Check = Callable[[str, Callable[[], None]], Awaitable[None]]
 """Does what costs a stranger nothing and us something, when it is the turn of whom it names."""
@@ -153,6 +162,7 @@ class Deliveries(UseCases):
             key = await self._trust.key_for(said)
             await check(assertion.job, lambda: require_signed(said, key))
         except Unproven as unproven:
+            JOBS.add(_UNPROVEN)
             why = {"reason": unproven.reason}
             raise Refusal(_bad("The subject token is not accepted."), why=why) from None
         is_machine = assertion.issuer.startswith(MACHINE)
@@ -178,6 +188,7 @@ class Deliveries(UseCases):
                 caller, lambda found: decisions.meant(found, asked, self._trust)
             )
         except NoTarget as refused:
+            JOBS.add(_UNMEANT)
             refused.why = self._noted(asked, refused)
             raise
         change = Change(
@@ -194,6 +205,7 @@ class Deliveries(UseCases):
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
         self._house.runner.introduce(caller, hash_.hex())
+        JOBS.add(_ISSUED)
         lives = (issued.token.expires_at - self._clock()) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
@@ -307,6 +319,7 @@ class Deliveries(UseCases):
         if bundle.is_whole and bundle.has.keys is None:
             handed = bundle.handed
             self._kept.keep(handed.workspace.id, bundle.has, handed.key.wrapped)
+        JOBS.add(_DELIVERED)
         return delivery
 
     def _noted(self, asked: Asked, refused: NoTarget) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ import msgspec
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, forbidden, not_found
 from teamvars.domain.sign_ins import SESSION, SignOut, device_of
 from teamvars.kernel import Discreet
+from teamvars.metrics import Counter
 from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import ATTEMPT_SECONDS
@@ -44,6 +45,13 @@ _NOT_LINKED = (
     "Begin again; if that does not help, tell whoever runs this service the request's id."
 )
 _LONGEST_COOKIE = 3800
+_DONE, _UNPROVEN, _REFUSED = "signed in", "unproven", "refused"
+ARRIVALS = Counter(
+    "teamvars_sign_ins_total",
+    "What became of those who came back from a provider, or could not be sent there.",
+    "outcome",
+    (_DONE, _UNPROVEN, _REFUSED),
+)
 _STYLE = (
     "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
     "code{overflow-wrap:anywhere}:root{color-scheme:light dark}"
@@ -211,6 +219,7 @@ class SignInPages:
                 return _failed(request, name, unproven)
             except Refusal as refusal:
                 return _refused(request, name, refusal)
+            ARRIVALS.add(_DONE)
             kept = self._cookies.put(_SESSION, secret, seconds=_SESSION_SECONDS, same_site="Strict")
             return Response(303, b"", {"Location": _HOME, **kept, **_FRESH})
 
@@ -235,12 +244,14 @@ def _kept(cookie: str | None) -> Kept:
 
 
 def _failed(request: Request, name: str, unproven: Unproven) -> Response:
+    ARRIVALS.add(_UNPROVEN)
     tell(request.request_id, name, unproven.reason)
     return _page(request, STATUS[forbidden("").kind], _AGAIN)
 
 
 def _refused(request: Request, name: str, refusal: Refusal) -> Response:
     said = " ".join(fault.detail for fault in refusal.faults)
+    ARRIVALS.add(_REFUSED)
     tell(request.request_id, name, said)
     return _page(request, STATUS[refusal.kind], said)
 
