@@ -2,6 +2,11 @@
 
 import json
 
+import pytest
+
+from teamvars.cli.client.api import Api
+from teamvars.cli.client.changes import How, Work, carried_out
+from teamvars.cli.client.contents import Contents, Owner
 from tests.cli.client.test_vars import values
 from tests.cli.client.test_vars_files import file
 from tests.support.desk import Desk
@@ -32,7 +37,9 @@ def test_variables_become_sensitive_with_their_values_once_they_were_counted(des
         terminal.type("n")
         assert terminal.wait() == 1
     assert values(desk, "network") == {"PIN": "1", "KEEP": "1"}
-    assert desk.run("vars", "make-sensitive", "PIN", *BOTH, "--dry-run").code == 3
+    tried = desk.run("vars", "make-sensitive", "PIN", *BOTH, "--dry-run")
+    assert tried.code == 3
+    assert "Nobody could read these 2 values again." in tried.err
     done = desk.succeed("vars", "make-sensitive", "PIN", "NEVER", *BOTH, "--yes")
     assert "None of these workspaces has a variable NEVER." in done.err
     assert values(desk, "network") == {"PIN": None, "KEEP": "1"}
@@ -140,3 +147,22 @@ def test_what_a_key_is_in_many_workspaces_is_asked_once(desk: Desk) -> None:
     assert gone.err.count("-  KEY") == 2
     # The beginning of keys is no key.
     assert desk.run("vars", "unset", "O*", *BOTH, "--yes").err.count("OTHER") == 0
+
+
+class Closed(Api):
+    """What can make no further connection."""
+
+    def __init__(self) -> None:
+        """Has no target: nothing is sent."""
+
+    def announce(self, what: str | None = None) -> None:
+        """Says nothing."""
+
+    def beside(self) -> Api:
+        raise SystemExit(130)
+
+
+def test_whatever_ends_a_thread_that_sends_ends_the_command() -> None:
+    work = [Work(Contents(Owner("ws-1", "network"), (), None, "tool"), [])] * 2
+    with pytest.raises(SystemExit):
+        carried_out(Closed(), work, How(dry_run=True, yes=True))

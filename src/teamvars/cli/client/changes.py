@@ -443,15 +443,16 @@ def _sent_together(
     """What `send` makes of each, in their order. Some are under way at a time, each on a connection
     of its own.
     """
-    outcomes: list[SimpleQueue[list[Resource] | Exception]] = [SimpleQueue() for _ in work]
+    outcomes: list[SimpleQueue[list[Resource] | BaseException]] = [SimpleQueue() for _ in work]
     waiting = iter(list(zip(work, outcomes, strict=True)))
 
     def send_next() -> None:
-        own = api.beside()
+        own = None
         for one, outcome in waiting:
             try:
+                own = own or api.beside()
                 outcome.put(send(own, one, dry_run=dry_run))
-            except Exception as error:
+            except BaseException as error:  # whatever it is, somebody waits for it
                 outcome.put(error)
 
     api.announce()
@@ -459,7 +460,7 @@ def _sent_together(
         Thread(target=send_next, daemon=True).start()
     for outcome in outcomes:
         made = outcome.get()
-        if isinstance(made, Exception) and not isinstance(made, Failure):
+        if isinstance(made, BaseException) and not isinstance(made, Failure):
             raise made
         yield made
 

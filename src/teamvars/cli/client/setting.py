@@ -171,7 +171,8 @@ def make_sensitive(where: Where, keys: Sequence[str], category: str | None, how:
         changes = compare(found.variables, wanted, hidden=keys)
         work.append(Work(found, changes, versioned=True))
     if total := sum(len(one.changes) for one in work):
-        note(f"Nobody can read {'this value' if total == 1 else f'these {total} values'} again.")
+        may = "could" if how.dry_run else "can"
+        note(f"Nobody {may} read {'this value' if total == 1 else f'these {total} values'} again.")
     change(api, work, how)
 
 
