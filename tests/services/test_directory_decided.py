@@ -778,7 +778,7 @@ def test_a_machine_that_signs_for_itself_has_no_conditions() -> None:
         (replace(ANN, email=None), []),
         (replace(ANN, placeholder=True), ["User ann was only invited so far"]),
         (replace(ANN, placeholder=True, email="ann"), ["User ann was only invited so far"]),
-        (replace(ANN, email="ann"), ["The address of user ann is none"]),
+        (replace(ANN, email="ann"), ["The address of user ann cannot "]),
         (replace(ANN, disabled=True), ["User ann is disabled"]),
     ],
 )

@@ -136,7 +136,7 @@ CLIENT = (
     (
         "set detach",
         "sets:detach",
-        "Attach a set to workspaces, or to projects, no longer, all or none.",
+        "Detach a set from workspaces, or from projects, all or none.",
     ),
     ("set delete", "sets:delete", "Delete a set with its variables."),
     ("project list", "projects:list_", "List the projects you see."),

@@ -36,7 +36,7 @@ SETTINGS = Settings(
         False,
         "Whether workspaces with resources may be deleted; there are no resources.",
     ),
-    Setting("owners-team-saml-role-id", "", "Who owns it by a single sign-on; there is none."),
+    Setting("owners-team-saml-role-id", "", "Kept; nobody signs in by SAML."),
     Setting("stacks-enabled", False, "Whether there may be stacks."),
     Setting("registry-monorepo-support-enabled", False, "Whether a repository may have modules."),
     Setting(

@@ -6,7 +6,7 @@ ACCESS = "organization-access/"
 """What the names of rights in a document begin with."""
 
 SETTINGS = Settings(
-    Setting("sso-team-id", "", "Who is in it by a single sign-on; there is none."),
+    Setting("sso-team-id", "", "Kept; it puts nobody into the team."),
     *(
         Setting(f"{ACCESS}{name}", False, text)
         for name, text in {

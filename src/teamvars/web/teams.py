@@ -36,7 +36,7 @@ _SEARCH = Parameter("q", "A part of the name.")
 _NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
-_SSO = Meta(max_length=MAX_CHARACTERS, description="There is no single sign-on.")
+_SSO = Meta(max_length=MAX_CHARACTERS, description="Kept; it puts nobody into the team.")
 
 
 def _path(one: TeamView) -> str:

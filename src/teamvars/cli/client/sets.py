@@ -215,7 +215,7 @@ def attach(
 def detach(
     api: Api, name: str, workspaces: Sequence[str], projects: Sequence[str], how: How
 ) -> None:
-    """Attach a set to workspaces, or to projects, no longer, all or none.
+    """Detach a set from workspaces, or from projects, all or none.
 
     Where workspaces would get other values, it shows them first, and asks.
 

@@ -74,7 +74,7 @@ def _draft(place: str, reason: str, only: tuple[str, ...]) -> HostDraft:
 def _handed(draft: HostDraft) -> Sequence[Variable]:
     if not load_settings().allow_exec:
         raise Failure(
-            "Values leave this host by no command, unless its operator says so: "
+            "No command hands out values on this host, unless its operator allows it: "
             "TEAMVARS_ALLOW_EXEC=true"
         )
     return run(lambda services, caller: services.host_deliveries.hand_out(caller, draft))

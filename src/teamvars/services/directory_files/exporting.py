@@ -58,11 +58,11 @@ def _unsaid_of(shown: Iterable[User]) -> list[str]:
     for user in shown:
         if user.placeholder:
             said.append(
-                f"User {user.username} was only invited so far, and so does not stand under "
-                "users: name them there before you apply the file to another installation."
+                f"User {user.username} was only invited so far, so the file does not list them "
+                "under users. Add them there before you apply it to another installation."
             )
         elif user.email is not None and _email(user) is None:
-            said.append(f"The address of user {user.username} is none that a file may hold.")
+            said.append(f"The address of user {user.username} cannot be in a file.")
         if user.disabled:
             said.append(f"User {user.username} is disabled, which the file cannot say.")
     return said
