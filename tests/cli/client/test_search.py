@@ -28,6 +28,7 @@ def test_variables_are_found_by_the_beginning_of_their_keys(
     assert [row["workspace-name"] for row in rows] == ["network", "payments"]
     assert desk.succeed("vars", "search", "--part", "Her").out.split()[:1] == ["OTHER"]
     assert "Nothing like that" in desk.succeed("vars", "search", "D*", "--part", "her").err
+    assert "Keys with it in them: --part host" in desk.succeed("vars", "search", "host").err
     # What a setting says narrows no search.
     assert len(desk.having(workspace="network").succeed("vars", "search").out.splitlines()) == 4
     erin = desk.having(address=service.url, token=service.tokens["erin"], organization=office)

@@ -256,8 +256,10 @@ def search(
     fields = ["key", "category", "hcl", "sensitive", *["value"] * values]
     query = {name: text for name, text in filters.items() if text is not None}
     found = list(islice(searched(api, query, fields), limit + 1))
-    said = None if found else "Nothing like that is in a workspace or variable set you may read."
-    show(found[:limit], map(_found_row, found[:limit]), said=said)
+    said = "Nothing like that is in a workspace or variable set you may read."
+    if key is not None and part is None and not key.endswith("*"):
+        said += f" Keys with it in them: --part {escaped(key)}"
+    show(found[:limit], map(_found_row, found[:limit]), said=None if found else said)
     if len(found) > limit:
         note(f"There are more than {limit} (--limit).")
 
