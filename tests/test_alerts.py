@@ -33,7 +33,7 @@ from tests.support.commands import SCRIPT, Host
 from tests.support.jobs import ISSUER, ISSUERS, SERVICE, job_token
 from tests.support.mailbox import SENDER, open_mailbox
 from tests.support.patience import HANGS, wait_until
-from tests.support.postgres import Postgres
+from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.server import end_group, free_port, is_ready
 from tests.support.tenant import JSON_API, variable_document
 from tests.test_first_start import bash, blocks
@@ -221,6 +221,23 @@ def without_its_file(made: Scraped, token: str) -> Iterator[None]:
     elsewhere.rename(file)
 
 
+def ask_whether_it_is_ready(made: Scraped, client: httpx.Client) -> None:
+    client.get("/readyz")
+
+
+@contextmanager
+def behind_the_schema(made: Scraped, token: str) -> Iterator[None]:
+    """A later release has migrated, and admits this one no more."""
+    file = Path(made.host.settings["DATA_DIR"]) / "teamvars.db"
+    admits = "UPDATE schema_migrations SET admits = ? WHERE number = 14"
+    with closing(sqlite3.connect(file, timeout=HANGS, isolation_level=None)) as store:
+        ((before,),) = store.execute("SELECT admits FROM schema_migrations WHERE number = 14")
+        store.execute(admits, [1_000_000])
+        with again_and_again(ask_whether_it_is_ready, made, token):
+            yield
+        store.execute(admits, [before])
+
+
 @contextmanager
 def without_room(made: Scraped, token: str) -> Iterator[None]:
     disk = Path(made.host.settings["DATA_DIR"])
@@ -291,6 +308,7 @@ FAULTS: dict[Fault, Sequence[str]] = {
     partial(again_and_again, slow_down): ["TeamvarsWorkerIsSlow"],
     partial(again_and_again, kill_a_worker): ["TeamvarsWorkersDie"],
     without_its_file: ["TeamvarsStorageUnavailable", "TeamvarsNotReady", "TeamvarsErrors"],
+    behind_the_schema: ["TeamvarsNotReady"],
     without_room: ["TeamvarsWritesUnavailable"],
     flooded: ["TeamvarsFlood", "TeamvarsTokensGuessed"],
     partial(again_and_again, ask_for_a_job): ["TeamvarsJobsRefused"],
@@ -365,6 +383,26 @@ def test_alerts_fire_while_their_cause_lasts_and_end_with_it(
     with fault(made, token):
         wait_until(all_were_seen)
     wait_until(lambda: not prometheus.firing() & set(alerts))
+
+
+def test_the_alert_on_writes_fires_while_a_standby_is_gone_and_ends_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "prometheus").mkdir()
+    with LocalPostgres(durable=True) as postgres:
+        postgres.create_database("watched")
+        host = Host(tmp_path, {"DATABASE_URL": postgres.url("watched"), "STATEMENT_SECONDS": "1"})
+        with scraped(host) as made:
+            token = host.succeed("token", "create", "--user", "alice").out.strip()
+            prometheus = Prometheus(tmp_path / "prometheus", made)
+            with prometheus.running():
+                postgres.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+                postgres.execute("SELECT pg_reload_conf()")
+                with again_and_again(write, made, token):
+                    wait_until(lambda: "TeamvarsWritesUnavailable" in prometheus.firing())
+                postgres.execute("ALTER SYSTEM RESET synchronous_standby_names")
+                postgres.execute("SELECT pg_reload_conf()")
+                wait_until(lambda: "TeamvarsWritesUnavailable" not in prometheus.firing())
 
 
 def test_the_alert_on_clocks_fires_while_one_is_wrong_and_ends_with_it(
