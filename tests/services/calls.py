@@ -1,7 +1,8 @@
 """Calls to the services of a node as the people of a tenant."""
 
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import postgres
 from tests.storage.stores import words
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant
@@ -120,6 +122,25 @@ class Calls:
         """Their usernames."""
         mark = self.tenant.organization.removeprefix("org-")
         return tuple(f"{person}-{mark}" for person in people)
+
+
+@contextmanager
+def once_it_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Awaitable[object]]
+) -> Iterator[None]:
+    """Has something happen after the look-up of the next change that is alone on PostgreSQL."""
+    look_up = postgres._Brief.lock_each
+
+    async def and_then(self: Any, *asked: Any) -> Any:
+        found = await look_up(self, *asked)
+        with monkeypatch.context() as as_ever:
+            as_ever.setattr(postgres._Brief, "lock_each", look_up)
+            await meanwhile()
+        return found
+
+    with monkeypatch.context() as watched:
+        watched.setattr(postgres._Brief, "lock_each", and_then)
+        yield
 
 
 async def dump(database: Database) -> Mapping[str, list[tuple[Any, ...]]]:

@@ -20,7 +20,7 @@ from teamvars.storage import data_keys, organizations
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import schemas
 from tests.services.altered_trails import execute
-from tests.services.calls import Calls, caller
+from tests.services.calls import Calls, caller, once_it_is_looked_up
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import operator
 from tests.support.tenant import variable_document
@@ -86,6 +86,21 @@ async def test_what_is_sealed_from_then_on_is_sealed_under_the_newest(both: Call
     assert {version: its["variables"] for version, its in found.items()} == {1: 2, 2: 2}
     assert found[2]["organizations"] == 2
     assert "organizations" not in found[1]
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+async def test_what_was_to_be_sealed_under_a_key_that_was_retired_meanwhile_opens(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def retire() -> None:
+        await use_another(own_calls)
+        first = (await own_calls.services.data_keys.generations())[1][0]
+        await own_calls.services.data_keys.retire(operator(), first.id)
+
+    with once_it_is_looked_up(monkeypatch, retire):
+        await own_calls.create(key="region", value="eu")
+    assert await own_calls.list() == {"region": "eu"}
+    assert (await needed(own_calls))[2]["variables"] == 1
 
 
 async def test_lists_searches_and_single_reads_open_values_of_both_generations(

@@ -16,9 +16,10 @@ from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft, Versions
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
-from tests.services.calls import Calls, caller, count, draft
+from tests.services.calls import Calls, caller, count, draft, once_it_is_looked_up
 from tests.storage.stores import words
 from tests.support.deployment import operator
+from tests.support.engines import ON_POSTGRES
 
 CALLERS = 16
 
@@ -53,6 +54,43 @@ async def test_of_many_who_update_one_version_one_does(both_nodes: tuple[Calls, 
         assert await both_nodes[1].list() == {"contended": f"{winner}"}
         owner = caller(tenant, "owner")
         await both_nodes[0].services.variables.delete(owner, *place, ANY_VERSION)
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize(
+    ("verb", "said", "left"),
+    [
+        ("create", "done", {"there": "eu", "first": "eu", "second": "eu"}),
+        ("update", "precondition_failed", {"there": "other"}),
+        ("delete", "not_found", {}),
+    ],
+)
+async def test_who_is_alone_goes_by_what_another_node_has_changed_since_the_look_up(
+    both_nodes: tuple[Calls, Calls],
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    said: str,
+    left: dict[str, str],
+) -> None:
+    one, other = both_nodes
+    before = await one.create(key="there")
+    place = ToWorkspace(one.tenant.workspaces["network"]), before.id
+    wanted = Versions(frozenset({before.version_id}))
+
+    async def change(calls: Calls, key: str, value: str) -> None:
+        variables, who = calls.services.variables, caller(calls.tenant, "writer")
+        if verb == "create":
+            await calls.create(key=key)
+        elif verb == "update":
+            await variables.update(who, *place, VariableDraft(value=value), wanted)
+        else:
+            await variables.delete(who, *place, ANY_VERSION)
+
+    with once_it_is_looked_up(monkeypatch, lambda: change(other, "first", "other")):
+        outcomes = await asyncio.gather(change(one, "second", "one"), return_exceptions=True)
+    assert words(*outcomes) == [said]
+    assert await one.list() == left
+    assert await one.tenant.deployment.audit_holds()
 
 
 async def test_what_is_created_while_its_workspace_is_renamed_is_found_under_the_last_name(

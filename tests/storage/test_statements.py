@@ -35,10 +35,22 @@ async def test_the_statements_of_postgresql_are_those_that_were_reviewed(
     await is_as_written("postgresql.sql", of_postgres(postgres))
 
 
-def test_postgresql_is_asked_three_statements_for_a_delivery() -> None:
+@pytest.mark.parametrize(
+    ("route", "statements"),
+    [
+        ("POST /workspaces/{id}/vars", 2),
+        ("PATCH /workspaces/{id}/vars/{id}", 3),
+        ("DELETE /workspaces/{id}/vars/{id}", 3),
+        ("POST /oauth/token", 2),
+        ("POST /workspaces/{id}/actions/deliver", 3),
+    ],
+)
+def test_whoever_is_alone_asks_postgresql_few_statements(route: str, statements: int) -> None:
     written = (FOLDER / "postgresql.sql").read_text()
-    (steps,) = re.findall(r"^-- POST .*/actions/deliver\n-- {5}(.*)$", written, re.MULTILINE)
-    assert len(re.findall(r"#\d+", steps)) == 3, steps
+    (steps,) = re.findall(rf"^-- {re.escape(route)}\n-- {{5}}(.*)$", written, re.MULTILINE)
+    asked = steps.split("; ")
+    assert len(asked) == statements, steps
+    assert all(re.fullmatch(r"#\d+", one) for one in asked), steps
 
 
 # In the order in which `access` and `access_by_name` read them.

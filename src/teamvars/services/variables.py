@@ -134,7 +134,8 @@ class Variables(UseCases):
         ids = new_id("var"), new_version_id()
         asked = Creation(to, draft, *ids, deprecated_filter)
         decide = partial(decisions.create, asked=asked, quotas=self._house.quotas)
-        return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=(to,)))
+        change = Change(caller, to.owner_id, decide, foreseen=(to,), is_brief=True)
+        return await self._changes.make(change)
 
     async def update(
         self,
@@ -156,7 +157,8 @@ class Variables(UseCases):
         asked = Edit(variable, draft, versions, new_version_id())
         decide = partial(decisions.update, asked=asked, quotas=self._house.quotas)
         foreseen = to, variable, ValueOf(variable)
-        return await self._changes.make(Change(caller, to.owner_id, decide, foreseen=foreseen))
+        change = Change(caller, to.owner_id, decide, foreseen=foreseen, is_brief=True)
+        return await self._changes.make(change)
 
     async def delete(
         self, caller: Caller, to: ToOwner, variable_id: str, versions: Versions
@@ -165,7 +167,8 @@ class Variables(UseCases):
 
         asked = VariableOf(to, variable_id)
         decide = partial(decisions.delete, asked=asked, versions=versions)
-        await self._changes.make(Change(caller, to.owner_id, decide, foreseen=(to, asked)))
+        change = Change(caller, to.owner_id, decide, foreseen=(to, asked), is_brief=True)
+        await self._changes.make(change)
 
     async def _readable(
         self, tx: Transaction, caller: Caller, to: ToOwner, at: str | None = None

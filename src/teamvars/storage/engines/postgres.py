@@ -218,6 +218,9 @@ class _Brief(PostgresTransaction):
     async def commit(self, refusing: str | None) -> None:
         """Writes what there is to write. Raises Moved."""
         if self._written is None:
+            # What was refused may have been so for want of a key that others have by now.
+            if refusing is not None and await self.fetch(refusing):
+                raise Moved
             return
         stream, parts = self._written
         rows = [(sql, row) for sql, (row,) in parts]
@@ -397,11 +400,13 @@ class PostgresDatabase(Database):
 
     def _brief(self, body: Body[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
         async def run(connection: Connection) -> T:
+            # Before any look-up: keys that are changed after one refuse what rests on it.
+            refusing = None if self._refusing is None else self._refusing.asked
             tx = _Brief(connection)
             with deadline.enforced_on(connection):
                 result = await body(tx)
             with deadline.of_commit.enforced_on(connection):
-                await tx.commit(None if self._refusing is None else self._refusing.asked)
+                await tx.commit(refusing)
             return result
 
         return self._connections.attempt(Lane.BATCH, run, deadline)
