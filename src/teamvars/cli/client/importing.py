@@ -52,7 +52,8 @@ def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
     """Add and update variables from a file. The rest stays.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
-    all. A variable that is sensitive in one of them is made sensitive in the others.
+    all. A variable that is sensitive in one of them is made sensitive where it is new; where it is
+    readable, choose --sensitive or --no-sensitive.
 
     Example: teamvars vars import prod.tfvars --yes
     """
@@ -73,7 +74,8 @@ def apply(where: Where, source: Source, told: Secrecy, prune: bool, how: How) ->
     are sent again.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
-    all. A variable that is sensitive in one of them is made sensitive in the others.
+    all. A variable that is sensitive in one of them is made sensitive where it is new; where it is
+    readable, choose --sensitive or --no-sensitive.
 
     Example: teamvars vars apply prod.tfvars --prune --yes
     """

@@ -88,7 +88,8 @@ def set_(
     meanwhile do not matter, unless they change the same variable.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
-    all. A variable that is sensitive in one of them is made sensitive in the others.
+    all. A variable that is sensitive in one of them is made sensitive where it is new; where it is
+    readable, choose --sensitive or --no-sensitive.
 
     Example: teamvars vars set LOG_LEVEL=debug
     """
