@@ -11,11 +11,19 @@ from tests.support.tenant import Tenant
 from tests.web.test_variable_search import make_workspaces
 
 
+async def opened(
+    site: Site, crowd: Crowd, tenant: Tenant, path: str, who: str = "owner"
+) -> Visitor:
+    """Somebody who has signed in on a page of the organization."""
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/{path}")
+    await visitor.sign_in(who)
+    return visitor
+
+
 async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "owner") -> Visitor:
     """Somebody who has looked for a key in all workspaces."""
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/workspaces?key={key}")
-    await visitor.sign_in(who)
+    visitor = await opened(site, crowd, tenant, f"workspaces?key={key}", who)
     await visitor.page.get_by_label("Choose all variables").wait_for()
     return visitor
 
@@ -136,10 +144,8 @@ async def test_a_key_is_set_in_workspaces_that_are_ticked(site: Site, crowd: Cro
     await make_workspaces(tenant, "third", "other")
     await site.make(tenant, "DB_URL", "own", "payments")
     await site.make(tenant, "DB_URL", "new-one", "third")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await opened(site, crowd, tenant, "workspaces?key=DB_URL")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces?key=DB_URL")
-    await visitor.sign_in("owner")
     await page.get_by_label("Choose DB_URL in third").wait_for()
     await page.get_by_label("Find a key anywhere").fill("")
     for name in ("network", "payments", "third"):
@@ -176,10 +182,8 @@ async def test_what_is_there_stays_where_that_is_said_and_its_workspace_stays_ti
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "DB_URL", "own", "payments")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await opened(site, crowd, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await visitor.button("Set a key …").click()
     await expect(page.get_by_label("Key", exact=True)).to_be_focused()
     await page.get_by_label("Key", exact=True).fill("DB_URL")
@@ -209,10 +213,8 @@ async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "PSK", "old", sensitive=True)
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await opened(site, crowd, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await page.get_by_label("Choose all workspaces").check()
     await visitor.button("Set a key in 2 workspaces …").click()
     await page.get_by_label("Key", exact=True).fill("PSK")
@@ -237,10 +239,8 @@ async def test_a_key_is_set_in_variable_sets_once_it_is_said_whom_it_reaches(
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await make_set(tenant, "Cloud", "network")
     await make_set(tenant, "Shared")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await opened(site, crowd, tenant, "varsets")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets")
-    await visitor.sign_in("owner")
     await page.get_by_label("Choose Cloud").wait_for()
     await expect(visitor.button("Set a key …")).to_be_hidden()
     await page.get_by_label("Choose all variable sets").check()
@@ -272,9 +272,7 @@ async def test_who_may_write_nowhere_is_not_offered_to_set_a_key(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("reader")
+    visitor = await opened(site, crowd, tenant, "workspaces", "reader")
     await visitor.page.get_by_role("link", name="network").wait_for()
     await expect(visitor.button("Set a key …")).to_be_hidden()
     await expect(visitor.page.get_by_role("checkbox")).to_have_count(0)
