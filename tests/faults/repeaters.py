@@ -81,8 +81,8 @@ class Repeaters:
             self.changes.append(change)
             while not (change.made or change.wrong):
                 await self._send(client, next(urls), token, change)
-            if self._keys:
-                await self._send(client, next(urls), token, change)
+            # Once more, as if the answer was lost: whatever was lost meanwhile is up to chance.
+            await self._send(client, next(urls), token, change)
 
     async def _send(self, client: httpx.AsyncClient, url: str, token: str, change: Change) -> None:
         change.attempts += 1
