@@ -12,12 +12,10 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.http.negotiation import IF_MATCH, IF_NONE_MATCH
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import requests
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
-from teamvars.web.variables.owners import OF_WORKSPACES
 from teamvars.web.variables.routes import DEPRECATION, of_workspaces
 
 _ALL, _ONE = "/api/v2/vars", "/api/v2/vars/{variable_id}"
@@ -38,13 +36,12 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
 
     async def create(request: Request) -> Response:
         """Create a variable of the workspace that the document names, as older clients do."""
-        named = requests.named_workspace(request.document, dialect)
-        return await by_workspace.created(request, named)
+        id_ = requests.named_workspace(request.document, dialect)
+        return await by_workspace.created(request, id_)
 
     async def update(request: Request) -> Response:
         """Update a variable of whichever workspace has it, as older clients do."""
-        owner = Identifier(await id_of(request), OF_WORKSPACES.type)
-        return await by_workspace.updated(request, owner)
+        return await by_workspace.updated(request, await id_of(request))
 
     async def delete(request: Request) -> Response:
         """Delete a variable of whichever workspace has it, as older clients do."""

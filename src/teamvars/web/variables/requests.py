@@ -208,8 +208,8 @@ def plain(body: bytes) -> object | None:
     return document if kept.count(b'"') == body.count(b'"') else None
 
 
-def named_workspace(document: object, dialect: Dialect) -> Identifier:
-    """The workspace that a create names. Refuses one that names none, with all its faults."""
+def named_workspace(document: object, dialect: Dialect) -> str:
+    """The workspace, by its id, that a create names. Refuses what names none, with all faults."""
     read = _by_hand(document)
     data, attributes = read.new_resource("vars")
     relationships = read.member(data, "relationships", dict, "/data")
@@ -217,7 +217,7 @@ def named_workspace(document: object, dialect: Dialect) -> Identifier:
     if id_ is None:
         draft = _draft(read, attributes, dialect, required=dialect.required_to_create)
         raise Refusal(*draft.all_faults())
-    return Identifier(id_, "workspaces")
+    return id_
 
 
 def create_draft(

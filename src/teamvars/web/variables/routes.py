@@ -175,11 +175,11 @@ class VariableRoutes:
         return await self.found(request)
 
     async def create(self, request: Request) -> Response:
-        return await self.created(request, self._kind.identifier(request))
+        return await self.created(request, request.parameters[self._kind.parameter])
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
-        return await self.updated(request, self._kind.identifier(request))
+        return await self.updated(request, request.parameters[self._kind.parameter])
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
@@ -199,20 +199,22 @@ class VariableRoutes:
         caller = request.require_caller()
         return list_response(request, await self._variables.list(caller, to, self._render, at=at))
 
-    async def created(self, request: Request, owner: Identifier) -> Response:
+    async def created(self, request: Request, owner_id: str) -> Response:
         """A variable that an owner has from now on."""
+        owner = Identifier(owner_id, self._kind.type)
         draft, named = requests.create_draft(request.document, owner, self._dialect)
         named = named if self._kind is OF_WORKSPACES else None
         caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
-        to = self._kind.to(owner.id)
+        to = self._kind.to(owner_id)
         work = self._variables.create(caller, to, draft, named)
         made = partial(self._shown, status=201, more=deprecated)
         again = partial(self._again, request, to)
         return await changed(request, work, made, withheld=Withheld(_WITHHELD, again))
 
-    async def updated(self, request: Request, owner: Identifier) -> Response:
+    async def updated(self, request: Request, owner_id: str) -> Response:
         """The variable of an owner that the path names, as it is from now on."""
-        to, id_ = self._kind.to(owner.id), self._kind.variable_of(request)
+        to, id_ = self._kind.to(owner_id), self._kind.variable_of(request)
+        owner = Identifier(owner_id, self._kind.type)
         draft = requests.update_draft(request.document, owner, id_, self._dialect)
         wanted = requests.wanted_versions(request)
         caller = request.require_caller()
