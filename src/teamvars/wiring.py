@@ -441,7 +441,11 @@ def asgi(
         ]
         if [memory.process_id for memory in memories[1:2]] == [os.getpid()]:
             # One worker of a node is enough for what takes long.
-            chores.append(asyncio.create_task(_each_minute(all_services.stock.count_key_uses)))
+            stock = all_services.stock
+            chores += [
+                asyncio.create_task(_each_minute(count))
+                for count in (stock.count_key_uses, stock.count_seals)
+            ]
         yield
         for chore in chores:
             chore.cancel()

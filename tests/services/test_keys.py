@@ -31,6 +31,7 @@ from teamvars.storage.database import NotReady, Transaction
 from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.storage.stores import words
+from tests.support.counting import counting, told
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.patience import HANGS, until
 from tests.support.tenant import variable_document
@@ -620,6 +621,22 @@ async def test_a_keyring_that_lacks_a_key_in_use_is_refused_and_the_node_goes_on
     await node.look()
     assert await ready() == 200
     assert await own_calls.node.audit_holds()
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_key_that_a_keyring_lacks_is_told_until_it_has_it_or_nobody_will_need_it(
+    hand: Hand, purpose: str
+) -> None:
+    ready, former = hand.node.services.installation.require_ready, hand.keyring
+    added = await hand.add(purpose)
+    with counting() as memory:
+        await ready(former)
+        assert told(memory, installation.LACKING.name) == {(): 1}
+        await ready(hand.keyring)
+        assert told(memory, installation.LACKING.name) == {(): 0}
+        await hand.retire(added)
+        await ready(former)
+        assert told(memory, installation.LACKING.name) == {(): 0}
 
 
 async def test_a_node_stays_ready_while_nobody_can_unwrap_the_file_and_asks_again(

@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from teamvars import settings, wiring
-from teamvars.domain.keys import AUDIT, MASTER
+from teamvars.domain.keys import AUDIT, DATA, MASTER
 from teamvars.metrics import Gauge
 from teamvars.metrics.memory import Memory
 from teamvars.security import keyring
 from teamvars.services import stock as service
-from teamvars.services.stock import COUNTED, ENDLESS, KEY_USES, OVERDUE, WAITING
+from teamvars.services.stock import COUNTED, ENDLESS, KEY_USES, OVERDUE, SEALS, WAITING
 from teamvars.storage import data_keys, keys, memos
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
@@ -170,6 +171,28 @@ async def test_tokens_that_never_end_are_counted_and_others_are_not(
     await services.database.write(add)
     await services.stock.count()
     assert told(memory, ENDLESS.name) == {(): before[0] + 2}
+
+
+async def test_the_entries_that_seals_have_left_are_counted_since_the_data_key_is_in_use(
+    own_calls: Calls, tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_keys, "_PAGE_ENTRIES", 3)
+    stock, database = own_calls.services.stock, own_calls.services.database
+    for number in range(8):
+        await own_calls.create(key=f"key-{number}")
+    at = database.now()
+    await database.write(lambda tx: tx.execute("UPDATE audit_entries SET at = $1", at))
+    most = await database.read(partial(data_keys.busiest, since=0))
+    assert most is not None
+    await stock.count_seals()
+    assert told(memory, SEALS.name) == {(): most.entries}
+    hand = Hand(own_calls.node, tmp_path / "keyring.json")
+    await hand.activate(await hand.add(DATA))
+    await stock.count_seals()
+    assert told(memory, SEALS.name) == {(): 0}
+    await own_calls.create(key="late")
+    await stock.count_seals()
+    assert told(memory, SEALS.name) == {(): 1}
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -23,7 +23,15 @@ from teamvars.security.sealing import Sealer
 from teamvars.services import audit_pages
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.directory_files.files import Options
-from teamvars.storage import access_by_name, access_statements, effective, runners, streams, tokens
+from teamvars.storage import (
+    access_by_name,
+    access_statements,
+    data_keys,
+    effective,
+    runners,
+    streams,
+    tokens,
+)
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -691,6 +699,17 @@ async def test_tokens_that_never_end_are_counted_without_a_look_at_others(large:
     await large.watched.read(tokens.count_endless)
     (statement,) = seen.values()
     assert "tokens_endless" in " ".join(map(str, await plan_of(large, statement)))
+
+
+async def test_what_data_keys_have_sealed_is_counted_in_ranges_of_an_index(large: Large) -> None:
+    seen = large.watched.seen
+    seen.clear()
+    after = "o1", 5, "", 0
+    await large.watched.read(partial(data_keys.page_of_entries, after=after, since=0))
+    statement, *_ = seen.values()
+    plan = "\n".join(map(str, await plan_of(large, statement)))
+    assert "audit_entries_by_organization" in plan
+    assert "sequence)>" in plan or "(ROW(at" in plan.partition("Filter")[0]
 
 
 @pytest.mark.parametrize(

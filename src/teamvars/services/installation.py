@@ -45,6 +45,10 @@ _PAGE_SECONDS = 0.05
 
 KNOWN = Gauge("teamvars_migrations_known", "The number of the newest migration of this release.")
 BEGUN = Gauge("teamvars_migrations_begun", "The number of the newest migration of the store.")
+LACKING = Gauge(
+    "teamvars_keys_lacking",
+    "Keys that the store knows and the keyring lacks: it needs each once that is activated.",
+)
 
 log = structlog.get_logger("teamvars.installation")
 
@@ -166,6 +170,8 @@ class Installation:
         noted = await self.database.read(keys.noted)
         if not noted:
             raise NotReady("The database has no keyring yet. Run: teamvars init")
+        usable = {key.id for key in noted.values() if key.retired_at is None}
+        LACKING.set(len(usable - keyring.held))
         _require_fit(noted, keyring)
 
     async def require_data_key(self, sealer: Sealer, after: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+from teamvars.domain.generations import active_of
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases
 from teamvars.storage import data_keys, keys, memos, tokens
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Body, T, Transaction
 
 WAITING = Gauge("teamvars_messages_waiting", "Messages that wait to be sent.")
 OVERDUE = Gauge(
@@ -27,6 +28,11 @@ KEY_USES = Gauge(
 COUNTED = Gauge(
     "teamvars_key_uses_counted_timestamp_seconds",
     "When that had last been counted from end to end, in seconds since 1970.",
+)
+SEALS = Gauge(
+    "teamvars_data_key_seals",
+    "Entries of the organization that has most since the generation of data keys in use came to be "
+    "so: each value that was sealed has left one.",
 )
 
 _PAUSE = 200
@@ -78,11 +84,28 @@ class Stock(UseCases):
         found: Counter[tuple[str, str]] = Counter()
         after: Any = first
         while after is not None:
-            begun = time.monotonic()
-            counted, after = await self._database.read(partial(count, after=after))
+            counted, after = await self._paced(partial(count, after=after))
             found.update({(key, what): number for key, number in counted.items()})
-            await asyncio.sleep(min(_PAUSE * (time.monotonic() - begun), _LONGEST_PAUSE))
         return found
+
+    async def count_seals(self) -> None:
+        """Counts what each data key may have sealed, page by page, and tells the most of all."""
+        since = active_of(await self._database.read(data_keys.generations)).activated_at or 0
+        most = of_one = 0
+        after: data_keys.Entry | None = data_keys.FIRST
+        while after is not None:
+            page = partial(data_keys.page_of_entries, after=after, since=since)
+            count, after = await self._paced(page)
+            of_one = of_one + count if count else 0
+            most = max(most, of_one)
+        SEALS.set(most)
+
+    async def _paced(self, page: Body[T]) -> T:
+        """A page, and the pause after it."""
+        begun = time.monotonic()
+        read = await self._database.read(page)
+        await asyncio.sleep(min(_PAUSE * (time.monotonic() - begun), _LONGEST_PAUSE))
+        return read
 
     async def _heads(self, tx: Transaction, after: str) -> tuple[Mapping[str, int], str | None]:
         """How many heads there are under each audit key, as `keys.page_of_uses`."""

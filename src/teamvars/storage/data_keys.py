@@ -16,6 +16,8 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use
 
 _PAGE_ROWS = 50
+_PAGE_ENTRIES = 500
+"""Of which only the index is read."""
 _COLUMNS = "version, created_at, activated_at, retired_at"
 ORGANIZATIONS = "organizations"
 """What needs the generation that it seals under."""
@@ -107,3 +109,29 @@ async def busiest(tx: Transaction, since: int) -> Census | None:
         since,
     )
     return None if row is None else Census(*row)
+
+
+Entry = tuple[str, int, str, int]
+"""The organization of an entry, when it was made in µs, its stream, and its number in that."""
+FIRST: Entry = "", 2**62, "", 0
+"""What comes before the entries of all organizations, and is after those of none."""
+
+
+async def page_of_entries(tx: Transaction, after: Entry, since: int) -> tuple[int, Entry | None]:
+    """How many entries of the same organization come next, a page of them at most, and which is the
+    last. 0: it has no more, and those of the next organization that were made since then, in µs,
+    are after the entry that is returned; None: there is no other organization.
+    """
+    organization_id = after[0]
+    rows = await tx.fetch(
+        "SELECT organization_id, at, stream_id, sequence FROM audit_entries "
+        "WHERE organization_id = $1 AND (at, stream_id, sequence) > ($2, $3, $4) "
+        f"ORDER BY at, stream_id, sequence LIMIT {_PAGE_ENTRIES}",
+        *after,
+    )
+    if rows:
+        return len(rows), tuple(rows[-1])
+    row = await tx.fetch_one(
+        "SELECT id FROM organizations WHERE id > $1 ORDER BY id LIMIT 1", organization_id
+    )
+    return 0, None if row is None else (row[0], since, "", 0)
