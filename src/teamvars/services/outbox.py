@@ -122,14 +122,18 @@ class Outbox(UseCases):
         claimed = await self._database.write(lambda tx: runners.claim_notice(tx, now, until))
         if claimed is None:
             return False
-        runner, attempts = claimed
-        later = None
+        runner, attempts, later = claimed.runner, claimed.attempts, None
         if attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
-            notices = await self._database.read(partial(self._notices, runner=runner, at=now))
-            later = await self._tell(mailer, notices, runner.id, attempts)
+            try:
+                notices = await self._database.read(partial(self._notices, runner=runner, at=now))
+            except Refusal:  # somebody has altered its row
+                MESSAGES.add("given up")
+                log.error("nobody is told: no organization has the runner", runner=runner.id)
+            else:
+                later = await self._tell(mailer, notices, runner.id, attempts)
         else:
             MESSAGES.add("given up")
-        await self._database.write(lambda tx: runners.settle_notice(tx, runner.id, until, later))
+        await self._database.write(lambda tx: runners.settle_notice(tx, claimed, later))
         return True
 
     async def _tell(
@@ -162,15 +166,15 @@ class Outbox(UseCases):
         claimed = await self._database.write(lambda tx: memos.claim(tx, now, now + CLAIMED_FOR))
         if claimed is None:
             return False
-        memo, attempts = claimed
+        attempts = claimed.attempts
         try:
-            await mailer.pass_on(memo)
+            await mailer.pass_on(claimed.memo)
         except NotSent as not_sent:
             is_over = not_sent.for_good or attempts >= GIVEN_UP_AFTER
             _count_failure(is_over=is_over)
             log.warning(
                 "a memo was not sent",
-                memo=memo.id,
+                memo=claimed.memo.id,
                 reason=not_sent.reason,
                 reply=not_sent.reply or None,
                 attempts=attempts,
@@ -178,11 +182,11 @@ class Outbox(UseCases):
             )
             if not is_over:
                 later = self._clock() + retry_after(attempts)
-                await self._database.write(lambda tx: memos.put_off(tx, memo, later))
+                await self._database.write(lambda tx: memos.put_off(tx, claimed, later))
                 return True
         else:
             MESSAGES.add("sent")
-        await self._database.write(lambda tx: memos.forget(tx, memo))
+        await self._database.write(lambda tx: memos.forget(tx, claimed))
         return True
 
     async def _notices(self, tx: Transaction, runner: Runner, at: int) -> list[Notice]:
@@ -214,13 +218,20 @@ class Outbox(UseCases):
         """
         now = self._clock()
         trail = OwnTrail(tx, self._tools.chain)
-        while waiting := await invitations.claim(tx, now, now + CLAIMED_FOR):
+        while claimed := await invitations.claim(tx, now, now + CLAIMED_FOR):
+            waiting = await invitations.waiting(tx, claimed)
+            if waiting is None:  # and goes on to be this node's until it is looked at again
+                MESSAGES.add("put off")
+                log.error("no invitation has the message", row=str(claimed.id))
+                continue
             stream = await streams.find(tx, waiting.invited.organization_id)
             if stream is None or await trail.holds(stream):
-                break
-            await invitations.put_off(tx, waiting, now + retry_after(waiting.attempts))
-        if waiting is None:
-            return None, None
+                return await self._opened(tx, waiting), waiting
+            await invitations.put_off(tx, claimed, now + retry_after(claimed.attempts))
+        return None, None
+
+    async def _opened(self, tx: Transaction, waiting: invitations.Waiting) -> Letter | None:
+        """What a message says; None where its seal is broken."""
         invited, link = waiting.invited, waiting.link
         wrapped = await organizations.data_key(tx, invited.organization_id)
         assert link.sealed is not None
@@ -231,8 +242,8 @@ class Outbox(UseCases):
             secret = key.open_secret(link.sealed, invited.membership_id, link.hash)
         except SealBroken as broken:
             log.error(str(broken))
-            return None, waiting
-        return Letter(invited, secret, link.hash), waiting
+            return None
+        return Letter(invited, secret, link.hash)
 
     async def _note(self, waiting: invitations.Waiting, not_sent: NotSent) -> None:
         """What is done about a message that was not sent. Whom it was for is in no log."""
@@ -241,14 +252,14 @@ class Outbox(UseCases):
             membership=waiting.invited.membership_id,
             reason=not_sent.reason,
             reply=not_sent.reply or None,
-            attempts=waiting.attempts,
+            attempts=waiting.claimed.attempts,
             given_up=not_sent.for_good,
         )
         if not_sent.for_good:
             await self._settle(waiting, Delivery.FAILED, not_sent.reply)
             return
-        due_at = self._clock() + retry_after(waiting.attempts)
-        await self._database.write(lambda tx: invitations.put_off(tx, waiting, due_at))
+        due_at = self._clock() + retry_after(waiting.claimed.attempts)
+        await self._database.write(lambda tx: invitations.put_off(tx, waiting.claimed, due_at))
 
     async def _settle(
         self, waiting: invitations.Waiting, how: Delivery, reply: int | None = None

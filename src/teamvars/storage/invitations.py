@@ -1,13 +1,15 @@
 """Invitations as rows: the hashes of their links, the messages that wait, and what a day counts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from teamvars.domain.invitations import DAY, Delivery, Invitation, Invited, Link
 from teamvars.domain.sealed import Sealed
+from teamvars.domain.times import LATEST
 from teamvars.domain.users import User
-from teamvars.storage.database import Lookup, Row, Statement, Transaction
+from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
@@ -16,25 +18,32 @@ _INVITED = (
     "users.id AS user_id, users.username, users.email, users.site_admin, "
     f"CASE WHEN {NEVER_KNOWN} THEN 1 ELSE 0 END AS placeholder, users.disabled"
 )
-_OPEN = f"""
-SELECT {_INVITED}
+_JOINED = """
 FROM invitations
 JOIN memberships ON memberships.id = invitations.membership_id AND memberships.status = 'invited'
 JOIN organizations ON organizations.id = memberships.organization_id
 JOIN users ON users.id = memberships.user_id
 LEFT JOIN users AS inviters ON inviters.id = invitations.invited_by
 """
+_OPEN = f"SELECT {_INVITED} {_JOINED}"
 FIND_BY_LINK = Lookup.of(
     f"{_OPEN} WHERE invitations.link_hash = $1 AND invitations.expires_at > $2", "BYTEA", "BIGINT"
 )
 # Two nodes may find the same row; the second then finds that it is not due any more.
 _CLAIM = """
-UPDATE invitations SET due_at = $2, attempts = attempts + 1
+UPDATE invitations SET due_at = $2, attempts = abs(attempts % 1000) + 1
 WHERE due_at <= $1 AND expires_at > $1 AND membership_id = (
     SELECT membership_id FROM invitations
-    WHERE due_at <= $1 AND expires_at > $1 ORDER BY due_at LIMIT 1
+    WHERE due_at <= $1 AND expires_at > $1 AND membership_id IS NOT NULL ORDER BY due_at LIMIT 1
 )
-RETURNING membership_id, link_hash, sealed_secret, key_version, attempts
+RETURNING {encoded membership_id}, CAST(attempts AS BIGINT)
+"""
+_CLAIMED = "invitations.due_at = $1 AND {encoded invitations.membership_id} = $2"
+_WAITING = f"""
+SELECT CAST(invitations.link_hash AS {{bytes}}), CAST(invitations.sealed_secret AS {{bytes}}),
+    CAST(invitations.key_version AS BIGINT), {_INVITED}
+{_JOINED}
+WHERE {_CLAIMED} AND invitations.link_hash IS NOT NULL
 """
 _PUT = """
 INSERT INTO invitations (membership_id, link_hash, expires_at, invited_by, delivery,
@@ -48,7 +57,7 @@ ON CONFLICT (membership_id) DO UPDATE SET
 """
 _SETTLE = """
 UPDATE invitations SET delivery = $3, sealed_secret = NULL, due_at = NULL
-WHERE membership_id = $1 AND link_hash = $2
+WHERE membership_id = $1 AND CAST(link_hash AS {bytes}) = $2
 """
 _COUNT = "INSERT INTO invitation_requests (organization_id, address_folded, at) VALUES ($1, $2, $3)"
 _FORGET_REQUESTS = "DELETE FROM invitation_requests WHERE at <= $1"
@@ -57,12 +66,23 @@ _EXPIRED = (
 )
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """A message that one node has taken upon itself, and how often it has been tried with this."""
+class Claimed(msgspec.Struct, frozen=True):
+    """A message that is one node's until then, and how often it has been tried with this.
 
+    `id` is the membership's as it is stored: of a row that somebody has altered, no text perhaps.
+    """
+
+    id: object
+    until: int
+    attempts: int
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What a message that is claimed says, and to whom."""
+
+    claimed: Claimed
     invited: Invited
     link: Link
-    attempts: int
 
 
 def putting(
@@ -87,20 +107,24 @@ async def find_by_link(tx: Transaction, link_hash: bytes, now: int) -> Invited |
 
 async def next_due(tx: Transaction) -> int | None:
     """When the next message is to be tried, in µs UTC; None: none waits."""
-    row = await tx.fetch_one("SELECT min(due_at) FROM invitations")
+    row = await tx.fetch_one("SELECT min(due_at) FROM invitations WHERE due_at <= $1", LATEST)
     return None if row is None else row[0]
 
 
-async def claim(tx: Transaction, now: int, until: int) -> Waiting | None:
+async def claim(tx: Transaction, now: int, until: int) -> Claimed | None:
     """Takes the message that has been due for longest; nobody else does until then."""
-    claimed = await tx.fetch_one(_CLAIM, now, until)
-    if claimed is None:
-        return None
-    membership_id, hash_, sealed, version, attempts = claimed
-    row = await tx.fetch_one(f"{_OPEN} WHERE memberships.id = $1", membership_id)
+    row = await tx.fetch_one(_CLAIM, now, until)
+    return None if row is None else Claimed(row[0], until, row[1])
+
+
+async def waiting(tx: Transaction, claimed: Claimed) -> Waiting | None:
+    """What the message says; None: its row was altered, and belongs to no invitation."""
+    row = await tx.fetch_one(_WAITING, claimed.until, claimed.id)
     if row is None:
         return None
-    return Waiting(_invited(row), Link(bytes(hash_), Sealed(bytes(sealed), version)), attempts)
+    hash_, content, version, *invited = row
+    link = Link(bytes(hash_), Sealed(bytes(content), version))
+    return Waiting(claimed, _invited(invited), link)
 
 
 def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:
@@ -110,15 +134,10 @@ def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:
     return Statement(_SETTLE, (membership_id, link_hash, how))
 
 
-async def put_off(tx: Transaction, waiting: Waiting, due_at: int) -> None:
-    """Lets a message be tried again then, if it still waits."""
-    await tx.execute(
-        "UPDATE invitations SET due_at = $3 "
-        "WHERE membership_id = $1 AND link_hash = $2 AND due_at IS NOT NULL",
-        waiting.invited.membership_id,
-        waiting.link.hash,
-        due_at,
-    )
+async def put_off(tx: Transaction, claimed: Claimed, due_at: int) -> None:
+    """Lets a message be tried again then, unless another has its place."""
+    sql = f"UPDATE invitations SET due_at = $3 WHERE {_CLAIMED}"
+    await tx.execute(sql, claimed.until, claimed.id, due_at)
 
 
 async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
@@ -168,7 +187,7 @@ async def _count(tx: Transaction, column: str, value: str, now: int) -> int:
     )
 
 
-def _invited(row: Row) -> Invited:
+def _invited(row: Sequence[Any]) -> Invited:
     membership_id, organization_id, organization, inviter, address, expires_at, *user = row
     return Invited(
         membership_id=membership_id,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from teamvars.domain.notices import GIVEN_UP_AFTER, Memo
 from teamvars.domain.times import LATEST
 from teamvars.storage.database import Transaction
@@ -11,11 +13,13 @@ _CLAIM = f"""
 UPDATE memos SET due_at = $2, attempts = attempts + 1
 WHERE due_at <= $1 AND id = (
     SELECT id FROM memos
-    WHERE due_at <= $1 AND attempts >= 0 AND attempts < {GIVEN_UP_AFTER}
+    WHERE due_at <= $1 AND attempts >= 0 AND attempts < {GIVEN_UP_AFTER} AND id IS NOT NULL
     ORDER BY due_at, id LIMIT 1
 )
-RETURNING id, address, subject, text, due_at, CAST(attempts AS BIGINT)
+RETURNING {{encoded id}}, {{encoded address}}, {{encoded subject}}, {{encoded text}},
+    CAST(attempts AS BIGINT)
 """
+_CLAIMED = "due_at = $1 AND {encoded id} = $2"
 
 
 _OUTBOX = """
@@ -25,6 +29,18 @@ SELECT count(*), min(due_at) FROM (
     UNION ALL SELECT notice_due_at FROM runners WHERE notice_due_at <= $1
 ) AS messages
 """
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A memo that is one node's until then, and how often it has been tried with this.
+
+    `id` is what is stored: of a row that somebody has altered, no text perhaps.
+    """
+
+    memo: Memo
+    attempts: int
+    id: object
+    until: int
 
 
 async def outbox(tx: Transaction) -> tuple[int, int | None]:
@@ -40,22 +56,25 @@ async def next_due(tx: Transaction) -> int | None:
     return None if row is None else row[0]
 
 
-async def claim(tx: Transaction, now: int, until: int) -> tuple[Memo, int] | None:
-    """The one that has been due for longest, and how often it has been tried with this; nobody else
-    tries it until then.
-    """
+async def claim(tx: Transaction, now: int, until: int) -> Claimed | None:
+    """The one that has been due for longest; nobody else tries it until then."""
     row = await tx.fetch_one(_CLAIM, now, until)
-    return None if row is None else (Memo(*map(_text, row[:5])), row[5])
+    if row is None:
+        return None
+    id_, address, subject, text, attempts = row
+    memo = Memo(_text(id_), _text(address), _text(subject), _text(text), until)
+    return Claimed(memo, attempts, id_, until)
 
 
-async def put_off(tx: Transaction, memo: Memo, due_at: int) -> None:
+async def put_off(tx: Transaction, one: Claimed, due_at: int) -> None:
     """Lets it be tried again then."""
-    await tx.execute("UPDATE memos SET due_at = $2 WHERE id = $1", memo.id, due_at)
+    sql = f"UPDATE memos SET due_at = $3 WHERE {_CLAIMED}"
+    await tx.execute(sql, one.until, one.id, due_at)
 
 
-async def forget(tx: Transaction, memo: Memo) -> None:
+async def forget(tx: Transaction, one: Claimed) -> None:
     """It is sent, or given up."""
-    await tx.execute("DELETE FROM memos WHERE id = $1", memo.id)
+    await tx.execute(f"DELETE FROM memos WHERE {_CLAIMED}", one.until, one.id)
 
 
 async def forget_stale(tx: Transaction, before: int) -> None:
@@ -64,5 +83,5 @@ async def forget_stale(tx: Transaction, before: int) -> None:
 
 
 def _text(said: Any) -> Any:
-    # SQLite may have bytes there, of somebody who altered the row by hand.
-    return str(said) if isinstance(said, bytes) else said
+    """A text as it can be shown, whatever somebody has made of it."""
+    return said.decode(errors="replace") if isinstance(said, bytes) else said
