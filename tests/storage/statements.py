@@ -211,8 +211,8 @@ def sqlite_told(note: Note) -> Iterator[None]:
     """Notes what connections that are opened meanwhile are asked."""
     connect = sqlite_connection._connect
 
-    def told(path: Path, cache_kib: int) -> apsw.Connection:
-        connection = connect(path, cache_kib)
+    def told(path: Path, flags: int, cache_kib: int) -> apsw.Connection:
+        connection = connect(path, flags, cache_kib)
         if threading.current_thread() is not threading.main_thread():
             return connection  # for prefetches, which come and go with the disk's speed
 

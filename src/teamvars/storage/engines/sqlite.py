@@ -180,7 +180,7 @@ class SqliteDatabase(Database):
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         file = ServedFile(path)
         self._writer = SqliteConnection(file)
-        self._reader = SqliteConnection(file)
+        self._reader = SqliteConnection(file, in_one_thread=True)
         self._reading = asyncio.Lock()
         self._queries = _Queries(self._reader, Prefetcher(file))
         # Writes run also when their caller was cancelled in the queue: a client that has

@@ -100,11 +100,18 @@ class SqliteConnection:
     It belongs to one thread; only a COMMIT runs in another, and nothing meanwhile.
     """
 
-    def __init__(self, file: ServedFile, cache_kib: int = _CACHE_KIB) -> None:
-        """`cache_kib`: how much of the file it keeps in memory by itself."""
+    def __init__(
+        self, file: ServedFile, cache_kib: int = _CACHE_KIB, *, in_one_thread: bool = False
+    ) -> None:
+        """`cache_kib`: how much of the file it keeps in memory by itself. `in_one_thread`: no other
+        ever uses it, so that SQLite need not lock it for each column of each row.
+        """
         self.is_suspended = False
         self._file = file
         self._cache_kib = cache_kib
+        self._flags = apsw.SQLITE_OPEN_READWRITE
+        if in_one_thread:
+            self._flags |= apsw.SQLITE_OPEN_NOMUTEX
         self._connection: apsw.Connection | None = None
 
     def connection(self) -> apsw.Connection:
@@ -116,7 +123,7 @@ class SqliteConnection:
         try:
             self._file.require()
             if self._connection is None:
-                self._connection = _connect(self._file.path, self._cache_kib)
+                self._connection = _connect(self._file.path, self._flags, self._cache_kib)
                 self._file.note_opened()
         except (OSError, AnotherFile, *UNUSABLE) as error:
             raise storage_unavailable() from error
@@ -149,8 +156,8 @@ class SqliteConnection:
             self._connection = None
 
 
-def _connect(path: Path, cache_kib: int) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+def _connect(path: Path, flags: int, cache_kib: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=flags)
     # Query planner stability: without it a statement is prepared again whenever its parameters
     # change, which costs the access statement eight times as much as running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
