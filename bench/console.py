@@ -1,8 +1,11 @@
 """What whoever sits at the console waits for: `python3 dev.py console`.
 
-Wished for: a key press in the filter of 5,000 variables is on the screen within a frame (16 ms, the
-median, by the browser's own clock), and a page of variables can be used within three times what a
-static page of the same server takes. Nothing fails by it: a browser beside other work takes longer.
+Wished for: a key press in the filter of 5,000 variables takes the page less than a frame (16 ms,
+the median, by the browser's own clock), and a page of variables can be used within three times what
+a static page of the same server takes. Nothing fails by it: a browser beside other work takes
+longer. A key press takes what the page does about it, and then the frame that shows it. Between the
+two a browser may wait for the clock of the display: the time with that wait is told as well, and
+that of the key that begins a word, which takes away all rows together.
 """
 
 import argparse
@@ -13,6 +16,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from selenium.webdriver.remote.webdriver import WebDriver
 
@@ -31,16 +35,22 @@ FRAME_MS = 16
 TIMES = 3
 ROUNDS = 7
 SETTLED = "return document.querySelectorAll('tbody tr').length === arguments[0]"
-# From the key to the picture: the frame after the one that the change is drawn in has begun.
+# What the page does about a key, and what it does to draw that: the frame after it has begun. Then
+# all from the key to the picture, with the wait for the frame.
 PRESS = """
 const [text, done] = arguments;
 const input = document.querySelector("input[type=search]");
 const begun = performance.now();
 input.value = text;
 input.dispatchEvent(new Event("input", { bubbles: true }));
+const handled = performance.now();
 requestAnimationFrame(() => {
+  const framed = performance.now();
   const channel = new MessageChannel();
-  channel.port1.onmessage = () => done(performance.now() - begun);
+  channel.port1.onmessage = () => {
+    const drawn = performance.now();
+    done([handled - begun + drawn - framed, drawn - begun]);
+  };
   channel.port2.postMessage(null);
 });
 """
@@ -75,7 +85,9 @@ async def _measure(rounds: int) -> None:
                     person = Person(driver, site, tenant)
                     _tell(browser, "page", *_pages(person, rounds))
                     presses = list(_presses(driver, person, rounds))
-                    _tell(browser, "key press", presses, FRAME_MS)
+                    _tell(browser, "key press", [one.work for one in presses], FRAME_MS)
+                    _tell(browser, "with wait", [one.shown for one in presses])
+                    _tell(browser, "first key", [one.work for one in presses if one.is_first])
 
 
 async def _fill(tenant: Tenant) -> None:
@@ -98,19 +110,26 @@ def _pages(person: Person, rounds: int) -> tuple[list[float], float]:
     return pages, TIMES * statistics.median(static)
 
 
-def _presses(driver: WebDriver, person: Person, rounds: int) -> Iterator[float]:
+class _Press(NamedTuple):
+    work: float
+    shown: float
+    is_first: bool
+
+
+def _presses(driver: WebDriver, person: Person, rounds: int) -> Iterator[_Press]:
     """How long each key of a word takes, which is begun where all rows are there."""
     person.go(f"/{person.tenant.organization}/workspaces/network")
     for word in WORDS * rounds:
         person.wait_for(partial(person.run, SETTLED, VARIABLES))
         for end in (*range(1, len(word) + 1), 0):
-            yield float(driver.execute_async_script(PRESS, word[:end]))
+            work, shown = driver.execute_async_script(PRESS, word[:end])
+            yield _Press(work, shown, end == 1)
             time.sleep(A_PERSON)
 
 
-def _tell(browser: str, what: str, took: list[float], wished: float) -> None:
-    middle = statistics.median(took)
-    print(f"{browser:10}{what:12}{middle:7.1f} ms  of {wished:5.1f} ms", flush=True)
+def _tell(browser: str, what: str, took: list[float], wished: float | None = None) -> None:
+    beside = f"  of {wished:5.1f} ms" if wished else ""
+    print(f"{browser:10}{what:12}{statistics.median(took):7.1f} ms{beside}", flush=True)
 
 
 if __name__ == "__main__":
