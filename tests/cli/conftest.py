@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.storage.stores import migrated
 from tests.support.commands import Host
 from tests.support.postgres import Postgres
 from tests.support.server import Server
@@ -57,6 +58,15 @@ def empty_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]
     """A host whose store is empty: no file on SQLite, a database without tables on PostgreSQL."""
     with _host(request, tmp_path) as host:
         yield host
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def migrated_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+    """A host whose store has all tables and nothing in them: `init` of it takes a fifth as long."""
+    host = Host(tmp_path)
+    host.data.mkdir(mode=0o700)
+    with migrated(request, host.data) as url:
+        yield host if request.param == "sqlite" else host.having(database_url=url)
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])

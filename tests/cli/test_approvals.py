@@ -29,9 +29,9 @@ RUNNERS = f"""\
 
 
 @pytest.fixture
-def proposed(empty_host: Host) -> Host:
+def proposed(migrated_host: Host) -> Host:
     """A host with two runners that nobody has approved."""
-    host = empty_host.having(issuers="https://ci.example.org", public_url="https://vars.example")
+    host = migrated_host.having(issuers="https://ci.example.org", public_url="https://vars.example")
     host.succeed("init")
     (host.folder / "directory.yaml").write_text(DIRECTORY + RUNNERS)
     done = host.succeed("directory", "apply", "directory.yaml")

@@ -31,8 +31,8 @@ def activate(host: Host, key_id: str) -> None:
 
 
 @pytest.fixture
-def made(empty_host: Host) -> Host:
-    host = empty_host.having(log_format="json")
+def made(migrated_host: Host) -> Host:
+    host = migrated_host.having(log_format="json")
     host.succeed("init")
     (host.folder / "directory.yaml").write_text(DIRECTORY)
     host.succeed("directory", "apply", "directory.yaml")
