@@ -965,7 +965,7 @@ WHERE caller.hash = lookup.hash
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))
+FROM unnest((SELECT CAST($1 AS TEXT[])), (SELECT CAST($2 AS TEXT[])), (SELECT CAST($3 AS TEXT[])))
     WITH ORDINALITY AS lookup (of_1, of_2, of_3, number)
 CROSS JOIN LATERAL (
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -1000,7 +1000,7 @@ WHERE id = $20;
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
-FROM unnest(CAST($1 AS TEXT[]))
+FROM unnest((SELECT CAST($1 AS TEXT[])))
     WITH ORDINALITY AS lookup (of_1, number)
 CROSS JOIN LATERAL (
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = lookup.of_1 AND sequence <= 9223372036854775807
@@ -1027,7 +1027,7 @@ WHERE id = $20;
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))
+FROM unnest((SELECT CAST($1 AS TEXT[])), (SELECT CAST($2 AS TEXT[])), (SELECT CAST($3 AS TEXT[])))
     WITH ORDINALITY AS lookup (of_1, of_2, of_3, number)
 CROSS JOIN LATERAL (
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,

@@ -61,7 +61,11 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
     @classmethod
     def of(cls, single: str, *types: str) -> Self:
         """The lookup of a statement whose parameters have these types on PostgreSQL."""
-        arrays = ", ".join(f"CAST(${n} AS {type_}[])" for n, type_ in enumerate(types, start=1))
+        # As subqueries they are as long in every plan, so that PostgreSQL keeps one: else it makes
+        # one each time, for how many calls there happen to be.
+        arrays = ", ".join(
+            f"(SELECT CAST(${n} AS {type_}[]))" for n, type_ in enumerate(types, start=1)
+        )
         names = ", ".join(f"of_{n}" for n in range(1, len(types) + 1))
         of_call = re.sub(r"\$(\d+)", r"lookup.of_\1", single).strip()
         return cls(
