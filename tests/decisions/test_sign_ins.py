@@ -122,6 +122,8 @@ def test_nobody_becomes_an_owner_while_they_are_joined_by_an_address() -> None:
 def test_whoever_was_joined_meanwhile_is_not_joined_again() -> None:
     known = {IdentityOf(ISSUER, "a-1"): KNOWN, UserWithId("user-1"): ALICE}
     assert join(found(NEW, known), COMPANY, PERSON, "id-9") == Decision(ALICE)
+    linked = {StandingOf("user-1"): replace(MEMBER, is_known=True)}
+    assert meant(found(NEW, known, linked), COMPANY, PERSON) == ALICE
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,14 @@ async def test_teams_and_what_is_gone_are_named_by_what_they_are(tenant: Tenant)
     ]
 
 
+async def test_a_part_is_of_keys_and_not_of_what_else_was_renamed(tenant: Tenant) -> None:
+    for type_ in ("teams", "workspaces"):
+        path = await make(tenant, type_, "sought")
+        await change(tenant, "PATCH", path, resource(type_, name="other"))
+    await change(tenant, "POST", tenant.vars_path(), variable_document(key="SOUGHT"))
+    assert told(await walk(tenant, "q=sought")) == ["variable.create SOUGHT"]
+
+
 async def test_a_walk_goes_on_as_if_nothing_had_come_meanwhile(tenant: Tenant) -> None:
     await change_much(tenant)
     expected = ids(await walk(tenant))
