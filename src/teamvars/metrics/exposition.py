@@ -23,6 +23,10 @@ PROCESS = "process"
 Labels = Sequence[tuple[str, str]]
 Numbers = dict[tuple[str, ...], Sequence[float]]
 """Those of the series of a metric, by the values of its labels."""
+Head = tuple[str, str, str]
+"""The name of the samples of a family, what they are, and which kind of metric."""
+Family = tuple[Head, Iterable[str]]
+"""With the lines of its samples."""
 _OPEN = "application/openmetrics-text"
 _TOTAL = "_total"
 _KINDS: dict[type[Metric], str] = {Counter: "counter", Gauge: "gauge", Histogram: "histogram"}
@@ -57,7 +61,7 @@ class Exposition:
             lines += f"# HELP {family} {text}\n# TYPE {family} {kind}\n", *samples
         return "".join(lines + ["# EOF\n"] * is_open).encode(), media_type
 
-    def _counted(self) -> "Iterator[Family]":
+    def _counted(self) -> Iterator[Family]:
         found: dict[str, Numbers] = {}
         for process, memory in self._memories.items():
             _gather(process, memory, found)
@@ -65,7 +69,7 @@ class Exposition:
             of_metric = found.get(metric.name, {})
             yield (metric.name, metric.text, _KINDS[type(metric)]), _samples(metric, of_metric)
 
-    def _of_the_kernel(self) -> "Iterator[Family]":
+    def _of_the_kernel(self) -> Iterator[Family]:
         families: dict[Head, list[str]] = {}
         for process, memory in self._memories.items():
             if (pid := memory.process_id) is None:
@@ -76,12 +80,6 @@ class Exposition:
                     line = _line(sample.name, [(PROCESS, process)], sample.value)
                     families.setdefault(head, []).append(line)
         yield from families.items()
-
-
-Head = tuple[str, str, str]
-"""The name of the samples of a family, what they are, and which kind of metric."""
-Family = tuple[Head, Iterable[str]]
-"""With the lines of its samples."""
 
 
 def _gather(process: str, memory: Memory, found: dict[str, Numbers]) -> None:
