@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from teamvars.fair_slots import WAIT_SECONDS
 from tests.faults.hostile.assault import FIGURES, GLANCE, assault, provoked
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS, neighbours
-from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits
+from tests.faults.hostile.bystander import Pulse
+from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits, answer_faults
 from tests.faults.hostile.jobs import for_jobs
 from tests.faults.hostile.target import Target, target
 from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
@@ -165,6 +167,15 @@ async def test_harm_is_found_out(attacked: Target) -> None:
     killed = await assault(attacked, Attack("a control", kill, frozenset()), GLANCE)
     assert "a worker ended" in killed.faults
     assert any(fault.endswith("closed for the bystander") for fault in killed.faults)
+
+
+def test_who_waited_as_long_as_anybody_may_is_refused_by_a_busy_machine() -> None:
+    control = Attack("a control", stop, frozenset({200}))
+    answers = [Answer(503, 0, WAIT_SECONDS), Answer(503, 0, WAIT_SECONDS / 2)]
+    quiet = Pulse([], [], [])
+    assert list(answer_faults(control, answers)) == ["1 x 503"]
+    assert list(FIGURES.limits.faults(quiet, quiet, 1)) == ["1 x 503 after 5 s"]
+    assert list(GLANCE.limits.faults(quiet, quiet, 1)) == []
 
 
 def test_the_peak_of_a_process_is_what_it_had_at_most_since_it_was_forgotten() -> None:

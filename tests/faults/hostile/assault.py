@@ -47,7 +47,9 @@ FIGURES = Plan(
 
 UNTIMED = Limits(1, math.inf, math.inf, math.inf)
 GLANCE = Plan(0.4, 1, UNTIMED, UNTIMED, UNTIMED)
-"""What a busy machine keeps as well: however long it takes, nobody is refused, cut off or lost."""
+"""What a busy machine keeps as well: nobody is cut off or lost, nor refused for any other reason
+than how long it takes.
+"""
 
 
 async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
@@ -92,7 +94,8 @@ async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
         *memory_faults(peak),
         *watch.faults(),
     ]
-    slow = tuple(limits.faults(target.quiet, under))
+    too_late = sum(answer.came_too_late for answer in answers)
+    slow = tuple(limits.faults(target.quiet, under, too_late))
     is_clear = limits.can_tell(target.quiet, under)
     came_to = target.quiet, under, peak, tuple(faults), slow, is_clear
     return Finding(attack.name, target.engine, *came_to)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from teamvars.fair_slots import WAIT_SECONDS
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.bystander import Pulse
 from tests.faults.hostile.wire import CLOSED, UNANSWERED, Answer
@@ -16,8 +17,8 @@ MOST_REFUSAL_BYTES = 64 * 1024
 class Limits:
     """What a bystander may notice: the p99 of its reads and that of its writes are at most so many
     times the quiet ones, or so many seconds, whichever is more; no read waits longer than `worst`
-    seconds. What the machine itself made anybody wait meanwhile is not counted, and where that is
-    more than what may be noticed, nobody can tell.
+    seconds, and no other request for as long as anybody may. What the machine itself made anybody
+    wait meanwhile is not counted, and where that is more than what may be noticed, nobody can tell.
     """
 
     times: float
@@ -29,8 +30,10 @@ class Limits:
         """Whether the machine was quiet enough to notice anything."""
         return under.machine_p99 <= max(self.p99, self.times * quiet.p99)
 
-    def faults(self, quiet: Pulse, under: Pulse) -> Iterator[str]:
-        """What the bystander noticed beyond them."""
+    def faults(self, quiet: Pulse, under: Pulse, too_late: int) -> Iterator[str]:
+        """What the bystander noticed beyond them, and answers that came too late."""
+        if too_late and self.worst < WAIT_SECONDS:
+            yield f"{too_late} x 503 after {WAIT_SECONDS:.0f} s"
         machine = under.machine_p99
         most = max(self.p99, self.times * quiet.p99) + machine
         if under.p99 > most:
@@ -70,7 +73,7 @@ class Finding:
 
 def answer_faults(attack: Attack, answers: Iterable[Answer]) -> Iterator[str]:
     """What was answered and should not have been."""
-    counted = Counter(answer.status for answer in answers)
+    counted = Counter(answer.status for answer in answers if not answer.came_too_late)
     for status, count in sorted(counted.items()):
         if status not in attack.allowed:
             yield f"{count} x {_said(status)}"

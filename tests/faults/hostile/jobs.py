@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 import httpx
@@ -21,7 +21,7 @@ from tests.support.tenant import JSON_API, Tenant
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 REFUSED_JOB = 599
-"""The status of an answer that a job with a right got, whatever it was instead of 200."""
+"""The status of an answer that a job with a right got, whatever else it was instead of 200."""
 UNREACHABLE = "https://127.0.0.1:9"
 """An issuer whose keys nobody can have."""
 
@@ -73,7 +73,9 @@ class Machine:
         return json.dumps({"data": {"type": "deliveries", "attributes": attributes}}).encode()
 
     async def run(self, client: httpx.AsyncClient) -> Answer:
-        """An exchange and a delivery: 200 if both are, and the seconds they took."""
+        """An exchange and a delivery: 200 if both are, and the seconds they took. A 503 is one that
+        came too late.
+        """
         begun = time.monotonic()
         body, headers = form(self.token(), self.workspace_id), {"Content-Type": FORM_TYPE}
         try:
@@ -86,8 +88,10 @@ class Machine:
             status = answer.status_code
         except httpx.TransportError:
             status = REFUSED_JOB
-        seconds = time.monotonic() - begun
-        return Answer(200 if status == 200 else REFUSED_JOB, 0, seconds)
+        answered = Answer(status, 0, time.monotonic() - begun)
+        if status == 200 or answered.came_too_late:
+            return answered
+        return replace(answered, status=REFUSED_JOB)
 
     async def work(self, served: ServedDeployment, seconds: float) -> list[Answer]:
         """One job after another for so long, and one at least."""

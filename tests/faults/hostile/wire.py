@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from teamvars.fair_slots import WAIT_SECONDS
 from tests.support.patience import HANGS
 
 CLOSED = 0
@@ -31,6 +32,13 @@ class Answer:
     status: int
     size: int = 0
     seconds: float = 0.0
+
+    @property
+    def came_too_late(self) -> bool:
+        """Whether the service refused it since it had waited for as long as anybody may. That is
+        true of whatever is asked of a machine that is busy enough.
+        """
+        return self.status == 503 and self.seconds >= WAIT_SECONDS
 
 
 class Connection:
