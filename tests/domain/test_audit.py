@@ -39,6 +39,13 @@ def test_an_acceptance_is_that_of_the_entries_which_say_all_of_it() -> None:
     assert not ACCEPTED.is_of(ENTRY._replace(details="{"))
 
 
+def test_only_a_change_of_a_variable_tells_of_a_part_of_a_key() -> None:
+    told = ENTRY._replace(subject_type="vars", details='{"key": "DB_PASSWORD"}')
+    assert told.has_part("pass")
+    assert not told.has_part("token")
+    assert not told._replace(subject_type="master-keys").has_part("pass")
+
+
 @pytest.mark.parametrize("stream_id", ["ws-1", "é\U0001f600", '"\\\n\x01'])
 def test_a_head_is_kept_as_json_would_have_it(stream_id: str) -> None:
     said = {"stream": stream_id, "sequence": 7, "link": "00ff"}
