@@ -6,6 +6,7 @@ from tests.console.hands.people import LATER, Person
 
 SCROLLED = "return document.querySelector('textarea').scrollTop"
 PLACE = "return [...document.querySelectorAll('tbody tr')].findIndex((one) => one.matches('.open'))"
+ROWS = "return Math.ceil(innerHeight / 40)"
 DIALOGS = "return document.querySelectorAll('dialog').length"
 
 
@@ -102,6 +103,18 @@ async def test_what_is_pasted_beside_a_form_or_is_one_line_opens_nothing(person:
     person.run("document.querySelector('h1').focus()")
     person.press("v", holding=Keys.CONTROL)  # the control: several lines, and no form
     person.wait_for(lambda: person.value("Contents of the file") == "a=secret\nb=secret")
+
+
+async def test_what_is_added_to_a_list_that_fills_the_window_has_the_focus(person: Person) -> None:
+    person.work()
+    for number in range(person.run(ROWS)):
+        await person.site.make(person.tenant, f"A{number:03}", "x")
+    person.driver.refresh()
+    person.click("Add variable")
+    person.fill("Key", "B")
+    person.submit()
+    person.reads("B is added.", "#notices")
+    assert person.focus() == "Edit B"
 
 
 async def test_while_a_save_is_under_way_nothing_can_be_typed_and_nothing_is_lost(

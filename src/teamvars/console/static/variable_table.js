@@ -12,7 +12,7 @@ import { redraw } from "./redraw.js";
  * @typedef {[string, () => unknown][]} Ways
  */
 
-/** No row is lower: a window has room for so many at most, and whoever types waits for no other. */
+/** No row is lower: below the table's head a window has room for so many at most, and whoever types waits for no other. */
 const LOWEST_ROW_PX = 40;
 const MORE = 240;
 /** So many rows are taken away together. */
@@ -64,7 +64,8 @@ export class VariableTable {
    * @param {{order: Order, descending: boolean, look: string}} list
    */
   draw(variables, { order, descending, look }) {
-    this.#piece = Math.ceil(innerHeight / LOWEST_ROW_PX);
+    const top = Math.max(this.#body.getBoundingClientRect().top, 0);
+    this.#piece = Math.ceil(Math.max(innerHeight - top, 0) / LOWEST_ROW_PX);
     this.#rows = this.#withEdited(variables);
     this.heads.forEach((head, at) => {
       const direction = descending ? "descending" : "ascending";
@@ -152,6 +153,8 @@ export class VariableTable {
    * @param {string} id
    */
   focus(id) {
+    const at = this.#rows.findIndex((one) => one.id === id);
+    if (at >= this.#drawn) this.#put(at + 1);
     lead(this.#row(id)?.querySelector("button"));
   }
 
@@ -177,37 +180,39 @@ export class VariableTable {
     this.#drawn = drawn;
     const isHeld = (/** @type {Variable} */ { id }) => this.#editing.has(id) || this.#going.has(id);
     const held = this.#holds() ? this.#rows.slice(drawn).filter(isHeld) : [];
-    redraw(this.#body, [...this.#rows.slice(0, drawn), ...held].map((one) => this.#entry(one)));
+    redraw(this.#body, [...this.#rows.slice(0, drawn), ...held].map((one, at) => this.#entry(one, at >= this.#piece)));
     clearTimeout(this.#timer);
     if (drawn < this.#rows.length) this.#timer = setTimeout(() => this.#put(drawn + MORE), drawn > this.#piece ? 0 : PAUSE_MS);
   }
 
   /**
    * @param {Variable} one
+   * @param {boolean} isFar whether it is made for a place beyond the window
    * @returns {{key: string, seen: unknown, make: () => Element}}
    */
-  #entry(one) {
+  #entry(one, isFar) {
     const row = this.#editing.get(one.id)?.row;
     if (row) return { key: one.id, seen: row, make: () => row };
     const going = this.#going.get(one.id);
     const mark = this.#marks.get(one.id);
     const text = mark?.version === one.version ? mark.text : "";
     const seen = [one.version, going?.text, text, one.from?.text, one.beaten?.text].join();
-    return { key: one.id, seen, make: () => this.#make(one, going, text) };
+    return { key: one.id, seen, make: () => this.#make(one, going, text, isFar) };
   }
 
   /**
    * @param {Variable} one
    * @param {{text: string, acts: Ways} | undefined} going
    * @param {string} mark
+   * @param {boolean} isFar
    */
-  #make(one, going, mark) {
+  #make(one, going, mark, isFar) {
     const edges = edgesOf(one.value ?? "");
     /** @type {Attributes["onclick"]} */
     const open = ({ target }) => {
       if (!going && !target.closest("button, a") && getSelection()?.isCollapsed) this.actions.open(one.id);
     };
-    const states = [going && "going", one.from && "inherited", one.beaten && "beaten"].filter(Boolean);
+    const states = [isFar && "far", going && "going", one.from && "inherited", one.beaten && "beaten"].filter(Boolean);
     return h("tr", { "data-id": one.id, role: "row", class: states.join(" ") || null, onclick: one.from ? undefined : open },
       h("th", { scope: "row", role: "rowheader", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description)),

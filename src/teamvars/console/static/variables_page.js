@@ -119,11 +119,11 @@ class VariablesPage {
     list.lookFor(this.filter.value, this.tabs.chosen());
     const found = list.found;
     const rows = list.shown(found);
+    this.table.draw(rows, list); // it looks where it is, which costs something once anything is changed
     for (const one of ["", ...this.categories]) {
       const many = found.filter(({ category }) => !one || category === one).length;
       this.numbers.get(one)?.replaceChildren(many.toLocaleString("en"));
     }
-    this.table.draw(rows, list);
     this.table.element.hidden = !list.size;
     this.summary.textContent = list.words.length ? `${count(rows.length, "variable")} found` : "";
     const isAdding = this.form.element.querySelector("form") !== null;
