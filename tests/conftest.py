@@ -22,7 +22,7 @@ from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
 from teamvars.domain.diagnosis import Pooler
 from teamvars.web.http import rate_limits
-from tests.storage.stores import bring_up, fresh_sqlite, migrated, opened
+from tests.storage.stores import bring_up, fresh_postgres, fresh_sqlite, migrated, opened
 from tests.support import forked, workers
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
@@ -197,6 +197,13 @@ async def migrated_database(postgres: Postgres) -> AsyncIterator[str]:
     postgres.wait_until_unused(name)
     yield name
     postgres.drop_database(name)
+
+
+@pytest.fixture
+def migrated_postgres(postgres: Postgres, migrated_database: str) -> Iterator[str]:
+    """The URL of a copy of it, for a test of PostgreSQL alone."""
+    with fresh_postgres(postgres, migrated_database) as url:
+        yield url
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])

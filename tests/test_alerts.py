@@ -34,7 +34,7 @@ from tests.support.commands import SCRIPT, Host
 from tests.support.jobs import ISSUER, ISSUERS, SERVICE, job_token
 from tests.support.mailbox import SENDER, open_mailbox
 from tests.support.patience import HANGS, wait_until
-from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.postgres import LocalPostgres
 from tests.support.server import end_group, free_port, is_ready
 from tests.support.tenant import JSON_API, variable_document
 from tests.test_first_start import bash, blocks
@@ -446,12 +446,10 @@ def test_the_alert_on_data_keys_fires_once_one_has_sealed_much_and_ends_with_the
 
 
 def test_the_alert_on_clocks_fires_while_one_is_wrong_and_ends_with_it(
-    postgres: Postgres, tmp_path: Path
+    migrated_postgres: str, tmp_path: Path
 ) -> None:
-    name = f"clocks-{uuid4()}"
-    postgres.create_database(name)
     (tmp_path / "prometheus").mkdir()
-    with scraped(SettableHost(tmp_path, {"DATABASE_URL": postgres.url(name)})) as made:
+    with scraped(SettableHost(tmp_path, {"DATABASE_URL": migrated_postgres})) as made:
         prometheus = Prometheus(tmp_path / "prometheus", made)
         with prometheus.running():
             (tmp_path / "wrong").touch()
@@ -459,4 +457,3 @@ def test_the_alert_on_clocks_fires_while_one_is_wrong_and_ends_with_it(
             (tmp_path / "wrong").unlink()
             wait_until(lambda: "TeamvarsClockOff" not in prometheus.firing())
         wait_until(lambda: 'teamvars_pool_connections{lane="probes"' in made.text())
-    postgres.drop_database(name)

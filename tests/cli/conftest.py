@@ -1,17 +1,14 @@
 """An installation on each engine, made by the commands themselves, with a server on it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from tests.storage.stores import migrated
+from tests.storage import stores
 from tests.support.commands import Host
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 
 DIRECTORY = """\
@@ -56,17 +53,16 @@ def host(tmp_path: Path) -> Host:
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
     """A host whose store is empty: no file on SQLite, a database without tables on PostgreSQL."""
-    with _host(request, tmp_path) as host:
-        yield host
+    with stores.fresh(request, tmp_path) as url:
+        host = Host(tmp_path)
+        yield host if request.param == "sqlite" else host.having(database_url=url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def migrated_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
-    """A host whose store has all tables and nothing in them: `init` of it takes a fifth as long."""
-    host = Host(tmp_path)
-    host.data.mkdir(mode=0o700)
-    with migrated(request, host.data) as url:
-        yield host if request.param == "sqlite" else host.having(database_url=url)
+    """A host whose store has all tables and nothing in them."""
+    with stores.migrated_host(request, tmp_path) as host:
+        yield host
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])
@@ -74,7 +70,7 @@ def served_host(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedHost]:
     """A served host with two workers that log JSON; one for all tests of a worker and engine."""
-    with _host(request, tmp_path_factory.mktemp("served-host")) as host:
+    with stores.migrated_host(request, tmp_path_factory.mktemp("served-host")) as host:
         host = host.having(log_format="json")
         host.succeed("init")
         (host.folder / "directory.yaml").write_text(DIRECTORY)
@@ -82,16 +78,3 @@ def served_host(
         token = host.succeed("token", "create", "--user", "alice").out.strip()
         with Server(host, workers=2) as server:
             yield ServedHost(host, applied, server, token)
-
-
-@contextmanager
-def _host(request: pytest.FixtureRequest, folder: Path) -> Iterator[Host]:
-    """A host with an empty store of the engine that is the fixture's parameter."""
-    if request.param == "sqlite":
-        yield Host(folder)
-        return
-    server: Postgres = request.getfixturevalue("postgres")
-    name = f"cli-{uuid4()}"
-    server.create_database(name)
-    yield Host(folder).having(database_url=server.url(name))
-    server.drop_database(name)

@@ -161,8 +161,8 @@ def test_what_is_of_another_type_than_its_column_hides_no_other(host: Host) -> N
     assert host.run("audit", "verify").code == 3
 
 
-def test_what_is_accepted_is_passed_by_the_place_that_was_printed(empty_host: Host) -> None:
-    host = empty_host
+def test_what_is_accepted_is_passed_by_the_place_that_was_printed(migrated_host: Host) -> None:
+    host = migrated_host
     host.succeed("init")
     (host.folder / "directory.yaml").write_text(DIRECTORY)
     applied = host.succeed("directory", "apply", "directory.yaml", "--json").json

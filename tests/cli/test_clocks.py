@@ -2,17 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, ClassVar
-from uuid import uuid4
 
 import pytest
 
 from tests.cli.conftest import DIRECTORY
 from tests.support.commands import Host
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 from tests.support.tenant import JSON_API, variable_document
 
@@ -57,15 +54,12 @@ class SettableHost(WrongHost):
 
 
 @pytest.fixture
-def host(tmp_path: Path, postgres: Postgres) -> Iterator[Host]:
+def host(tmp_path: Path, migrated_postgres: str) -> Host:
     """A host with a store on PostgreSQL."""
-    name = f"clocks-{uuid4()}"
-    postgres.create_database(name)
-    host = Host(tmp_path, {"DATABASE_URL": postgres.url(name)})
+    host = Host(tmp_path, {"DATABASE_URL": migrated_postgres})
     host.succeed("init")
     (tmp_path / "directory.yaml").write_text(DIRECTORY)
-    yield host
-    postgres.drop_database(name)
+    return host
 
 
 def test_a_node_whose_clock_is_wrong_says_so_and_goes_by_postgresqls(host: Host) -> None:

@@ -624,25 +624,25 @@ def test_all_faults_of_a_custom_access_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(
-    empty_host: Host,
+    migrated_host: Host,
 ) -> None:
-    empty_host.succeed("init")
-    (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
-    empty_host.succeed("directory", "apply", "directory.yaml")
-    token = empty_host.succeed("token", "create", "--user", "alice").out.strip()
-    with Server(empty_host) as server, server.client(token) as client:
+    migrated_host.succeed("init")
+    (migrated_host.folder / "directory.yaml").write_text(DIRECTORY)
+    migrated_host.succeed("directory", "apply", "directory.yaml")
+    token = migrated_host.succeed("token", "create", "--user", "alice").out.strip()
+    with Server(migrated_host) as server, server.client(token) as client:
         document = {"data": {"type": "organizations", "attributes": {"name": "acme-corp"}}}
         path = "/api/v2/organizations/acme"
         assert client.patch(path, json=document, headers=JSON_API).status_code == 200
         assert "called acme-corp now" in client.get(path).text
-    before = empty_host.succeed("directory", "export").out
+    before = migrated_host.succeed("directory", "export").out
     for options in ((), ("--dry-run",), ("--prune",), ("--json",)):
-        done = empty_host.run("directory", "apply", "directory.yaml", *options)
+        done = migrated_host.run("directory", "apply", "directory.yaml", *options)
         assert (done.code, done.out) == (7, "")
         assert "directory.yaml:7: Organization acme is called acme-corp now: write that" in done.err
-    assert empty_host.succeed("directory", "export").out == before
+    assert migrated_host.succeed("directory", "export").out == before
     back = DIRECTORY.replace("name: acme", "name: acme\n    former-name: acme-corp")
-    done = empty_host.succeed("directory", "apply", "-", "--json", given=back)
+    done = migrated_host.succeed("directory", "apply", "-", "--json", given=back)
     assert done.json["changes"] == ["rename organization acme-corp to acme"]
-    assert empty_host.succeed("directory", "apply", "-", given=back).out == ""
-    assert "streams verify" in empty_host.succeed("audit", "verify").err
+    assert migrated_host.succeed("directory", "apply", "-", given=back).out == ""
+    assert "streams verify" in migrated_host.succeed("audit", "verify").err

@@ -268,19 +268,19 @@ def test_a_port_in_use_is_refused_before_anything_starts(served_host: ServedHost
     )
 
 
-def test_keys_status_names_the_keys_and_what_they_wrap(empty_host: Host) -> None:
-    empty_host.succeed("init")
-    (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
-    empty_host.succeed("directory", "apply", "directory.yaml")
-    lines = empty_host.succeed("keys", "status").out.splitlines()
+def test_keys_status_names_the_keys_and_what_they_wrap(migrated_host: Host) -> None:
+    migrated_host.succeed("init")
+    (migrated_host.folder / "directory.yaml").write_text(DIRECTORY)
+    migrated_host.succeed("directory", "apply", "directory.yaml")
+    lines = migrated_host.succeed("keys", "status").out.splitlines()
     assert [line.split()[0] for line in lines] == ["master", "audit", "server", "data"]
     assert lines[0].endswith("active  data keys: 1")
-    held = (empty_host.data / "keyring.json").read_text()
+    held = (migrated_host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines[:-1])
-    master, audit, server, data = empty_host.succeed("keys", "status", "--json").json
+    master, audit, server, data = migrated_host.succeed("keys", "status", "--json").json
     assert list(master) == ["purpose", "id", "active", "wraps", "needed"]
     assert (master["wraps"], master["needed"]) == (1, 1)
-    streams = len(empty_host.succeed("audit", "head").out.splitlines())
+    streams = len(migrated_host.succeed("audit", "head").out.splitlines())
     assert (audit["wraps"], audit["needed"]) == (0, streams)
     assert (server["active"], server["needed"]) == (True, 0)
     assert (data["id"], data["active"], data["needed"]) == ("data-1", True, 1)

@@ -28,11 +28,11 @@ def mark(host: Host) -> Path:
 
 
 @pytest.fixture
-def ready(empty_host: Host) -> Host:
+def ready(migrated_host: Host) -> Host:
     """An initialised host, on each engine."""
-    empty_host.succeed("init")
-    (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
-    return empty_host
+    migrated_host.succeed("init")
+    (migrated_host.folder / "directory.yaml").write_text(DIRECTORY)
+    return migrated_host
 
 
 def set_aside(host: Host) -> None:

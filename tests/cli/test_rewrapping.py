@@ -78,19 +78,18 @@ def test_it_names_what_does_not_open_and_ends_with_3(
     assert "The value of var-1 does not open.\n1 did not open" in shown.err
 
 
-def test_a_job_that_a_killed_one_has_left_is_taken_over(empty_host: Host) -> None:
-    empty_host.succeed("init")
+def test_a_job_that_a_killed_one_has_left_is_taken_over(migrated_host: Host) -> None:
+    host = migrated_host
+    host.succeed("init")
     held = int(HANGS) * 10**15
     execute(
-        empty_host,
+        host,
         "INSERT INTO rewraps (id, holder, held_until, generation, part, after, done) "  # noqa: S608
         f"VALUES ('rewrap', 'gone', {held}, 1, 1, 'var-', 4)",
     )
-    done = empty_host.succeed("keys", "rewrap", "--rate", 50)
+    done = host.succeed("keys", "rewrap", "--rate", 50)
     assert done.out == "sealed 4\n"
-    assert empty_host.succeed("keys", "rewrap").out == "sealed 0\n"
-    assert empty_host.run("keys", "rewrap", "--rate", 0).code == 2
-    (row,) = [
-        one for one in empty_host.succeed("keys", "status", "--json").json if one["id"] == "data-1"
-    ]
+    assert host.succeed("keys", "rewrap").out == "sealed 0\n"
+    assert host.run("keys", "rewrap", "--rate", 0).code == 2
+    (row,) = [one for one in host.succeed("keys", "status", "--json").json if one["id"] == "data-1"]
     assert row == {"purpose": "data", "id": "data-1", "active": True, "wraps": 0, "needed": 0}

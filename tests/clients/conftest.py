@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import uuid4
 
 import pytest
 
-from tests.support.commands import Host
-from tests.support.postgres import Postgres
+from tests.storage.stores import migrated_host
 from tests.support.server import Server
 
 DIRECTORY = """\
@@ -36,18 +34,14 @@ def hosted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Hosted]:
     """The same on each engine."""
-    host = Host(tmp_path_factory.mktemp("hosted")).having(log_format="json", dialect="terraform")
-    if request.param == "postgres":
-        postgres: Postgres = request.getfixturevalue("postgres")
-        database = f"clients-{uuid4()}"
-        postgres.create_database(database)
-        host = host.having(database_url=postgres.url(database))
-    host.succeed("init")
-    (host.folder / "directory.yaml").write_text(DIRECTORY)
-    host.succeed("directory", "apply", "directory.yaml")
-    tokens = {
-        name: host.succeed("token", "create", "--user", name).out.strip()
-        for name in ("root", "alice")
-    }
-    with Server(host) as server:
-        yield Hosted(server, **tokens)
+    with migrated_host(request, tmp_path_factory.mktemp("hosted")) as made:
+        host = made.having(log_format="json", dialect="terraform")
+        host.succeed("init")
+        (host.folder / "directory.yaml").write_text(DIRECTORY)
+        host.succeed("directory", "apply", "directory.yaml")
+        tokens = {
+            name: host.succeed("token", "create", "--user", name).out.strip()
+            for name in ("root", "alice")
+        }
+        with Server(host) as server:
+            yield Hosted(server, **tokens)

@@ -1,12 +1,12 @@
 """A real server, and a browser that looks at it; whatever a page complains of fails the test."""
 
 from collections.abc import AsyncIterator
-from uuid import uuid4
 
 import pytest
 from playwright.async_api import Browser, BrowserContext
 
 from tests.console.visitors import Crowd, Site
+from tests.storage.stores import fresh_postgres
 from tests.support.browser import open_browser
 from tests.support.commands import Host
 from tests.support.patience import HANGS
@@ -48,18 +48,15 @@ async def sqlite_site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 
 @pytest.fixture(scope="session")
 async def postgres_site(
-    tmp_path_factory: pytest.TempPathFactory, postgres: Postgres
+    tmp_path_factory: pytest.TempPathFactory, postgres: Postgres, migrated_database: str
 ) -> AsyncIterator[Site]:
     """The console on PostgreSQL, in the dialect of terraform; any owner approves runners there."""
-    postgres.create_database(name := f"console-{uuid4()}")
-    host = Host(tmp_path_factory.mktemp("postgres")).having(
-        log_format="json",
-        database_url=postgres.url(name),
-        dialect="terraform",
-        runner_approval="owner",
-    )
-    async with serve_deployment(host) as served:
-        yield Site(served, "terraform")
+    with fresh_postgres(postgres, migrated_database) as url:
+        host = Host(tmp_path_factory.mktemp("postgres")).having(
+            log_format="json", database_url=url, dialect="terraform", runner_approval="owner"
+        )
+        async with serve_deployment(host) as served:
+            yield Site(served, "terraform")
 
 
 @pytest.fixture(scope="session")

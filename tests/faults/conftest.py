@@ -1,14 +1,13 @@
 """What the fault runs share."""
 
 from collections.abc import AsyncIterator, Iterator
-from uuid import uuid4
 
 import pytest
 
 from tests.faults.hostile.finding import Finding, table
 from tests.faults.nodes import open_nodes
 from tests.support.deployment import Deployment
-from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.postgres import LocalPostgres
 
 FINDINGS = pytest.StashKey[list[Finding]]()
 FAILOVERS = pytest.StashKey[list[str]]()
@@ -21,22 +20,11 @@ def durable() -> Iterator[LocalPostgres]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def nodes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[list[Deployment]]:
+@pytest.fixture(scope="module")
+async def nodes(store_url: str) -> AsyncIterator[list[Deployment]]:
     """Two nodes on one store; on SQLite they meet as two processes on a host would."""
-    if request.param == "sqlite":
-        folder = tmp_path_factory.mktemp("history")
-        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as deployments:
-            yield deployments
-        return
-    server: Postgres = request.getfixturevalue("postgres")
-    name = f"history-{uuid4()}"
-    server.create_database(name)
-    async with open_nodes(server.url(name), 2) as deployments:
+    async with open_nodes(store_url, 2) as deployments:
         yield deployments
-    server.drop_database(name)
 
 
 @pytest.fixture

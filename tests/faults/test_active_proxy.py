@@ -17,7 +17,6 @@ from teamvars.protocol.bundles import Delivered, Info, deliver
 from teamvars.protocol.job_keys import JobKey
 from tests.faults.canaries import canary, finds
 from tests.faults.jobs import JobService, open_job_service
-from tests.storage.stores import fresh
 from tests.support.commands import Done, Host
 from tests.support.desk import Desk
 from tests.support.jobs import job_token
@@ -28,15 +27,14 @@ FORGED = "forged-by-the-proxy"
 SHOW = ("run", "--", "sh", "-c", 'echo "got $SECRET"; touch started')
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module")
 async def service(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    store_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[JobService]:
     """A service with a secret in two workspaces."""
-    folder = tmp_path_factory.mktemp("proxied")
-    with fresh(request, folder) as url:
-        async with open_job_service(Host(folder).having(database_url=url)) as service:
-            yield service
+    host = Host(tmp_path_factory.mktemp("proxied")).having(database_url=store_url)
+    async with open_job_service(host) as service:
+        yield service
 
 
 @dataclass

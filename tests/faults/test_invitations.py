@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.store import execute
 from tests.faults.canaries import finds
+from tests.storage.stores import migrated_host
 from tests.support.commands import Host
 from tests.support.mailbox import SENDER, Mailbox, open_mailbox, secret_in
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
@@ -67,15 +67,8 @@ class Office:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
-    host = Host(tmp_path).having(log_format="json")
-    if request.param == "sqlite":
-        yield host
-        return
-    postgres: Postgres = request.getfixturevalue("postgres")
-    name = f"office-{uuid4()}"
-    postgres.create_database(name)
-    yield host.having(database_url=postgres.url(name))
-    postgres.drop_database(name)
+    with migrated_host(request, tmp_path) as host:
+        yield host.having(log_format="json")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ under the new ones is killed again and again: nobody notices, and nothing needs 
 
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from tests.faults.test_upgrades import CLIENTS, DIRECTORY, OF_JSON_API, Load
 from tests.support.commands import Host
 from tests.support.haproxy import Balancer
 from tests.support.patience import wait_until
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 from tests.support.tenant import variable_document
 
@@ -62,16 +60,13 @@ class Keys:
 
 
 @pytest.fixture
-def host(postgres: Postgres, tmp_path: Path) -> Iterator[Host]:
+def host(migrated_postgres: str, tmp_path: Path) -> Host:
     """A host with a store that has the directory."""
-    name = f"rotation-{uuid4()}"
-    postgres.create_database(name)
-    host = Host(tmp_path).having(database_url=postgres.url(name), max_variables=0)
+    host = Host(tmp_path).having(database_url=migrated_postgres, max_variables=0)
     host.succeed("init")
     host.succeed("migrate", "up", "--contract")
     (tmp_path / "directory.yaml").write_text(DIRECTORY)
-    yield host
-    postgres.drop_database(name)
+    return host
 
 
 def fill(load: Load, workspace_id: str, values: int) -> dict[str, str]:

@@ -10,7 +10,6 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import structlog
@@ -22,6 +21,7 @@ from tests.faults.machine.applies import ApplyRules
 from tests.faults.machine.organization import OrganizationRules
 from tests.faults.model.model import MOST_VARIABLES, Model
 from tests.faults.nodes import model_of_tenant, open_nodes
+from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import Deployment
 from tests.support.postgres import Postgres
 
@@ -43,21 +43,19 @@ class Machine(ApplyRules, OrganizationRules):
 
 @pytest.fixture(scope="module")
 async def deployments(
-    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+    postgres: Postgres, migrated_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[list[list[Deployment]]]:
     """One node on SQLite, one on PostgreSQL, two on another database of PostgreSQL."""
-    names = [f"machine-{uuid4()}" for _ in range(2)]
-    for name in names:
-        postgres.create_database(name)
-    urls = [f"sqlite:///{tmp_path_factory.mktemp('machine')}/teamvars.db"]
-    urls += [postgres.url(name) for name in names]
     async with AsyncExitStack() as stack:
+        copies = (fresh_postgres(postgres, migrated_database) for _ in range(2))
+        urls = [
+            fresh_sqlite(tmp_path_factory.mktemp("machine")),
+            *(stack.enter_context(copy) for copy in copies),
+        ]
         yield [
             await stack.enter_async_context(open_nodes(url, count, Quota(MOST_VARIABLES, None)))
             for url, count in zip(urls, (1, 1, 2), strict=True)
         ]
-    for name in names:
-        postgres.drop_database(name)
 
 
 async def run_machine(

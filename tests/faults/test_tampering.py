@@ -6,7 +6,7 @@ The commands run as an operator runs them, on a copy of a store that a real serv
 import random
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -17,6 +17,7 @@ import pytest
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
 from tests.faults.server_under_load import server_under_load
+from tests.storage.stores import migrated_host
 from tests.support.commands import Host
 from tests.support.postgres import Postgres
 from tests.support.server import Server
@@ -65,19 +66,19 @@ class Filled:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Filled:
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
     """Filled by a server that is gone."""
-    host, postgres = Host(tmp_path_factory.mktemp("filled")), None
-    if request.param == "postgres":
-        postgres = request.getfixturevalue("postgres")
-        name = f"filled-{uuid4()}"
-        postgres.create_database(name)
-        host = Host(host.folder, {"DATABASE_URL": postgres.url(name)})
-    with (hit := server_under_load(host)).server as server, server.client(hit.token) as client:
-        for n in range(ENTRIES):
-            _create(client, hit.path, f"key-{n}")
-        server.terminate()
-    return Filled(hit.server.host, hit.path.split("/")[4], hit.token, postgres)
+    on_postgres = request.param == "postgres"
+    postgres = request.getfixturevalue("postgres") if on_postgres else None
+    with migrated_host(request, tmp_path_factory.mktemp("filled")) as host:
+        hit = server_under_load(host)
+        with hit.server as server, server.client(hit.token) as client:
+            for n in range(ENTRIES):
+                _create(client, hit.path, f"key-{n}")
+            server.terminate()
+        yield Filled(hit.server.host, hit.path.split("/")[4], hit.token, postgres)
 
 
 def _create(client: httpx.Client, path: str, key: str) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -15,7 +14,6 @@ from tests.faults.next_release import NextHost
 from tests.support.commands import Host
 from tests.support.haproxy import Balancer
 from tests.support.patience import wait_until
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 from tests.support.tenant import variable_document
 
@@ -108,15 +106,12 @@ class Load:
 
 
 @pytest.fixture
-def host(postgres: Postgres, tmp_path: Path) -> Iterator[Host]:
+def host(migrated_postgres: str, tmp_path: Path) -> Host:
     """A host of this release, whose store has the directory."""
-    name = f"upgrade-{uuid4()}"
-    postgres.create_database(name)
-    host = Host(tmp_path).having(database_url=postgres.url(name), max_variables=0)
+    host = Host(tmp_path).having(database_url=migrated_postgres, max_variables=0)
     host.succeed("init")
     (tmp_path / "directory.yaml").write_text(DIRECTORY)
-    yield host
-    postgres.drop_database(name)
+    return host
 
 
 @pytest.mark.parametrize("rows", [pytest.param(3_000, id="some rows"), LONG])

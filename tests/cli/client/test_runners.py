@@ -14,12 +14,12 @@ from joserfc.jwk import ECKey
 from teamvars.domain.federation import GITHUB
 from tests.cli.client.conftest import ORGANIZATION, PEOPLE
 from tests.clients.test_terraform import terraform
+from tests.storage.stores import migrated_host
 from tests.support.commands import Host
 from tests.support.desk import Desk
 from tests.support.handing import Handing
 from tests.support.jobs import job_token
 from tests.support.openid_provider import Provider, provider
-from tests.support.postgres import Postgres
 from tests.support.server import Server
 
 __all__ = ["terraform"]
@@ -68,12 +68,12 @@ def federation(
     folder = tmp_path_factory.mktemp("provider")
     with provider(folder) as found, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(found.authority))
-        host = Host(tmp_path_factory.mktemp("federation"))
-        if getattr(request, "param", "sqlite") == "postgres":
-            server: Postgres = request.getfixturevalue("postgres")
-            server.create_database(name := f"federation-{uuid4()}")
-            host = host.having(database_url=server.url(name))
-        yield from _federation(host, found)
+        folder = tmp_path_factory.mktemp("federation")
+        if hasattr(request, "param"):
+            with migrated_host(request, folder) as host:
+                yield from _federation(host, found)
+        else:
+            yield from _federation(Host(folder), found)
 
 
 def _federation(host: Host, found: Provider) -> Iterator[Federation]:
