@@ -20,7 +20,7 @@ import httpx
 
 from bench import dataset, programs, wrk
 from bench.dataset import SPREAD, Dataset, Size
-from bench.machine import cpu_seconds, resident_mib
+from bench.machine import cpu_seconds, memory_mib
 from bench.works import MIXED_WIDE, WORKS, Work, variables_path
 from bench.wrk import CONNECTIONS, Request, fresh_number
 from teamvars.web.http.negotiation import MEDIA_TYPE
@@ -73,7 +73,7 @@ def main() -> None:
             _print(served, work.text, partial(_load, served, work, wanted.seconds))
         _print(served, "delete", partial(_delete, served, _created(served)))
         print(f"connections of the worker: {served.postgres.execute(_OPEN)}")
-        print(f"memory of the worker: {resident_mib(served.server.pid):.0f} MiB")
+        print(f"memory of the worker: {memory_mib(served.server.pid):.0f} MiB")
 
 
 @contextmanager

@@ -30,9 +30,11 @@ def cpu_seconds(pid: int) -> float:
     return total
 
 
-def resident_mib(pid: int) -> float:
-    """The resident memory of the largest process below this one: of one worker of a server."""
-    sizes = [child.memory_info().rss for child in psutil.Process(pid).children(recursive=True)]
+def memory_mib(pid: int) -> float:
+    """The memory of the largest process below this one: of one worker of a server. Of what several
+    processes share, each has its part (PSS).
+    """
+    sizes = [child.memory_full_info().pss for child in psutil.Process(pid).children(recursive=True)]
     return float(max(sizes)) / 2**20
 
 

@@ -35,7 +35,7 @@ def main() -> None:
                 served = Served(line.strip(), server.url, server.pid, made)
                 with redirect_stdout(sys.stderr):
                     told = asdict(applies.measure([served], Effort(1, 1))[served.name])
-                print(json.dumps({**told, "memory": machine.resident_mib(server.pid)}), flush=True)
+                print(json.dumps({**told, "memory": machine.memory_mib(server.pid)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import dataset, openbao, programs, references
 from bench.dataset import EMPTY, FULL, Dataset, Size
-from bench.machine import resident_mib
+from bench.machine import memory_mib
 from bench.references import GRANIAN_ALONE, HTTP_ALONE
 from bench.rounds import Pair
 from bench.subjects import Served
@@ -39,7 +39,7 @@ class Stage:
 
     def memory(self) -> dict[str, float]:
         """The MiB of one worker of each server, now."""
-        return {server.name: resident_mib(server.pid) for server in self.servers}
+        return {server.name: memory_mib(server.pid) for server in self.servers}
 
 
 @contextmanager

@@ -11,7 +11,10 @@ from bench.dataset import SPREAD, Dataset
 from bench.wrk import NUMBER, LoadFailed, Plan, Request, fresh_number
 from teamvars.web.http.negotiation import MEDIA_TYPE
 
-_MIXED_REQUESTS = 5000
+_MIXED_REQUESTS = 50_000
+"""Far more than there are lists in memory: they come again from the first, and a cache that had all
+of them would never miss.
+"""
 _LINKAGE = "/api/v2/teams/{}/relationships/users"
 
 

@@ -97,7 +97,8 @@ class RenderedLists:
                 return others.result()
         shared = self._under_way[flight] = asyncio.get_running_loop().create_future()
         try:
-            rendered = await self._rendered(render, value_bytes)
+            async with self.turn(value_bytes):
+                rendered = await render()
             shared.set_result(rendered)
         except Exception as error:
             shared.set_exception(error)
@@ -109,10 +110,6 @@ class RenderedLists:
         if rendered is not None:
             self._keep(subject, key, rendered)
         return rendered
-
-    async def _rendered(self, render: Render, value_bytes: int) -> Rendered | None:
-        async with self.turn(value_bytes):
-            return await render()
 
     def turn(self, value_bytes: int) -> AbstractAsyncContextManager[None]:
         """Its turn to be rendered, of a list with so many bytes of values; for a renderer that is
