@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from teamvars.security import keyring
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
+from tests.support.deployment import open_deployment
 from tests.support.openid_provider import provider
 from tests.support.server import free_port
-from tests.support.tenant import JSON_API, variable_document
+from tests.support.tenant import JSON_API, build_tenant, variable_document
 
 _SECONDS_AHEAD = re.compile(r"[0-9]+ s(?= in the future)")
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
@@ -167,6 +169,36 @@ def test_texts_that_are_none_are_named_by_doctor_and_by_who_verifies_a_backup(
     found = ready.run("backup", "verify", "b.tar")
     assert found.code == 3
     assert re.search(r"users user-\w+: username is no UTF-8", found.out)
+
+
+DAMAGE = {
+    "texts": "UPDATE teams SET name = CAST(x'ff' AS TEXT) WHERE name = 'crew'",
+    "values": "UPDATE variables SET sealed_value = zeroblob(40)",
+    "data keys": "UPDATE data_keys SET wrapped = zeroblob(60)",
+    "variables": "DELETE FROM variables",
+    "audit": "DELETE FROM audit_entries WHERE stream_id LIKE 'ws-%'",
+    "streams": "UPDATE workspaces SET id = id || '~'",
+    "projects": "UPDATE workspaces SET project_id = 'prj-1111111111111111'",
+    "trail": "UPDATE streams SET head = zeroblob(32) WHERE id LIKE 'ws-%'",
+    "installation": "UPDATE schema_migrations SET checksum = 'another' WHERE number = 1",
+}
+
+
+async def test_whatever_of_a_store_is_damaged_is_a_problem_and_it_exits_with_1(ready: Host) -> None:
+    keys, file = keyring.load(ready.data / "keyring.json"), ready.data / "teamvars.db"
+    async with open_deployment(f"sqlite:///{file}", keys=keys) as deployment:
+        await (await build_tenant(deployment)).make_variable()
+    execute(ready, "PRAGMA wal_checkpoint(TRUNCATE)")
+    sound = file.read_bytes()
+    assert {severity for severity, _, _ in findings(ready, 0)} == {ADVICE}
+    for subject, statement in DAMAGE.items():
+        execute(ready, statement)
+        done = ready.run("doctor", "--all", "--json")
+        problems = {one["subject"] for one in done.json if one["severity"] == PROBLEM}
+        assert (done.code, subject in problems) == (1, True), subject
+        for rest in ("-wal", "-shm"):
+            file.with_name(file.name + rest).unlink(missing_ok=True)
+        file.write_bytes(sound)
 
 
 def test_teams_that_manage_membership_and_single_owners_are_pointed_out(ready: Host) -> None:
