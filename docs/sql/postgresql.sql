@@ -110,7 +110,8 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #2: variable_statements.py, OF_WORKSPACES.list_.single
@@ -246,7 +247,8 @@ LEFT JOIN LATERAL (
 ) AS held ON TRUE
 WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #7
@@ -373,7 +375,8 @@ SELECT caller.id AS token_id, caller.user_id,
 FROM tokens AS caller
 WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #13: access_by_name.py, READ_SEARCH
@@ -384,7 +387,8 @@ WITH caller AS (
     FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
@@ -564,7 +568,8 @@ WITH caller AS (
     FROM tokens AS caller
     WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller CROSS JOIN memberships CROSS JOIN organizations CROSS JOIN team_members
@@ -792,7 +797,8 @@ LEFT JOIN organizations ON organizations.id = teams.organization_id
 LEFT JOIN streams ON streams.id = teams.id
 WHERE caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #21: access_statements.py, READ_TEAM.locking.batched
@@ -958,7 +964,8 @@ LEFT JOIN LATERAL (
 ) AS held ON TRUE
 WHERE caller.hash = lookup.hash
     AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #22
@@ -1285,7 +1292,8 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = lookup.hash
     AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #33: variable_statements.py, OF_WORKSPACES.get.batched
@@ -1370,7 +1378,8 @@ LEFT JOIN LATERAL (
 ) AS held ON TRUE
 WHERE caller.hash = lookup.hash
     AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
 -- #36

@@ -18,12 +18,13 @@ from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.streams import PLACE
 from teamvars.storage.teams import RIGHTS
 
-# The token was not revoked and has not expired, and its user is not disabled. The last is a scalar
-# subquery, which is one lookup by primary key: PostgreSQL turns EXISTS into a join, and reads all
-# users for it.
+# The token was not revoked and has not expired, and its user, if it is one's, is there and not
+# disabled. The last is a scalar subquery, which is one lookup by primary key: PostgreSQL turns
+# EXISTS into a join, and reads all users for it.
 _IS_VALID = """caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)"""
 
 SET_COLUMNS = """variable_sets.id AS set_id, variable_sets.name AS set_name,
     variable_sets.description, variable_sets.scope, variable_sets.priority,

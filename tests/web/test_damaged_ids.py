@@ -1,0 +1,115 @@
+"""Ids that somebody has altered behind the service's back: whoever asks is answered."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import apsw
+
+from teamvars.storage.database import Row, Transaction
+from tests.support.deployment import Deployment, open_deployment
+from tests.support.ids import Ids, filled
+from tests.support.tenant import Tenant
+from tests.web.test_damaged_texts import READ, everything
+
+OF_KEYRING = {"keyring_keys", "server_keys"}
+"""Whose ids the keyring has as well: with others no node starts."""
+HELD = {"variable_sets"}
+"""Of whose ids the engine itself holds one to the others."""
+SERVER_ERROR = 500
+UNREADABLE = {
+    ("data_keys", "internal_error"),
+    ("set_variables", "damaged_value"),
+    ("variables", "damaged_value"),
+}
+"""What is sealed, or seals, opens as nothing else than what it was made for."""
+
+
+async def run(node: Deployment, statement: str) -> Sequence[Row]:
+    """Runs a statement on the store behind the service's back, whatever refers to what it changes;
+    its rows.
+    """
+    if (url := node.config.url).startswith("sqlite"):
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        rows = connection.execute(statement).fetchall()
+        connection.close()
+        return rows
+
+    async def body(tx: Transaction) -> Sequence[Row]:
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        return await tx.fetch(statement)
+
+    return await node.services.database.write(body)
+
+
+async def ids_in(node: Deployment) -> list[tuple[str, list[str]]]:
+    """Of each table that has rows their own ids, and those of what they refer to: columns that are
+    altered together.
+    """
+    listed = (
+        "SELECT schema.name, its.name FROM sqlite_schema AS schema, "
+        "pragma_table_info(schema.name) AS its WHERE schema.type = 'table'"
+        if node.config.url.startswith("sqlite")
+        else "SELECT table_name, column_name FROM information_schema.columns "
+        "WHERE table_schema = 'public'"
+    )
+    found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    for table, column in await run(node, listed):
+        if column in ("id", "scope") or column.endswith("_id"):
+            found[table, column == "id" and table not in HELD].append(column)
+    filled = [
+        (table, columns)
+        for (table, _), columns in found.items()
+        if await run(node, f"SELECT 1 FROM {table} LIMIT 1")  # noqa: S608
+    ]
+    return sorted((table, columns) for table, columns in filled if table not in OF_KEYRING)
+
+
+async def alter(node: Deployment, table: str, columns: Sequence[str], *, back: bool) -> None:
+    """Puts a character behind each of these ids, on SQLite a byte that is no UTF-8, or takes it
+    away again.
+    """
+    if node.config.url.startswith("sqlite"):
+        altered = "CAST(CAST({0} AS BLOB) || x'ff' AS TEXT)"
+        former = "CAST(substr(CAST({0} AS BLOB), 1, length(CAST({0} AS BLOB)) - 1) AS TEXT)"
+    else:
+        altered, former = "{0} || '~'", "left({0}, -1)"
+    made = former if back else altered
+    sets = ", ".join(f"{column} = {made.format(column)}" for column in columns)
+    await run(node, f"UPDATE {table} SET {sets}")  # noqa: S608
+
+
+async def failed(node: Deployment, tenant: Tenant, ids: Ids) -> dict[str, str]:
+    """The reads that were answered with a fault of the service's, and which."""
+    there = Tenant(**{**vars(tenant), "deployment": node})
+    found = {}
+    for path in READ:
+        answer = await there.call("owner", "GET", filled(path, ids).removeprefix("/api/v2"))
+        if answer.status_code >= SERVER_ERROR:
+            found[path] = answer.json()["errors"][0]["code"]
+    return found
+
+
+async def test_whatever_id_was_altered_no_read_fails_but_of_values_that_do_not_open(
+    deployment: Deployment, store_url: str, tenant: Tenant
+) -> None:
+    ids = await everything(tenant)
+    assert await failed(deployment, tenant, ids) == {}
+    told = set()
+    for table, columns in await ids_in(deployment):
+        await alter(deployment, table, columns, back=False)
+        async with open_deployment(store_url, keys=deployment.keys) as node:
+            told |= {(table, code) for code in (await failed(node, tenant, ids)).values()}
+        await alter(deployment, table, columns, back=True)
+    assert told == UNREADABLE
+    assert await failed(deployment, tenant, ids) == {}
+
+
+async def test_a_token_whose_user_is_gone_is_nobodys(
+    deployment: Deployment, tenant: Tenant
+) -> None:
+    its = f"WHERE id = '{tenant.users['plain']}'"
+    assert (await tenant.call("plain", "GET", "/account/details")).status_code == 200
+    await run(deployment, f"UPDATE users SET id = id || '~' {its}")  # noqa: S608
+    for method, path in (("GET", "/account/details"), ("POST", "/organizations")):
+        assert (await tenant.call("plain", method, path)).status_code == 401
+    assert (await tenant.call("owner", "GET", "/account/details")).status_code == 200
