@@ -1,12 +1,15 @@
 """What is taken away is handed out no more on any node, and what is good once is good once."""
 
 import asyncio
+import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.decisions.runners import RunnerView
 from teamvars.domain.access import Caller
@@ -136,6 +139,82 @@ async def test_a_node_that_remembers_what_it_has_handed_out_would_be_found(
     hammer = Hammer(from_memory)
     await hammer.during(_revoke(tenant, runner_id))
     assert hammer.after
+
+
+@asynccontextmanager
+async def before_the_receipt(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Awaitable[object]]
+) -> AsyncIterator[None]:
+    """Has something happen once the next delivery has found the values, before its receipt."""
+    service = tenant.deployment.services.deliveries
+    bundle, happened = service._bundle, asyncio.Event()
+
+    async def later(*args: Any) -> Any:
+        if not happened.is_set():
+            happened.set()
+            await meanwhile()
+        return await bundle(*args)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(service, "_bundle", later)
+        yield
+
+
+async def _without_workspace(tenant: Tenant, _: str) -> None:
+    path = f"/workspaces/{tenant.workspaces['network']}"
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+
+
+@pytest.mark.parametrize("take", [_revoke, _delete, _narrow, _condition, _without_workspace])
+async def test_what_is_taken_away_once_the_values_are_found_is_not_delivered(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, take: Take
+) -> None:
+    runner_id, job, issued = await ready(tenant, tenant.deployment)
+    async with before_the_receipt(tenant, monkeypatch, lambda: take(tenant, runner_id)):
+        assert await refusal_of(job.deliver(issued)) == "unauthenticated"
+    wanted = AuditFilter(stream_id=runner_id, action="variable.deliver")
+    assert await tenant.deployment.services.audit.newest(5, wanted) == []
+
+
+async def test_a_token_that_ends_once_the_values_are_found_delivers_nothing(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner_id, job, issued = await ready(tenant, tenant.deployment)
+    changes = tenant.deployment.services.changes
+    tools = changes._batches._tools
+    later = replace(tools, clock=lambda: tools.clock() + (issued.expires_in + 1) * 1_000_000)
+
+    async def ends() -> None:
+        monkeypatch.setattr(changes._batches, "_tools", later)
+
+    async with before_the_receipt(tenant, monkeypatch, ends):
+        assert await refusal_of(job.deliver(issued)) == "unauthenticated"
+    wanted = AuditFilter(stream_id=runner_id, action="variable.deliver")
+    assert await tenant.deployment.services.audit.newest(5, wanted) == []
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_a_value_that_changes_once_it_was_found_is_delivered_as_it_is_then(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    runner_id, job, issued = await ready(tenant, tenant.deployment)
+    if is_kept:
+        await job.deliver(issued)
+    (variable,) = await tenant.variables()
+    path = f"{tenant.vars_path()}/{variable['id']}"
+    changed = {"type": "vars", "id": variable["id"], "attributes": {"value": "hunter3"}}
+
+    async def change() -> None:
+        document = {"data": changed}
+        assert (await tenant.call("owner", "PATCH", path, document)).status_code == 200
+
+    async with before_the_receipt(tenant, monkeypatch, change):
+        _, (handed,) = await job.deliver(issued)
+    assert (handed.id, handed.value) == (variable["id"], "hunter3")
+    wanted = AuditFilter(stream_id=runner_id, action="variable.deliver")
+    newest = (await tenant.deployment.services.audit.newest(1, wanted))[0]
+    (told,) = json.loads(newest.details)["variables"]
+    assert told["version-id"] == handed.version_id
 
 
 @pytest.mark.parametrize("tokens", [4, pytest.param(200, id="long", marks=pytest.mark.long)])
