@@ -35,7 +35,6 @@ WARM = (
 """Commands that use most of what commands have in common; not all of them end well."""
 
 _NUMBER = struct.Struct("i")
-_PAUSE_SECONDS = 0.005
 _MOST_BYTES = 2**20
 
 
@@ -69,7 +68,7 @@ class Forked:
         self._words = words
         self._told = told
         self._code: int | None = None
-        self._looking = Lock()
+        self._hearing = Lock()
         self.pid = self._number()
 
     def poll(self) -> int | None:
@@ -79,21 +78,23 @@ class Forked:
         return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended; raises `TimeoutExpired` when it takes longer."""
-        ends_at = None if timeout is None else time.monotonic() + timeout
-        while (code := self._look()) is None:
-            if ends_at is not None and time.monotonic() >= ends_at:
-                raise subprocess.TimeoutExpired(self._words, timeout or 0)
-            time.sleep(_PAUSE_SECONDS)
-        return code
+        """Its exit code, once it has ended; raises `TimeoutExpired` when it takes longer.
 
-    def _look(self) -> int | None:
-        """Its exit code; None while it is there. Of several threads that wait each is told."""
-        with self._looking:
-            if self._code is None and select.select([self._told], [], [], 0)[0]:
+        Of several threads that wait each is told: one hears it, the others wait for that one.
+        """
+        ends_at = None if timeout is None else time.monotonic() + timeout
+        if not self._hearing.acquire(timeout=-1 if timeout is None else timeout):
+            raise subprocess.TimeoutExpired(self._words, timeout or 0)
+        try:
+            if self._code is None:
+                left = None if ends_at is None else max(0, ends_at - time.monotonic())
+                if not select.select([self._told], [], [], left)[0]:
+                    raise subprocess.TimeoutExpired(self._words, timeout or 0)
                 self._code = self._number()
                 self._told.close()
             return self._code
+        finally:
+            self._hearing.release()
 
     def send_signal(self, sig: int) -> None:
         """Sends a signal, if it is still there."""
