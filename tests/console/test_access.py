@@ -266,7 +266,7 @@ async def test_a_violation_that_is_there_is_found(window: BrowserContext) -> Non
     assert rules >= {"label-content-name-mismatch", "color-contrast"}
 
 
-@pytest.mark.parametrize("width", [640, 320])  # a window of 1280, enlarged; a phone
+@pytest.mark.parametrize("width", [640, 375, 320])  # a window of 1280, enlarged; phones
 async def test_sorting_is_seen_and_used_on_narrow_screens(
     sqlite_site: Site, crowd: Crowd, width: int
 ) -> None:
@@ -279,6 +279,9 @@ async def test_sorting_is_seen_and_used_on_narrow_screens(
     header = visitor.page.locator("header .brand, header .trail a, header .button")
     lines = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
     assert max(await header.evaluate_all(lines)) < 48, "a name in the header has several lines"
+    widths = "all => all.map((one) => one.getBoundingClientRect().width)"
+    names = visitor.page.locator("header .trail a")
+    assert min(await names.evaluate_all(widths)) > 32, "nobody can read where one is"
 
 
 FOCUSED = """() => {
