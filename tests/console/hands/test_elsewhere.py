@@ -138,6 +138,16 @@ async def test_what_moves_by_itself_takes_no_click_at_once(person: Person) -> No
     person.wait_for(lambda: person.focus() == "Value")
 
 
+async def test_whoever_filters_goes_on_into_a_list_below_the_window(person: Person) -> None:
+    """As where a page is enlarged: its rows come when nobody types, but not the first one."""
+    await person.site.make(person.tenant, "A", "x")
+    person.work()
+    person.run("document.querySelector('table').style.marginTop = '200vh'")
+    person.enters("Filter variables")
+    person.press("a", Keys.ARROW_DOWN)
+    assert person.focus() == "Edit A"
+
+
 async def test_single_keys_wait_until_whoever_types_has_stopped(person: Person) -> None:
     """The field that they typed in may be gone."""
     person.work()

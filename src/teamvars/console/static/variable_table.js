@@ -65,7 +65,7 @@ export class VariableTable {
    */
   draw(variables, { order, descending, look }) {
     const top = Math.max(this.#body.getBoundingClientRect().top, 0);
-    this.#piece = Math.ceil(Math.max(innerHeight - top, 0) / LOWEST_ROW_PX);
+    this.#piece = Math.ceil(Math.max(innerHeight - top, LOWEST_ROW_PX) / LOWEST_ROW_PX);
     this.#rows = this.#withEdited(variables);
     this.heads.forEach((head, at) => {
       const direction = descending ? "descending" : "ascending";
