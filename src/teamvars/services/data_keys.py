@@ -13,7 +13,7 @@ from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, makes
 from teamvars.storage import data_keys, keys
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database
 
 Step = Callable[[WrappedKey, int], WrappedKey]
 
@@ -69,15 +69,13 @@ class DataKeys(UseCases):
         await self._retire(caller, key_id, leaked=leaked)
 
     async def outlast_writers(self) -> None:
-        """Waits for every transaction that may write, and has each process look at its keys before
-        it changes anything after that: each transaction has read this table first.
+        """Has each process look at its keys before it changes anything more, and waits for every
+        transaction that may write and has not seen that: each has read this table first.
+
+        Whoever comes while it waits is kept for that alone: what tells them is on disk before.
         """
-
-        async def body(tx: Transaction) -> None:
-            await tx.shut_out("schema_migrations")
-            await keys.note_change(tx)
-
-        await self._store.migrate(body)
+        await self._store.migrate(keys.note_change)
+        await self._store.migrate(lambda tx: tx.shut_out("schema_migrations"))
 
     async def generations(self) -> tuple[Generation, list[Generation]]:
         """The generation in use, and all that were not retired."""
