@@ -6,9 +6,9 @@ it is a file, which one node serves. Then each kind of key is replaced and the f
 as docs/keys.md says, and each run of `keys rewrap` is killed some seconds after it has begun to
 seal, until one comes to its end first. It prints what failed, and how long the slowest hundredth of
 answers took, in turns: while nothing changed and while keys did, and in the end the one beside the
-other for each kind of key: a busy host is so for both, and more `--rounds` have more to compare. At
-last everything is opened and verified with the keys that are left. It exits with 1 if anything is
-not as it should be.
+other for each kind of key: a busy host is so for both, and of few hundred requests that hundredth
+is chance: more `--rounds` have more to compare. At last everything is opened and verified with the
+keys that are left. It exits with 1 if anything is not as it should be.
 """
 
 import argparse
@@ -87,7 +87,7 @@ class TimedLoad(Load):
         quiet, is_slow = self.during.pop(QUIET), False
         for purpose, took in self.during.items():
             of_all, of_slow = (_part(took, n) / _part(quiet, n) for n in (50, 99))
-            print(f"{purpose}: median / quiet: {of_all:.2f}", flush=True)
+            print(f"{purpose}: {len(took):,} requests, median / quiet: {of_all:.2f}", flush=True)
             is_slow |= missed(f"{purpose}: p99 / quiet", of_slow, at_most=MOST)
         return is_slow
 
