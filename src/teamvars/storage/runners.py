@@ -113,6 +113,8 @@ ORDER BY runners.id
     "BYTEA",
 )
 
+_PLACES = ", ".join(f"${n}" for n in range(1, _OF_TOKEN + 1))
+_ISSUED = f"INSERT INTO runner_tokens ({_TOKEN}) VALUES ({_PLACES})"
 DELIVERED = f"""
 INSERT INTO runner_deliveries ({_DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
@@ -187,9 +189,7 @@ def issuing(token: JobToken) -> Statement:
     """Stores a token of a job."""
     claims = json.dumps(token.claims, ensure_ascii=False)
     row = *msgspec.structs.astuple(token)[:5], int(token.is_bound), claims
-    places = ", ".join(f"${n}" for n in range(1, _OF_TOKEN + 1))
-    sql = f"INSERT INTO runner_tokens ({_TOKEN}) VALUES ({places})"
-    return Statement(sql, (*row, token.run_link, token.expires_at, token.key_id, token.mac))
+    return Statement(_ISSUED, (*row, token.run_link, token.expires_at, token.key_id, token.mac))
 
 
 def using(hash_: bytes, expires_at: int) -> Statement:
