@@ -506,25 +506,29 @@ async def another_workspace(tenant: Tenant, owner: str, organization: str) -> st
 
 
 async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Ids:
+    """What the path names is made anew, since somebody may take it away."""
+
     async def make(path: str, document: object) -> str:
         made = await tenant.call("outsider", "POST", path, document)
         id_: str = made.json()["data"]["id"]
         return id_
 
     organization = f"/organizations/{tenant.other_organization}"
+    ids = ids_elsewhere(tenant)
+    if template.startswith(USER):
+        return ids
+    if template.startswith(MEMBERSHIP):
+        memberships = f"{organization}/organization-memberships"
+        return {**ids, "membership_id": await make(memberships, invitation())}
     attributes = {"name": uuid4().hex, "visibility": "organization"}
     new_team = {"data": {"type": "teams", "attributes": attributes}}
-    team_id = await make(f"{organization}/teams", new_team)
-    access = access_document(team_id, tenant.other_workspace)
-    ids = {
-        **ids_elsewhere(tenant),
-        "team_id": team_id,
-        "membership_id": await make(f"{organization}/organization-memberships", invitation()),
-        "team_workspace_id": await make("/team-workspaces", access),
-        "team_project_id": await make(
-            "/team-projects", project_access_document(team_id, tenant.other_project)
-        ),
-    }
+    ids["team_id"] = team_id = await make(f"{organization}/teams", new_team)
+    if template.startswith(ACCESS):
+        access = access_document(team_id, tenant.other_workspace)
+        ids["team_workspace_id"] = await make("/team-workspaces", access)
+    if template.startswith(PROJECT_ACCESS):
+        access = project_access_document(team_id, tenant.other_project)
+        ids["team_project_id"] = await make("/team-projects", access)
     if needs_token(template):
         ids["token_id"] = await token_of(tenant, "outsider", team_id)
     return ids
