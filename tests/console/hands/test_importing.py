@@ -1,5 +1,7 @@
 """What somebody says of a key when a file is imported holds for that key, whatever they do next."""
 
+from selenium.webdriver.common.keys import Keys
+
 from tests.console.hands.people import Person
 
 FILE = "DB_PASSWORD=a\nDB_HOST=b\nLEVEL=c\nPASSENGERS=4\n"
@@ -71,6 +73,49 @@ async def test_a_suggestion_changes_nothing_that_somebody_made_meanwhile(person:
     person.reads("Imported:", "#notices")
     stored = await person.site.stored(person.tenant)
     assert (stored["A_TOKEN"]["sensitive"], stored["A_TOKEN"]["value"]) == (False, "mine")
+
+
+async def test_a_preview_shows_the_values_that_others_have_put_there(person: Person) -> None:
+    """What is replaced is what somebody has seen, however long ago the page was loaded."""
+    site, tenant = person.site, person.tenant
+    level = await site.make(tenant, "LEVEL", "loaded")
+    person.work()
+    await site.change(tenant, level, value="theirs")
+    person.click("Import")
+    preview(person, "LEVEL=mine\nNEW=mine\nHIDDEN=typed\n")
+    person.reads("theirs", "dialog .before")
+    await site.change(tenant, level, value="theirs again")
+    await site.make(tenant, "NEW", "also theirs")
+    await site.make(tenant, "HIDDEN", "theirs", sensitive=True)
+    person.click("Apply 3 changes")
+    person.reads("Somebody has changed variables here", "dialog")
+    person.reads("theirs again", "dialog")
+    person.reads("also theirs", "dialog")
+    person.misses("typed", "dialog tbody")
+
+
+async def test_a_second_press_applies_nothing_that_nobody_has_seen(person: Person) -> None:
+    """Whoever presses twice to see a preview, or to apply one, finds the dialog's heading there."""
+    person.work()
+    person.click("Import")
+    preview(person, "LEVEL=mine\n")
+    presses_for_nothing(person)
+    await person.site.make(person.tenant, "LEVEL", "theirs")
+    person.click("Apply 1 change")
+    person.reads("Somebody has changed variables here", "dialog")
+    presses_for_nothing(person)
+    assert (await person.site.stored(person.tenant))["LEVEL"]["value"] == "theirs"
+
+
+def presses_for_nothing(person: Person) -> None:
+    """What is pressed once more sends nothing."""
+    person.sees()
+    person.hold("/apply")
+    person.press(Keys.ENTER)
+    person.press(Keys.ENTER, holding=Keys.CONTROL)
+    person.sees()
+    assert person.held() == 0
+    person.release()
 
 
 async def test_a_copy_holds_to_the_versions_that_were_shown(person: Person) -> None:

@@ -103,7 +103,8 @@ class Holders {
 
   #show() {
     const shown = this.all.filter(({ attributes }) => folded(attributes.name).includes(this.words));
-    this.lead.textContent = `${shown.length.toLocaleString("en")} ${this.words ? "found" : "people and tokens"}`;
+    const told = this.words ? "found" : shown.length === 1 ? "has access" : "have access";
+    this.lead.textContent = `${shown.length.toLocaleString("en")} ${told}`;
     redraw(this.rows, shown.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => holder(this.organization, one) })));
   }
 }

@@ -2,7 +2,7 @@
 
 import { Refused, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
-import { show } from "./dialogs.js";
+import { headed, show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
 import { findReadable, namesOf } from "./named.js";
@@ -83,7 +83,7 @@ class Copy {
     const more = effects ? await effectsText(effects) : null;
     this.preview.replaceChildren(copyForm(results, { notes: [note, left].filter(Boolean), more, close: this.close,
       copy: (waiting) => this.#copy(results, waiting), ways: button("Back", () => this.#back()) }));
-    this.preview.querySelector("button")?.focus();
+    headed(this.preview);
   }
 
   /**

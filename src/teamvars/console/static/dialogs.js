@@ -57,6 +57,14 @@ export function show(title, content, { wide = false, onclose } = {}) {
 }
 
 /**
+ * Leads to the heading of the dialog that this is in, where no second press acts on what nobody has seen yet.
+ * @param {Element} element
+ */
+export function headed(element) {
+  element.closest("dialog")?.querySelector("h2")?.focus();
+}
+
+/**
  * Asks, and says whether the answer was yes; `more` is what to read before.
  * @param {Child} title
  * @param {Child} text

@@ -1,7 +1,7 @@
 /** A file of variables, pasted or dropped: read, looked at as a preview, and applied as it was seen. */
 
 import { Change, Refused, send } from "./api.js";
-import { show } from "./dialogs.js";
+import { headed, show } from "./dialogs.js";
 import { button, count, h, little, name, nodes } from "./dom.js";
 import { contentsOf } from "./drops.js";
 import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, tick } from "./fields.js";
@@ -25,14 +25,15 @@ const FORMATS = [
 ];
 
 /**
- * Into what is at that path; `done(text)` is called once it is applied.
+ * Into what is at that path; `refresh` reads its list anew, and `done(text)` is called once the file is applied.
  * @param {string} path
  * @param {VariableList} list
  * @param {DroppedFile | null} file
+ * @param {() => Promise<void>} refresh
  * @param {(text: string) => unknown} done
  */
-export function importDialog(path, list, file, done) {
-  show("Import variables", (close) => new Import(path, list, file, close, done).element, { wide: true });
+export function importDialog(path, list, file, refresh, done) {
+  show("Import variables", (close) => new Import(path, list, file, refresh, close, done).element, { wide: true });
 }
 
 class Import {
@@ -55,12 +56,14 @@ class Import {
    * @param {string} path
    * @param {VariableList} list
    * @param {DroppedFile | null} file
+   * @param {() => Promise<void>} refresh
    * @param {() => void} close
    * @param {(text: string) => unknown} done
    */
-  constructor(path, list, file, close, done) {
+  constructor(path, list, file, refresh, close, done) {
     this.path = `${path}/actions`;
     this.list = list;
+    this.refresh = refresh;
     this.close = close;
     this.done = done;
     this.text = editor({ rows: 8, autofocus: true });
@@ -159,6 +162,7 @@ class Import {
       return;
     }
     this.etag = answer.etag;
+    await this.refresh(); // what is replaced is shown as it is now
     const { results, effects } = answer.document.meta;
     const more = effects ? await effectsText(effects) : null;
     for (const one of results) {
@@ -167,7 +171,7 @@ class Import {
     this.reading.hidden = true;
     this.preview.hidden = false;
     this.preview.replaceChildren(new Preview(this, results, note, more).element);
-    this.preview.querySelector("button")?.focus();
+    headed(this.preview);
   }
 
   /**

@@ -272,7 +272,8 @@ class VariablesPage {
   async #import(file = null) {
     const isStill = stay();
     const { importDialog } = await late(() => import("./import_dialog.js"));
-    if (!this.signal.aborted && isStill()) importDialog(this.place.path, this.list, file, (text) => this.#reload(text));
+    if (this.signal.aborted || !isStill()) return;
+    importDialog(this.place.path, this.list, file, () => this.#refresh(), (text) => this.#reload(text));
   }
 
   /** What counts of what is shown. */
