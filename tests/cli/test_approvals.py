@@ -211,6 +211,10 @@ def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Ho
     assert says("problem", "1: acme/deploy) name an issuer", "TEAMVARS_ISSUERS", host=elsewhere)
     execute(proposed, "UPDATE runners SET approved_version = approved_version + 1")
     assert says("problem", "acme/deploy, acme/host) have an approval that does not hold")
+    execute(proposed, "UPDATE runners SET approved_reach = '{'")
+    assert says("problem", "acme/deploy, acme/host) have an approval that does not hold")
+    execute(proposed, "UPDATE runners SET body = '{'")
+    assert says("problem", "acme/?, acme/?) are not what was proposed")
 
 
 def bad_keys() -> dict[str, bytes | None]:

@@ -6,12 +6,13 @@ from msgspec.structs import replace
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.federation import GITHUB
 from teamvars.domain.runner_findings import SOON, Examined, Ways, runner_findings
-from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
+from teamvars.domain.runners import UNREADABLE, Approval, ApprovalMode, Runner, RunnerSpec
 
 NOW = 1_000_000_000_000_000
 SPEC = RunnerSpec("ci", NOW + 3 * SOON, issuer=GITHUB, conditions={"ref": "main"})
 IN_ENVIRONMENT = replace(SPEC, conditions={"environment": "prod"})
 WAYS = Ways([GITHUB], has_url=True, has_server_key=True)
+NO_ISSUERS = replace(WAYS, issuers=[])
 
 
 PATTERN = replace(SPEC, workspace_patterns=("net*",))
@@ -25,6 +26,12 @@ def examined(
     approval = Approval(1, spec, frozenset({reach}), *by)
     runner = Runner("run-1", "org-1", version, spec, 0, None, approval)
     return Examined("acme/ci", runner, holds, {"ws-1": "network"})
+
+
+def altered(spec: RunnerSpec) -> Examined:
+    """One whose row says this of the version that was approved."""
+    one = examined()
+    return replace(one, runner=replace(one.runner, spec=spec))
 
 
 def unapproved(spec: RunnerSpec = SPEC) -> Examined:
@@ -44,6 +51,9 @@ def test_nothing_is_said_where_all_is_well() -> None:
     ("one", "ways", "severity", "text"),
     [
         (examined(holds=False), WAYS, Severity.PROBLEM, "altered"),
+        (altered(PATTERN), WAYS, Severity.PROBLEM, "not what was proposed"),
+        (altered(UNREADABLE), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
+        (unapproved(UNREADABLE), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
         (examined(IN_ENVIRONMENT), WAYS, Severity.ADVICE, "protection rules"),
         (examined(replace(SPEC, expires_at=NOW + SOON)), WAYS, Severity.ADVICE, "14 days"),
         (examined(replace(SPEC, expires_at=NOW)), WAYS, Severity.ADVICE, "runner update NAME"),

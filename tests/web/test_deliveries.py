@@ -1,6 +1,7 @@
 """Jobs over HTTP: an exchange in OAuth's words, and values sealed to the key of the job."""
 
 import asyncio
+import time
 
 import pytest
 from structlog.typing import EventDict
@@ -94,6 +95,17 @@ async def test_an_exchange_is_refused_in_the_words_of_oauth(
     assert said.keys() == {"error", "error_description"}
     assert said["error"] == error
     assert all(" " <= letter <= "~" and letter not in '"\\' for letter in said["error_description"])
+
+
+async def test_whoever_has_a_clock_that_is_wrong_is_told_where_to_look(job: Job) -> None:
+    ended, early = -300, 600
+    now = int(time.time())
+    for off in (ended, early):
+        token = job_token(job.key.thumbprint, iat=now + off, exp=now + off + 60)
+        said = (await job.exchange(subject_token=token)).json()
+        assert said["error"] == "invalid_request"
+        assert "service's log says why" in said["error_description"]
+        assert "a clock" in said["error_description"]
 
 
 async def test_whatever_no_runner_means_is_refused_in_the_same_bytes(job: Job) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.federation import IssuerKind, kind_of
-from teamvars.domain.runners import Runner
+from teamvars.domain.runners import UNREADABLE, Runner
 
 _Told = tuple[Severity, Sequence["Examined"], str]
 """How bad it is, of which runners, and what is said of them."""
@@ -25,6 +25,16 @@ class Examined(msgspec.Struct, frozen=True):
     runner: Runner
     holds: bool
     workspaces: Mapping[str, str] = {}
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether somebody has written its present version into the database: it cannot be read, or
+        is another than was approved under its number.
+        """
+        spec, approval = self.runner.spec, self.runner.approval
+        if spec == UNREADABLE:
+            return True
+        return self.holds and approval is not None and not self.waits and approval.spec != spec
 
     @property
     def waits(self) -> bool:
@@ -59,8 +69,15 @@ class Ways(msgspec.Struct, frozen=True):
 
 def runner_findings(examined: Sequence[Examined], ways: Ways, now: int) -> list[Finding]:
     """What somebody should know of them, or mend; nothing where there are none and no issuers."""
-    told = [*_of_ended(examined, now)]
-    going = [one for one in examined if one.runner.spec.expires_at > now]
+    altered = [one for one in examined if one.is_altered]
+    what = (
+        "are not what was proposed: the row was altered. No more than was approved is handed out. "
+        "Look: teamvars approvals list; and propose what it should be: teamvars runner update NAME"
+    )
+    told: list[_Told] = [(Severity.PROBLEM, altered, what)]
+    as_proposed = [one for one in examined if one not in altered]
+    told += _of_ended(as_proposed, now)
+    going = [one for one in as_proposed if one.runner.spec.expires_at > now]
     told += _of_approvals(going, ways)
     approved = [one for one in examined if one.holds and one.runner.expires_at() > now]
     told += [*_of_approved(approved, now), *_of_ways(approved, ways)]

@@ -117,6 +117,10 @@ class Approval(msgspec.Struct, frozen=True):
     mac: bytes
 
 
+NO_APPROVAL = Approval(0, UNREADABLE, frozenset(), "", ApprovalMode.OPERATOR, 0, "", "", b"")
+"""Of columns that somebody has damaged: no key of any keyring has made it."""
+
+
 class RunnerStatus(StrEnum):
     """Where a runner stands: what it hands out follows from its approval."""
 

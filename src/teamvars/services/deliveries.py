@@ -81,6 +81,10 @@ _LARGE_BYTES = 256 * 1024
 time, since there they are several times in memory.
 """
 
+_UNPROVEN_TOKEN = (
+    "The subject token is not accepted: the service's log says why. "
+    "Its issuer, its audience or a clock may be wrong."
+)
 _ISSUED, _UNPROVEN, _UNMEANT, _DELIVERED = "given a token", "unproven", "unmeant", "handed values"
 JOBS = metrics.Counter(
     "teamvars_jobs_total",
@@ -164,7 +168,7 @@ class Deliveries(UseCases):
         except Unproven as unproven:
             JOBS.add(_UNPROVEN)
             why = {"reason": unproven.reason}
-            raise Refusal(_bad("The subject token is not accepted."), why=why) from None
+            raise Refusal(_bad(_UNPROVEN_TOKEN), why=why) from None
         is_machine = assertion.issuer.startswith(MACHINE)
         proof = Proof(
             assertion.issuer,

@@ -19,7 +19,7 @@ from teamvars.domain.deliveries import (
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
+from teamvars.domain.runners import NO_APPROVAL, UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.times import LATEST
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
@@ -325,7 +325,9 @@ def _spec(body: object) -> RunnerSpec | None:
 
 
 def _approval(row: Sequence[Any]) -> Approval | None:
-    """The approval of the columns from `approved_version`; None: none that anybody can read."""
+    """The approval of the columns from `approved_version`, which holds for nothing if nobody can
+    read it.
+    """
     version, body, reach, *rest = row
     if version is None:
         return None
@@ -333,7 +335,7 @@ def _approval(row: Sequence[Any]) -> Approval | None:
     try:
         return msgspec.convert(said | {"reach": json.loads(said["reach"])}, Approval)
     except (ValueError, TypeError, RecursionError):
-        return None
+        return NO_APPROVAL
 
 
 # Two nodes may find the same row; the second then finds that it is not due any more.

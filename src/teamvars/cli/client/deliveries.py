@@ -113,7 +113,9 @@ def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: s
                 told += " The answer to it was lost on the way: run the job again."
         if not (is_lost and proof.is_bound):
             break
-    raise Failure(f"{asked.service} takes no token of {place.name}: {told}", UNAUTHENTICATED)
+    raise Failure(
+        f"{asked.service} takes no token of this job ({place.name}): {told}", UNAUTHENTICATED
+    )
 
 
 def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
