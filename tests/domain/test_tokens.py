@@ -168,8 +168,8 @@ def test_a_description_is_one_line_and_no_longer_than_it_may_be(description: str
 @pytest.mark.parametrize(
     ("description", "told"),
     [
-        ("signed in with Example from 192.0.2.7, Firefox on Linux", "signed in"),
-        ("signed in with Example, a browser", "signed in"),
+        ("signed in with Example from 192.0.2.7, Firefox on Linux", "a sign-in"),
+        ("signed in with Example, a browser", "a sign-in"),
         ("teamvars login on laptop from 2001:db8::7", "teamvars login on laptop"),
         ("teamvars login on laptop", "teamvars login on laptop"),
         ("deploys from the laptop", "deploys from the laptop"),

@@ -120,7 +120,7 @@ async def test_colleagues_are_not_told_whence_somebody_signed_in(tenant: Tenant)
     await token_of_user(tenant, "writer", "signed in with One from 192.0.2.7, Firefox on Linux")
     await change(tenant, "made")
     for who in ("reader", "owner"):
-        assert (await newest(tenant, who))["token-description"] == "signed in"
+        assert (await newest(tenant, who))["token-description"] == "a sign-in"
 
 
 async def test_a_token_without_a_description_or_that_is_gone_has_none(tenant: Tenant) -> None:

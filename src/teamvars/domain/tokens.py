@@ -264,7 +264,7 @@ def stream_of(token: Token) -> str:
 def told_of(description: str) -> str:
     """What others are told of a description: not whence somebody came, nor with what browser."""
     if description.startswith(SIGNED_IN):
-        return "signed in"
+        return "a sign-in"
     if description.startswith(LOGGED_IN):
         return description.partition(" from ")[0]
     return description
