@@ -449,6 +449,25 @@ def test_one_that_dies_again_and_again_is_replaced_while_the_other_answers(host:
         assert server.terminate() == 0
 
 
+def test_no_worker_outlives_a_server_that_is_killed(host: Host) -> None:
+    """It would keep the port, and serve with what was known when it started."""
+    host.succeed("init")
+    with Server(host, "--log-format", "json", workers=2) as server:
+        left = [psutil.Process(pid) for pid in workers(server)]
+        psutil.Process(server.pid).kill()
+        wait_until(lambda: not any(map(lives, left)), lambda: server.log)
+        assert "the server was killed, and its worker ends" in server.log
+        assert "Traceback" not in server.log
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether a process of somebody else's goes on."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_sigterm_does_not_wait_for_a_worker_that_is_to_be_replaced(host: Host) -> None:
     host.succeed("init")
     with Server(host, "--log-format", "json") as server:

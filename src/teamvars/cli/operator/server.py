@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from contextlib import suppress
 from ctypes import Array, c_bool
 from functools import partial
+from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
@@ -54,7 +55,8 @@ log = structlog.get_logger("teamvars.serve")
 
 
 class LastAnswers:
-    """An application whose answers say `Connection: close` from SIGTERM or SIGINT on.
+    """An application whose answers say `Connection: close` once its worker is to end: from SIGTERM
+    or SIGINT on, and once the server is gone, whose port it would keep.
 
     Else a connection that a proxy keeps would be closed at any moment, such as when the proxy has
     just sent the next request on it.
@@ -72,15 +74,22 @@ class LastAnswers:
 
     def heed_signals(self, loop: asyncio.AbstractEventLoop) -> WorkerSignal:
         """What tells the server to stop, `SECONDS` after the first signal."""
-        stop = WorkerSignal()
+        stop, parent = WorkerSignal(), parent_process()
 
         def end() -> None:
             if not self._is_ending:
                 self._is_ending = True
                 loop.call_later(SECONDS, stop.set)
 
+        def follow(sentinel: int) -> None:
+            loop.remove_reader(sentinel)
+            log.error("the server was killed, and its worker ends")
+            end()
+
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, end)
+        if parent is not None:
+            loop.add_reader(parent.sentinel, follow, parent.sentinel)
         return stop
 
 
