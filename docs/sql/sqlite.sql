@@ -738,7 +738,7 @@ ORDER BY runners.id;
 INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
 
 
--- #28
+-- #28: runners.py, _ISSUED
 -- POST /oauth/token
 INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
