@@ -69,14 +69,8 @@ class Ways(msgspec.Struct, frozen=True):
 
 def runner_findings(examined: Sequence[Examined], ways: Ways, now: int) -> list[Finding]:
     """What somebody should know of them, or mend; nothing where there are none and no issuers."""
-    altered = [one for one in examined if one.is_altered]
-    what = (
-        "are not what was proposed: the row was altered. No more than was approved is handed out. "
-        "Look: teamvars approvals list; and propose what it should be: teamvars runner update NAME"
-    )
-    told: list[_Told] = [(Severity.PROBLEM, altered, what)]
-    as_proposed = [one for one in examined if one not in altered]
-    told += _of_ended(as_proposed, now)
+    as_proposed = [one for one in examined if not one.is_altered]
+    told = [*_of_altered(examined), *_of_ended(as_proposed, now)]
     going = [one for one in as_proposed if one.runner.spec.expires_at > now]
     told += _of_approvals(going, ways)
     approved = [one for one in examined if one.holds and one.runner.expires_at() > now]
@@ -91,6 +85,19 @@ def runner_findings(examined: Sequence[Examined], ways: Ways, now: int) -> list[
         text = f"TEAMVARS_ISSUERS has issuers that no runner names: {', '.join(unused)}."
         found.append(Finding(Severity.ADVICE, "issuers", text))
     return found
+
+
+def _of_altered(examined: Sequence[Examined]) -> Iterator[_Told]:
+    altered = [one for one in examined if one.is_altered]
+    yield (
+        Severity.PROBLEM,
+        altered,
+        (
+            "are not what was proposed: the row was altered. No more than was approved is handed "
+            "out. Look: teamvars approvals list; and propose what it should be: teamvars runner "
+            "update NAME"
+        ),
+    )
 
 
 def _of_ended(examined: Sequence[Examined], now: int) -> Iterator[_Told]:

@@ -73,7 +73,7 @@ class LastAnswers:
         return self._application(scope, receive, send)
 
     def heed_signals(self, loop: asyncio.AbstractEventLoop) -> WorkerSignal:
-        """What tells the server to stop, `SECONDS` after the first signal."""
+        """What tells the worker to stop, `SECONDS` after the first signal or the server's end."""
         stop, parent = WorkerSignal(), parent_process()
 
         def end() -> None:
