@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-import apsw
 import pytest
 
 from teamvars import wiring
@@ -753,11 +752,11 @@ async def test_a_message_whose_row_was_altered_by_hand_keeps_back_no_other(
     async with node(own, mailbox.server(insecure=True)) as mailing:
         for value in (*ALTERED[table][column], *(ANYTHING if is_sqlite else ())):
             for there in ("memos", "invitations", "runners"):
-                await alter(mailing, f"DELETE FROM {there}")
+                await mailing.node.alter(f"DELETE FROM {there}")
             await wait_in(mailing, table)
             due = WAITING[table]
-            await alter(mailing, f"UPDATE {table} SET {due} = {due} - 1000000 WHERE {due} > 0")
-            await alter(mailing, f"UPDATE {table} SET {column} = {value}")
+            await mailing.node.alter(f"UPDATE {table} SET {due} = {due} - 1000000 WHERE {due} > 0")
+            await mailing.node.alter(f"UPDATE {table} SET {column} = {value}")
             others = {await wait_in(mailing, table), await wait_in(mailing, "memos")}
             mailbox.messages.clear()
             for _ in range(4):
@@ -777,22 +776,6 @@ async def wait_in(calls: Calls, table: str) -> str:
             await propose(calls.tenant, name=name)
             return f"Runner {name} of {calls.tenant.organization}: waits for approval"
     return (await put_memo(calls)).subject
-
-
-async def alter(calls: Calls, statement: str) -> None:
-    """Runs a statement behind the service's back, whatever refers to what it changes."""
-    url = calls.node.config.url
-    if url.startswith("sqlite"):
-        connection = apsw.Connection(url.removeprefix("sqlite:///"))
-        connection.execute(statement.format(bytes="BLOB"))
-        connection.close()
-        return
-
-    async def body(tx: Transaction) -> None:
-        await tx.execute("SET LOCAL session_replication_role = replica")
-        await tx.execute(statement)
-
-    await calls.services.database.write(body)
 
 
 @pytest.mark.parametrize(
@@ -818,9 +801,9 @@ async def test_what_cannot_be_sent_as_its_row_was_altered_is_told(
     own = Calls(await build_tenant(modules_own))
     async with node(own, mailbox.server(insecure=True)) as mailing:
         for there in WAITING:
-            await alter(mailing, f"DELETE FROM {there}")
+            await mailing.node.alter(f"DELETE FROM {there}")
         await wait_in(mailing, table)
-        await alter(mailing, f"UPDATE {table} SET {altered}")
+        await mailing.node.alter(f"UPDATE {table} SET {altered}")
         capfd.readouterr()
         await mailing.services.outbox.send_next()
     assert told in "".join(capfd.readouterr())

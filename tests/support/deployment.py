@@ -2,11 +2,12 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import apsw
 import httpx
 import pytest
 
@@ -19,7 +20,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.services.invitations import Issued
 from teamvars.settings import Settings
-from teamvars.storage.database import Database
+from teamvars.storage.database import Database, Row, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp
@@ -41,6 +42,22 @@ class Deployment:
         """Whether every stream of the installation verifies."""
         _, breaks = await self.services.audit.verify()
         return not breaks
+
+    async def alter(self, statement: str) -> Sequence[Row]:
+        """Runs a statement on the store behind the service's back, whatever refers to what it
+        changes; its rows.
+        """
+        if self.config.url.startswith("sqlite"):
+            connection = apsw.Connection(self.config.url.removeprefix("sqlite:///"))
+            rows = connection.execute(statement.format(bytes="BLOB")).fetchall()
+            connection.close()
+            return rows
+
+        async def body(tx: Transaction) -> Sequence[Row]:
+            await tx.execute("SET LOCAL session_replication_role = replica")
+            return await tx.fetch(statement)
+
+        return await self.services.database.write(body)
 
 
 class InProcess(httpx.AsyncClient):

@@ -3,9 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-import apsw
-
-from teamvars.storage.database import Row, Transaction
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled
 from tests.support.tenant import Tenant
@@ -24,23 +21,6 @@ UNREADABLE = {
 """What is sealed, or seals, opens as nothing else than what it was made for."""
 
 
-async def run(node: Deployment, statement: str) -> Sequence[Row]:
-    """Runs a statement on the store behind the service's back, whatever refers to what it changes;
-    its rows.
-    """
-    if (url := node.config.url).startswith("sqlite"):
-        connection = apsw.Connection(url.removeprefix("sqlite:///"))
-        rows = connection.execute(statement).fetchall()
-        connection.close()
-        return rows
-
-    async def body(tx: Transaction) -> Sequence[Row]:
-        await tx.execute("SET LOCAL session_replication_role = replica")
-        return await tx.fetch(statement)
-
-    return await node.services.database.write(body)
-
-
 async def ids_in(node: Deployment) -> list[tuple[str, list[str]]]:
     """Of each table that has rows their own ids, and those of what they refer to: columns that are
     altered together.
@@ -53,13 +33,13 @@ async def ids_in(node: Deployment) -> list[tuple[str, list[str]]]:
         "WHERE table_schema = 'public'"
     )
     found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
-    for table, column in await run(node, listed):
+    for table, column in await node.alter(listed):
         if column in ("id", "scope") or column.endswith("_id"):
             found[table, column == "id" and table not in HELD].append(column)
     filled = [
         (table, columns)
         for (table, _), columns in found.items()
-        if await run(node, f"SELECT 1 FROM {table} LIMIT 1")  # noqa: S608
+        if await node.alter(f"SELECT 1 FROM {table} LIMIT 1")  # noqa: S608
     ]
     return sorted((table, columns) for table, columns in filled if table not in OF_KEYRING)
 
@@ -75,7 +55,7 @@ async def alter(node: Deployment, table: str, columns: Sequence[str], *, back: b
         altered, former = "{0} || '~'", "left({0}, -1)"
     made = former if back else altered
     sets = ", ".join(f"{column} = {made.format(column)}" for column in columns)
-    await run(node, f"UPDATE {table} SET {sets}")  # noqa: S608
+    await node.alter(f"UPDATE {table} SET {sets}")  # noqa: S608
 
 
 async def failed(node: Deployment, tenant: Tenant, ids: Ids) -> dict[str, str]:
@@ -109,7 +89,7 @@ async def test_a_token_whose_user_is_gone_is_nobodys(
 ) -> None:
     its = f"WHERE id = '{tenant.users['plain']}'"
     assert (await tenant.call("plain", "GET", "/account/details")).status_code == 200
-    await run(deployment, f"UPDATE users SET id = id || '~' {its}")  # noqa: S608
+    await deployment.alter(f"UPDATE users SET id = id || '~' {its}")  # noqa: S608
     for method, path in (("GET", "/account/details"), ("POST", "/organizations")):
         assert (await tenant.call("plain", method, path)).status_code == 401
     assert (await tenant.call("owner", "GET", "/account/details")).status_code == 200
