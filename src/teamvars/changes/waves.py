@@ -238,9 +238,13 @@ class _Wave:
         return asking
 
     async def _decide(self, attempt: Attempt[Any], *, is_its_turn: bool) -> Sequence[Need[Any]]:
-        """Decides it, or returns what it needs."""
+        """Decides it, by its stream as those before it leave that, or returns what it needs."""
+        answers = attempt.found.answers
+        if attempt.access is not None:
+            granted = answers[attempt.access]
+            if (after := self._streams.get(granted.stream.id)) is not None:
+                answers[attempt.access] = replace(granted, stream=after)
         try:
-            self._fold(attempt)
             decision = attempt.change.decide(attempt.found)
             if is_its_turn:
                 await self._take(attempt, decision)
@@ -252,15 +256,6 @@ class _Wave:
             if is_its_turn:
                 attempt.fail(refusal)
         return ()
-
-    def _fold(self, attempt: Attempt[Any]) -> None:
-        """Has it see its stream as those before it leave that."""
-        if attempt.access is None:
-            return
-        granted = attempt.found.answers[attempt.access]
-        after = self._streams.get(granted.stream.id)
-        if after is not None:
-            attempt.found.answers[attempt.access] = replace(granted, stream=after)
 
     async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
         """Keeps what was decided, to be written; leaves what does not go with the others."""

@@ -1,7 +1,7 @@
 """What becomes of a request to create, update or delete a variable."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, SetAccess, VariablesAccess, WorkspaceAccess
@@ -21,15 +21,22 @@ from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 
 
 class ToWorkspace(Need[WorkspaceAccess], frozen=True):
-    """What the caller may do in a workspace; whoever may write variables has its stream locked."""
+    """What the caller may do in a workspace; whoever may write variables has its stream locked.
+
+    `TAKEN` is the fault of a key that another variable has there.
+    """
 
     owner_id: str
+
+    TAKEN: ClassVar = KEY_TAKEN
 
 
 class ToSet(Need[SetAccess], frozen=True):
     """What the caller may do with a variable set, likewise."""
 
     owner_id: str
+
+    TAKEN: ClassVar = KEY_TAKEN_IN_SET
 
 
 ToOwner = ToWorkspace | ToSet
@@ -146,7 +153,7 @@ def create(found: Found, asked: Creation, quotas: Quotas) -> Decision[OwnedVaria
         writes=(Insert(variable, size),),
         notes=(Note(granted.stream.id, event),),
         usage=after,
-        taken=_taken(asked.to),
+        taken=asked.to.TAKEN,
     )
 
 
@@ -181,7 +188,7 @@ def update(found: Found, asked: Edit, quotas: Quotas) -> Decision[OwnedVariable]
         writes=(Update(stored, variable, value, size),),
         notes=(Note(granted.stream.id, found.event("variable.update", variable.id, details)),),
         usage=after,
-        taken=_taken(asked.variable.to),
+        taken=asked.variable.to.TAKEN,
     )
 
 
@@ -208,10 +215,6 @@ def _writable(
     granted.require(Permission.WRITE_VARIABLES)
     versions.require(stored.variable.version_id)
     return granted, stored
-
-
-def _taken(to: ToOwner) -> Fault:
-    return KEY_TAKEN if isinstance(to, ToWorkspace) else KEY_TAKEN_IN_SET
 
 
 def _broken(found: Found, code: SourceCode | None) -> Sequence[Fault]:

@@ -327,7 +327,7 @@ class SqliteDatabase(Database):
         return result
 
     async def _require_admitted(self, transaction: SqliteTransaction) -> None:
-        if self._refusing is not None and await transaction.fetch(self._refusing.asked):
+        if self._refusing is not None and transaction.run(self._refusing.asked, ()):
             await self._refusing.require(transaction)
 
     async def _begin(self) -> apsw.Connection:
