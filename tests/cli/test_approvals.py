@@ -205,6 +205,9 @@ def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Ho
     proposed.succeed("approvals", "approve", named(proposed))
     proposed.succeed("approvals", "approve", named(proposed, "host"))
     assert found_of_runners(proposed) == {}
+    execute(proposed, "UPDATE runners SET version = version - 1")
+    assert says("problem", "acme/deploy, acme/host) are not what was proposed")
+    execute(proposed, "UPDATE runners SET version = version + 1")
     apply_with(proposed, "[network, payments]", "[network, payments, net-2]")
     assert says("advice", "1: acme/deploy) match workspaces")
     elsewhere = proposed.having(issuers="github")

@@ -52,6 +52,7 @@ def test_nothing_is_said_where_all_is_well() -> None:
     [
         (examined(holds=False), WAYS, Severity.PROBLEM, "altered"),
         (altered(PATTERN), WAYS, Severity.PROBLEM, "not what was proposed"),
+        (examined(version=0), WAYS, Severity.PROBLEM, "not what was proposed"),
         (altered(UNREADABLE), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
         (unapproved(UNREADABLE), NO_ISSUERS, Severity.PROBLEM, "not what was proposed"),
         (examined(IN_ENVIRONMENT), WAYS, Severity.ADVICE, "protection rules"),
@@ -65,6 +66,7 @@ def test_nothing_is_said_where_all_is_well() -> None:
         ),
         (unapproved(), WAYS, Severity.ADVICE, "wait for approval. Look: teamvars approvals list"),
         (examined(version=2), WAYS, Severity.ADVICE, "wait for approval"),
+        (examined(holds=False, version=0), WAYS, Severity.PROBLEM, "does not hold"),
         (examined(holds=False, version=2), WAYS, Severity.PROBLEM, "does not hold"),
         (examined(holds=False), replace(WAYS, issuers=[]), Severity.PROBLEM, "not accepted"),
         (unapproved(), replace(WAYS, issuers=[]), Severity.PROBLEM, "TEAMVARS_ISSUERS and restart"),

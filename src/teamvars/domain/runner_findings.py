@@ -28,13 +28,15 @@ class Examined(msgspec.Struct, frozen=True):
 
     @property
     def is_altered(self) -> bool:
-        """Whether somebody has written its present version into the database: it cannot be read, or
-        is another than was approved under its number.
+        """Whether somebody has written its present version into the database: it cannot be read, is
+        another than was approved under its number, or has a number from before the approval.
         """
-        spec, approval = self.runner.spec, self.runner.approval
+        spec, version, approval = self.runner.spec, self.runner.version, self.runner.approval
         if spec == UNREADABLE:
             return True
-        return self.holds and approval is not None and not self.waits and approval.spec != spec
+        if approval is None or not self.holds:
+            return False
+        return version < approval.version or (not self.waits and approval.spec != spec)
 
     @property
     def waits(self) -> bool:
