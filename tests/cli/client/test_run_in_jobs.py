@@ -171,6 +171,17 @@ def test_a_job_names_its_workspace_by_its_id(job: Desk, service: Handing) -> Non
     assert "by its id" in refused.err
 
 
+@pytest.mark.parametrize("words", [("--", "true"), ("--explain",)])
+def test_a_machine_that_knows_its_service_is_told_that_the_workspace_is_missing(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    desk = elsewhere(job, monkeypatch)
+    desk.succeed("runner", "init", "--server-key", service.pinned)
+    refused = desk.having(address="", workspace="").run("run", *words)
+    assert refused.code == 125
+    assert "by its id" in refused.err
+
+
 def test_tokens_that_were_given_are_taken_one_after_another_and_are_not_handed_on(
     job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -195,6 +195,43 @@ def test_who_would_be_handed_what_is_told_without_values(
     assert told.split() == ["API_KEY", "environment", "from", "network", "handed", "to", "ci"]
 
 
+@on_each_engine
+def test_a_job_is_told_what_it_would_be_handed_and_by_whom(
+    owner: Desk, federation: Federation, github: Handing, tmp_path: Path
+) -> None:
+    job = job_of(owner, federation, tmp_path)
+    words = ("--issuer", GITHUB, *PROVEN, "-w", "network", "--json")
+    made = owner.succeed("runner", "create", "ci", *words).json
+    refused = job.run("run", "--explain")
+    assert refused.code == 125
+    assert "has no approved runner" in refused.err
+    federation.approve(made)
+    told = job.succeed("run", "--explain")
+    assert f"GitHub Actions: the runner {made['id']} would deliver ws-" in told.err
+    assert [line.split() for line in told.out.splitlines()] == [
+        ["API_KEY", "environment", "handed", "to", "this", "job"],
+        ["region", "a", "variable", "of", "terraform", "handed", "to", "this", "job"],
+    ]
+    owner.succeed("runner", "update", "ci", "--no-sensitive")
+    (line,) = job.succeed("run", "--explain", "--only", "API_*").out.splitlines()
+    assert line.endswith("sensitive: not handed to this job")
+    assert owner.succeed("deliveries", "list", "--json").json == []
+
+
+def test_a_job_that_asks_what_it_would_be_handed_has_taken_a_token(
+    owner: Desk, federation: Federation, tmp_path: Path
+) -> None:
+    words = ("--issuer", GITHUB, *PROVEN, "-w", "network", "--allow-unbound", "--json")
+    federation.approve(owner.succeed("runner", "create", "ci", *words).json)
+    service, job = federation.server.url, job_of(owner, federation, tmp_path)
+    first, second = (job_token(None, key=_KEY, issuer=GITHUB, aud=service, **CLAIMS) for _ in "12")
+    explained = job.having(id_token=first).succeed("run", "--explain")
+    assert "good once" in explained.err
+    assert "used before" in job.having(id_token=first).run("run", "--", "true").err
+    both = job.having(id_token=first, id_token_2=second)
+    assert both.succeed("run", "--", "sh", "-c", "echo $API_KEY").out == f"{SECRET}\n"
+
+
 def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     owner: Desk, federation: Federation, github: Handing, tmp_path: Path
 ) -> None:
@@ -283,6 +320,21 @@ def test_a_machine_knows_for_which_service_it_was_enrolled(
     refused = machine.run("run", "--", "true")
     assert refused.code == 125
     assert "Nothing says where the service is" in refused.err
+    assert f"{federation.server.url} and https://other.example: say which" in refused.err
+
+
+@pytest.mark.parametrize("words", [("--", "true"), ("--explain",)])
+def test_a_machine_that_is_enrolled_elsewhere_is_told_where_and_how_to_be_enrolled_here(
+    owner: Desk, federation: Federation, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    machine = machine_of(owner, federation, tmp_path).having(address="https://other.example")
+    refused = machine.run("run", *words)
+    assert refused.code == 125
+    assert "You are not logged in to https://other.example" in refused.err
+    assert f"The key of this machine is for {federation.server.url}:" in refused.err
+    assert "teamvars runner init --address https://other.example" in refused.err
+    (machine.files / "machine.json").unlink()
+    assert "The key of this machine" not in machine.run("run", *words).err
 
 
 @on_each_engine
@@ -292,10 +344,20 @@ def test_a_machine_that_may_have_nothing_sensitive_is_told_what_is_missing(
     machine = machine_of(owner, federation, tmp_path, "--no-sensitive")
     refused = machine.run("run", "--", "true")
     assert refused.code == 125
-    assert "API_KEY" in refused.err
+    assert "API_KEY is sensitive" in refused.err
+    *_, cause = refused.err.splitlines()
+    assert "is handed nothing sensitive" in cause
     done = machine.succeed("run", "--allow-missing", "--tf-var", "--", "env")
     assert "TF_VAR_region=eu" in done.out
     assert SECRET not in done.out
+    assert cause in done.err
+    remedy = cause.partition("teamvars ")[2].split()
+    federation.approve(owner.succeed(*remedy, "--json").json)
+    assert machine.succeed("run", "--", "sh", "-c", "echo $API_KEY").out == f"{SECRET}\n"
+    owner.succeed(*remedy[:-1], "--no-sensitive")
+    given = machine.having(server_key="").at(tmp_path / "given")
+    (given.folder / "own.env").write_text("API_KEY=of-this-machine\n")
+    assert cause not in given.succeed("run", "--with", "own.env", "--", "true").err
 
 
 @on_each_engine

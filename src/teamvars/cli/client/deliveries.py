@@ -38,6 +38,24 @@ class Handed(NamedTuple):
     is_bound: bool
 
 
+class Named(Discreet, frozen=True, rename="kebab"):
+    """A variable of a workspace, without its value. `handed_out`: whether the job is handed it."""
+
+    key: str
+    category: str
+    handed_out: bool
+
+
+class Names(NamedTuple):
+    """What a job would be handed by that runner, and what is there besides. `is_bound`: the issuer
+    had vouched for its key.
+    """
+
+    runner: str
+    variables: Sequence[Named]
+    is_bound: bool
+
+
 class _Token(Discreet, frozen=True):
     """What a job gets for what proves it, and from which runner."""
 
@@ -69,6 +87,21 @@ def handed(asked: Asked, place: Place) -> Handed:
         ) from None
     _require_asked(info, asked, token)
     return Handed(info, variables, token.is_bound)
+
+
+def names(asked: Asked, place: Place) -> Names:
+    """What the job would be handed, and leaves no receipt. Fails where nothing is, as `handed`."""
+    connection = Connection(asked.service, asked.travel)
+    try:
+        token = _exchanged(connection, asked, place, JobKey.generate().thumbprint)
+        found = _answered(connection, asked, token, None)
+    finally:
+        connection.close()
+    try:
+        variables = [msgspec.convert(one["attributes"], Named) for one in found]
+    except (KeyError, TypeError, msgspec.ValidationError):
+        raise _unlike(asked) from None
+    return Names(token.runner, variables, token.is_bound)
 
 
 def pinned_keys(text: str) -> list[Any]:
@@ -156,23 +189,30 @@ def _token(asked: Asked, found: dict[str, Any], proof: Proof) -> _Token:
 
 def _delivered(connection: Connection, asked: Asked, token: _Token, key: JobKey) -> Delivery:
     wanted = {"public-key": encoded(key.public), "only": [*asked.only]}
+    found = _answered(connection, asked, token, {"type": "deliveries", "attributes": wanted})
+    try:
+        said = found["attributes"]
+        return Delivery(*(decoded(said[name]) for name in Delivery.__struct_fields__))
+    except (KeyError, TypeError, AttributeError, Malformed):
+        raise _unlike(asked) from None
+
+
+def _answered(connection: Connection, asked: Asked, token: _Token, data: object | None) -> Any:
+    """What the service answers to the job's own token: a delivery of that, or without it names."""
     headers = {
         "Accept": MEDIA_TYPE,
         "Authorization": f"Bearer {token.value}",
         "Content-Type": MEDIA_TYPE,
     }
-    body = msgspec.json.encode({"data": {"type": "deliveries", "attributes": wanted}})
+    body = None if data is None else msgspec.json.encode({"data": data})
     path = at("workspaces", asked.workspace_id, "actions", "deliver")
-    reply = Sending(connection, Request("POST", path, headers, body), changes=False).answer()
+    request = Request("GET" if body is None else "POST", path, headers, body)
+    reply = Sending(connection, request, changes=False).answer()
     document = document_of(reply)
     if reply.status != 200:
         details = " ".join(fault.detail for fault in faults_of(document))
         raise Failure(f"{asked.service} delivers nothing (it answered {reply.status}). {details}")
-    try:
-        said = document["data"]["attributes"]
-        return Delivery(*(decoded(said[name]) for name in Delivery.__struct_fields__))
-    except (KeyError, TypeError, AttributeError, Malformed):
-        raise _unlike(asked) from None
+    return None if document is None else document.get("data")
 
 
 def _unlike(asked: Asked) -> Failure:

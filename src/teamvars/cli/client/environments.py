@@ -35,7 +35,8 @@ class WorkspaceVariable(Variable, Protocol):
 class Rules(NamedTuple):
     """What the person who runs the command has said.
 
-    `in_file`: variables of the tool whose value is known go into a file for it.
+    `in_file`: variables of the tool whose value is known go into a file for it. `runner` is which
+    one has delivered them; None: a person has read them.
     """
 
     only: Sequence[str] = ()
@@ -43,12 +44,14 @@ class Rules(NamedTuple):
     allow_missing: bool = False
     skip_invalid_keys: bool = False
     in_file: bool = False
+    runner: str | None = None
 
 
 class Environment:
     """The whole environment, and the `tools`: variables that go into a file of the tool.
 
-    `notes` say what is in neither, `faults` why there is none.
+    `notes` say what is in neither, `faults` why there is none, and `missing` which sensitive
+    variables nothing gives a value: one or the other.
     """
 
     def __init__(self, own: Values, file: Values, rules: Rules) -> None:
@@ -56,6 +59,7 @@ class Environment:
         self.tools: list[Variable] = []
         self.notes: list[str] = []
         self.faults: list[str] = []
+        self.missing: list[str] = []
         self._file = file
         self._rules = rules
         self._taken: set[str] = set()
@@ -95,15 +99,13 @@ class Environment:
             return None
 
     def _fill_in(self, name: str) -> None:
-        """The value of a sensitive variable, which nobody can read from the service."""
+        """The value of a sensitive variable, which was not handed out."""
         if name in self._file:
             self.values[name] = self._file[name]
         elif name not in self.values:
             told = f"{name} is sensitive, and neither in your environment nor in a file (--with)"
-            if self._rules.allow_missing:
-                self.notes.append(f"{told}.")
-            else:
-                self.faults.append(f"{told}; --allow-missing continues without it.")
+            end = "." if self._rules.allow_missing else "; --allow-missing continues without it."
+            self.missing.append(told + end)
 
 
 def steering(variables: Sequence[WorkspaceVariable], rules: Rules) -> list[str]:
@@ -127,6 +129,12 @@ def environment(
             made.faults.append(f"--only {pattern}: there is no variable like this.")
     for variable in chosen(variables, rules.only):
         made.take(variable)
+    if made.missing and rules.runner is not None:
+        made.missing.append(
+            f"The runner {rules.runner} is handed nothing sensitive. An owner changes that, and "
+            f"the new version is approved: teamvars runner update {rules.runner} --sensitive"
+        )
+    (made.notes if rules.allow_missing else made.faults).extend(made.missing)
     return made
 
 

@@ -6,14 +6,15 @@ A person reads what people may read.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import click
 
 from teamvars.cli import named
 from teamvars.cli.client import terraform
-from teamvars.cli.client.api import connect
+from teamvars.cli.client.api import Api, accounts, connect
+from teamvars.cli.client.api.accounts import Machine
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.targets import JobTarget, Where, has_token, target_of_job
 from teamvars.cli.client.contents import Owner, contents_of
@@ -36,7 +37,7 @@ from teamvars.cli.client.options import (
 from teamvars.cli.commands import SERVER_KEY, WORKSPACE
 from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure
 from teamvars.cli.options import argument, flag, option, together
-from teamvars.cli.output import aligned, note, say
+from teamvars.cli.output import Row, aligned, note, say
 from teamvars.cli.starting import Starter, Values, become, own_environment
 from teamvars.origins import origin
 
@@ -44,14 +45,15 @@ _WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
 
 
 class Found(NamedTuple):
-    """The variables of a workspace. `place`: where they were delivered to; None: to nobody, a
-    person has read them.
+    """The variables of a workspace. `place`: where they were delivered to, by that `runner`; None:
+    to nobody, a person has read them.
     """
 
     service: Address
     workspace: Owner
     variables: Sequence[WorkspaceVariable]
-    place: Place | None
+    place: Place | None = None
+    runner: str | None = None
 
 
 class Giving(NamedTuple):
@@ -104,9 +106,7 @@ def run(
     try:
         rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
         if explain:
-            # Only here: what knows runners takes a while to load.
-            rows = named("teamvars.cli.client.explaining:explained")(connect(where), only)
-            for line in aligned([*rows]):
+            for line in aligned([*_explained(where, only)]):
                 say(line)
             return
         if not command:
@@ -127,7 +127,8 @@ def _environment(
     found = _found(where, rules.only)
     taken = agreed(found.service, found.workspace, steering(found.variables, rules))
     in_file = found.place is not None and not giving.tf_var
-    rules = rules._replace(allow_env=[*rules.allow_env, *taken], in_file=in_file)
+    allowed = [*rules.allow_env, *taken]
+    rules = rules._replace(allow_env=allowed, in_file=in_file, runner=found.runner)
     made = environment(found.variables, own_environment(), given, rules)
     made.faults += terraform.contradictions(
         [*chosen(found.variables, rules.only)], command, made.values
@@ -146,20 +147,64 @@ def _environment(
 def _found(where: Where, only: Sequence[str]) -> Found:
     """The variables, delivered to this job if it is one, and says on stderr whose they are."""
     target = target_of_job(where)
-    here = None if target is None else place(Here(os.environ, target.address, target.travel))
-    if target is None or here is None or not _is_pinned(target):
-        api = connect(where)
+    here = _job(target)
+    if target is None or here is None:
+        api = _as_person(where, target)
         contents = contents_of(api, effective=True)
         note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
-        workspace = contents.owner
-        return Found(api.target.address, workspace, contents.variables, None)
+        return Found(api.target.address, contents.owner, contents.variables)
     workspace = _workspace(where, target)
-    asked = Asked(target.address, target.travel, workspace.id, only, target.pins or "")
     # Only here: what opens a bundle takes a while to load.
-    handed = named("teamvars.cli.client.deliveries:handed")(asked, here)
+    handed = named("teamvars.cli.client.deliveries:handed")(_asked(target, workspace, only), here)
+    runner = handed.info.runner
     bound = "" if handed.is_bound else ", not bound to this job"
-    note(f"{here.name}: delivered {workspace.name} by the runner {handed.info.runner}{bound}.")
-    return Found(target.address, workspace, handed.variables, here)
+    note(f"{here.name}: delivered {workspace.name} by the runner {runner}{bound}.")
+    return Found(target.address, workspace, handed.variables, here, runner)
+
+
+def _explained(where: Where, only: Sequence[str]) -> Iterable[Row]:
+    """What a person is told of everybody who is handed something; a job, of itself alone."""
+    target = target_of_job(where)
+    here = _job(target)
+    # Only here: what knows runners takes a while to load.
+    if target is None or here is None or has_token(target.address):
+        rows = named("teamvars.cli.client.explaining:explained")(_as_person(where, target), only)
+    else:
+        asked = _asked(target, _workspace(where, target), only)
+        rows = named("teamvars.cli.client.explaining:explained_to_job")(asked, here)
+    found: Iterable[Row] = rows
+    return found
+
+
+def _job(target: JobTarget | None) -> Place | None:
+    """Where this runs as a job; None where a person has to say who they are."""
+    if target is None:
+        return None
+    here = place(Here(os.environ, target.address, target.travel))
+    return here if here is not None and _is_pinned(target) else None
+
+
+def _asked(target: JobTarget, workspace: Owner, only: Sequence[str]) -> Asked:
+    return Asked(target.address, target.travel, workspace.id, only, target.pins or "")
+
+
+def _as_person(where: Where, target: JobTarget | None) -> Api:
+    """The service, for whoever has logged in. A machine is told for which service its key is."""
+    try:
+        return connect(where)
+    except Failure as failure:
+        known = accounts.read(Machine).addresses
+        is_elsewhere = target is None or failure.code == UNAUTHENTICATED
+        if not known or not is_elsewhere or where.account is not None:
+            raise
+        what = "say which, with --address."
+        if target is not None:
+            what = (
+                f"for {target.address} as well, run: teamvars runner init "
+                f"--address {target.address} --server-key KEY"
+            )
+        told = f"The key of this machine is for {' and '.join(known)}: {what}"
+        raise Failure(f"{failure}\n{told}") from None
 
 
 def _is_pinned(target: JobTarget) -> bool:
@@ -179,13 +224,10 @@ def _workspace(where: Where, target: JobTarget) -> Owner:
     """The workspace: a job names it by its id, since only people may look for names."""
     if target.workspace is not None and _WORKSPACE_ID.fullmatch(target.workspace.value):
         return Owner(target.workspace.value, target.workspace.value)
-    try:
-        found = connect(where).workspace()
-    except Failure as failure:
-        if failure.code != UNAUTHENTICATED:
-            raise
+    if not has_token(target.address):
         raise Failure(
             f"A job names its workspace by its id: set {WORKSPACE} to ws-…, as 'teamvars "
             "workspace list' shows it."
-        ) from None
+        )
+    found = connect(where).workspace()
     return Owner(found["id"], found["attributes"]["name"])
