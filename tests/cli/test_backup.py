@@ -246,6 +246,21 @@ def test_a_restore_goes_to_an_empty_place_alone_and_with_its_keyring(
     assert not list(other.data.glob("*.db"))
 
 
+def test_a_restore_needs_a_keyring_alone_on_a_new_host(filled: Host, tmp_path: Path) -> None:
+    filled.succeed("backup", "create", "b.tar")
+    (other := Host(tmp_path / "other")).folder.mkdir()
+    backup = filled.folder / "b.tar"
+    for words in (("verify", backup), ("restore", backup)):
+        without = other.run("backup", *words)
+        assert without.code == 1
+        assert "There is no keyring at teamvars-data/keyring.json" in without.err
+    assert not other.data.exists()
+    fitting = other.having(keyring=filled.data / "keyring.json")
+    fitting.succeed("backup", "restore", backup)
+    assert other.data.stat().st_mode & 0o777 == 0o700
+    assert fitting.succeed("audit", "head").out == filled.succeed("audit", "head").out
+
+
 def test_a_backup_that_goes_back_says_which_entries_it_lacks(filled: Host) -> None:
     filled.succeed("backup", "create", "b.tar")
     filled.succeed("token", "create", "--user", "alice")

@@ -19,7 +19,14 @@ from teamvars.cli.operator.backing_up import (
 )
 from teamvars.cli.operator.context import warn_of_mark
 from teamvars.cli.operator.heads import accepted_option, read_heads
-from teamvars.cli.operator.host import database_file, ending, finish, load_settings, require_closed
+from teamvars.cli.operator.host import (
+    database_file,
+    ending,
+    finish,
+    load_settings,
+    make_folder,
+    require_closed,
+)
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
@@ -79,13 +86,14 @@ def verify(
     if file is None:
         config = load_settings(database_url=database)
         note(f"Store: {described(config.url)}")
-        _end_with(_examined(config, kept, accepted), is_strict=True)
+        _end_with(_examined(config, _keys(config), kept, accepted), is_strict=True)
         return
     config = load_settings()
+    keys = _keys(config)
     with temporary_folder() as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Verifying a {unpacked.manifest.title}.")
-        found = _examined(config, kept, accepted, unpacked)
+        found = _examined(config, keys, kept, accepted, unpacked)
     _end_with(found, is_strict=True)
 
 
@@ -105,11 +113,13 @@ def restore(
     place, kept = database_file(config), _kept(heads)
     with ending():
         require_closed(config)
+    keys = _keys(config)
     _require_empty(place)
+    make_folder(place.parent)
     with temporary_folder(place.parent) as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Restoring a {unpacked.manifest.title}.")
-        found = _examined(config, kept, accepted, unpacked)
+        found = _examined(config, keys, kept, accepted, unpacked)
         if not _has_problem(found):
             _put(unpacked.store, place)
     _end_with(found, is_strict=False)
@@ -129,6 +139,7 @@ def drill(file: Path | None, identity: Path | None, accepted: Collection[Place])
     of the store. It takes as much room in TMPDIR as two stores.
     """
     config = settings_of_file()
+    keys = _keys(config)
     with temporary_folder() as folder:
         begun = time.monotonic()
         kept, is_new = _heads(config), file is None
@@ -139,7 +150,7 @@ def drill(file: Path | None, identity: Path | None, accepted: Collection[Place])
         (there := folder / "restored").mkdir()
         unpacked = _unpack(file, there, identity)
         restored = time.monotonic()
-        found = _examined(config, kept, accepted, unpacked)
+        found = _examined(config, keys, kept, accepted, unpacked)
         verified = time.monotonic()
     times = (
         f"made in {made - begun:.1f} s, unpacked in {restored - made:.1f} s, "
@@ -147,6 +158,12 @@ def drill(file: Path | None, identity: Path | None, accepted: Collection[Place])
     )
     _end_with([*found, Finding(Severity.OK, "times", times)], is_strict=is_new)
     note(f"Drilled with a {unpacked.manifest.title}.")
+
+
+def _keys(config: Settings) -> Keyring:
+    """What opens the store: without it nothing is read or unpacked."""
+    with ending():
+        return wiring.keys_of(config)
 
 
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
@@ -164,6 +181,7 @@ def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
 
 def _examined(
     config: Settings,
+    keys: Keyring,
     kept: Sequence[Head],
     passed: Collection[Place],
     unpacked: Unpacked | None = None,
@@ -173,7 +191,7 @@ def _examined(
     """
     url = config.url if unpacked is None else f"sqlite:///{unpacked.store}"
 
-    async def gone_through(database: Database, keys: Keyring) -> list[Finding]:
+    async def gone_through(database: Database) -> list[Finding]:
         services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
         if unpacked is not None:
             if found := await proving.moved(database, unpacked.heads):
@@ -184,13 +202,12 @@ def _examined(
         return await proving.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
-        keys = wiring.keys_of(config)
         if unpacked and (found := await proving.altered(unpacked.store, unpacked.manifest)):
             return found
         database = database_for(url)
         try:
             await database.open()
-            return await gone_through(database, keys)
+            return await gone_through(database)
         except Exception as error:
             # Reading everything says more of what is damaged than what came upon it first.
             if not (tells_of_damage(error) and (found := await proving.damage(database))):

@@ -96,6 +96,14 @@ def ending(where: object = "This host") -> Iterator[None]:
         ) from None
 
 
+def make_folder(path: Path) -> None:
+    """Makes the data directory, which only its owner can use, if it is not there."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"The data directory {path} cannot be made: {error.strerror}.") from None
+
+
 def operator() -> Caller:
     """Whoever runs the command, by the name of their account on this host."""
     try:

@@ -3,12 +3,17 @@
 import sys
 from collections.abc import Callable
 from itertools import starmap
-from pathlib import Path
 
 from teamvars import wiring
-from teamvars.cli.exits import DIFFERENCES, Failure
+from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.operator.context import marking_of, renew_mark, warn_of_mark
-from teamvars.cli.operator.host import finish, load_settings, operator, require_closed
+from teamvars.cli.operator.host import (
+    finish,
+    load_settings,
+    make_folder,
+    operator,
+    require_closed,
+)
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 from teamvars.security import keyring
@@ -43,20 +48,13 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     require_closed(config)
     if not new_store:
         await marking_of(config)
-    _make_folder(config.data_dir)
+    make_folder(config.data_dir)
     async with database_for(config.url, create=True) as database:
         installation = Installation(database, database.now)
         await installation.migrate()
         await _settle_account(database)
         await installation.initialise(await _keyring(config, installation), operator())
     return await renew_mark(config, new_store=new_store)
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise Failure(f"The data directory {path} cannot be made: {error.strerror}.") from None
 
 
 async def _keyring(config: Settings, installation: Installation) -> Keyring:
@@ -93,7 +91,7 @@ def up(contract: bool) -> None:
             await _settle_account(database)
             return applied
 
-    _make_folder(config.data_dir)
+    make_folder(config.data_dir)
     applied = finish(work())
     shown = [{"number": one.number, "name": one.name} for one in applied]
     show(shown, [_cells("applied", one) for one in applied])
