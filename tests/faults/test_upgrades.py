@@ -94,15 +94,17 @@ class Load:
 
     def _ask_for(
         self, client: httpx.Client, method: str, path: str, document: object = None
-    ) -> bool:
+    ) -> httpx.Response | None:
+        """The answer, if it is a success."""
         try:
             answer = client.request(method, path, json=document, headers=OF_JSON_API)
         except httpx.HTTPError as error:
             self.failed.append(f"{method} {error!r}")
-            return False
+            return None
         if not answer.is_success:
             self.failed.append(f"{method} {answer.status_code} {answer.text[:300]}")
-        return answer.is_success
+            return None
+        return answer
 
 
 @pytest.fixture
