@@ -442,7 +442,7 @@ def test_what_jobs_are_set_up_with_is_yaml_and_names_settings_there_are() -> Non
     assert [one["kind"] for one in read if "kind" in one] == [
         *("ServiceAccount", "Role", "RoleBinding", "CronJob"),
     ]
-    assert len(read) == 7
+    assert len(read) == 8
     runs = re.findall(r"teamvars[ ,]+run[ ,]+--[ ,]+terraform[ ,]+(\w+)", "".join(blocks))
     assert runs == ["plan", "plan", "plan", "plan", "apply"]
     settings = set(re.findall(r"TEAMVARS_\w+", "".join(blocks)))
