@@ -216,6 +216,43 @@ def test_no_runner_for_this_job_is_said_so(job: Desk, service: Handing) -> None:
     refused = job.run("run", "--", "true")
     assert refused.code == 125
     assert "has no approved runner" in refused.err
+    assert "--allow-unbound" not in refused.err
+
+
+def test_a_job_whose_token_names_no_key_is_told_what_its_runner_has_to_allow(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.refuses = [(400, {"error": "invalid_target"})]
+    refused = elsewhere(job, monkeypatch).having(id_token="given").run("run", "--", "true")
+    assert refused.code == 125
+    assert "--allow-unbound" in refused.err
+
+
+@pytest.mark.parametrize("words", [("--", "true"), ("--explain",)])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("GITHUB_ACTIONS", "permissions: {id-token: write}"),
+        ("GITLAB_CI", 'id_tokens: {TEAMVARS_ID_TOKEN: {aud: "SERVICE"}}'),
+        ("KUBERNETES_SERVICE_HOST", "no token of its service account"),
+    ],
+)
+def test_a_job_that_has_no_token_is_told_what_gives_it_one(
+    job: Desk,
+    service: Handing,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    told: str,
+    words: tuple[str, ...],
+) -> None:
+    desk = elsewhere(job, monkeypatch)
+    monkeypatch.setenv(name, "true")
+    refused = desk.run("run", *words)
+    assert refused.code == 125
+    assert "not logged in" in refused.err
+    assert told.replace("SERVICE", service.url) in refused.err
+    monkeypatch.delenv(name)
+    assert len(desk.run("run", *words).err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: s
         is_lost = False
         for proof in place.proofs(thumbprint):
             sending = Sending(connection, _exchange(asked, proof, thumbprint), changes=False)
-            found = _accepted(asked, place, sending.answer())
+            found = _accepted(asked, place, proof, sending.answer())
             if (word := found.get("error")) is None:
                 return _token(asked, found, proof)
             told = str(found.get("error_description", word))
@@ -151,7 +151,7 @@ def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: s
     )
 
 
-def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
+def _accepted(asked: Asked, place: Place, proof: Proof, reply: Reply) -> dict[str, Any]:
     """What was answered: a token, or that what proves the job is not good. Fails with all else."""
     found = object_of(reply) or {}
     if found.get("error") == _NO_RUNNER:
@@ -159,7 +159,8 @@ def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
             f"{asked.service} has no approved runner that hands the values of "
             f"{asked.workspace_id} to this job ({place.name}). An owner proposes it (teamvars "
             "runner create, or runner update with all of its workspaces), and the operator "
-            "approves it: teamvars approvals list",
+            "approves it: teamvars approvals list"
+            + ("" if proof.is_bound else ". Its token names no key: that takes --allow-unbound"),
             UNAUTHENTICATED,
         )
     if reply.status != 200 and found.get("error") != _BAD_TOKEN:

@@ -31,6 +31,7 @@ from teamvars.kernel import Discreet
 GITHUB = "GitHub Actions"
 TOKEN_FILE = f"{ID_TOKEN}_FILE"
 _GITHUB_URL, _GITHUB_TOKEN = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+_CLUSTER = "KUBERNETES_SERVICE_HOST"
 _MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _ACCOUNT = "system:serviceaccount:"
 _LIFE = 600
@@ -81,6 +82,19 @@ def place(here: Here) -> Place | None:
     return next((found for kind in kinds if (found := kind(here)) is not None), None)
 
 
+def lacking(here: Here) -> str | None:
+    """What gives a job its token, where this is one that has none; None: this is no such place."""
+    known = {
+        "GITHUB_ACTIONS": "This job of GitHub Actions may ask for no token. Give it 'permissions: "
+        "{id-token: write}'; one of a pull request from a fork has none.",
+        "GITLAB_CI": "This job of GitLab CI has no token. Give it "
+        f"'id_tokens: {{{ID_TOKEN}: {{aud: \"{here.service}\"}}}}'.",
+        _CLUSTER: "This pod has no token of its service account. Mount that, or one for "
+        f"{here.service}, and name its file in {TOKEN_FILE}.",
+    }
+    return next((told for name, told in known.items() if here.environment.get(name)), None)
+
+
 def _github(here: Here) -> Place | None:
     url, token = here.environment.get(_GITHUB_URL), here.environment.get(_GITHUB_TOKEN)
     if not url or not token:
@@ -128,7 +142,7 @@ def _kubernetes(here: Here) -> Place | None:
     for the service.
     """
     projected = here.environment.get(TOKEN_FILE)
-    host = here.environment.get("KUBERNETES_SERVICE_HOST")
+    host = here.environment.get(_CLUSTER)
     if not projected and not (host and (_MOUNTED / "token").exists()):
         return None
     name = "Kubernetes"

@@ -26,7 +26,7 @@ from teamvars.cli.client.environments import (
     environment,
     steering,
 )
-from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, place
+from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, lacking, place
 from teamvars.cli.client.masks import mask
 from teamvars.cli.client.options import (
     allow_missing_option,
@@ -180,8 +180,12 @@ def _job(target: JobTarget | None) -> Place | None:
     """Where this runs as a job; None where a person has to say who they are."""
     if target is None:
         return None
-    here = place(Here(os.environ, target.address, target.travel))
+    here = place(_here(target))
     return here if here is not None and _is_pinned(target) else None
+
+
+def _here(target: JobTarget) -> Here:
+    return Here(os.environ, target.address, target.travel)
 
 
 def _asked(target: JobTarget, workspace: Owner, only: Sequence[str]) -> Asked:
@@ -189,22 +193,33 @@ def _asked(target: JobTarget, workspace: Owner, only: Sequence[str]) -> Asked:
 
 
 def _as_person(where: Where, target: JobTarget | None) -> Api:
-    """The service, for whoever has logged in. A machine is told for which service its key is."""
+    """The service, for whoever has logged in; where nobody has, it is told what else is missing."""
     try:
         return connect(where)
     except Failure as failure:
-        known = accounts.read(Machine).addresses
-        is_elsewhere = target is None or failure.code == UNAUTHENTICATED
-        if not known or not is_elsewhere or where.account is not None:
+        is_logged_out = target is None or failure.code == UNAUTHENTICATED
+        told = _missing(target) if is_logged_out and where.account is None else None
+        if told is None:
             raise
-        what = "say which, with --address."
-        if target is not None:
-            what = (
-                f"for {target.address} as well, run: teamvars runner init "
-                f"--address {target.address} --server-key KEY"
-            )
-        told = f"The key of this machine is for {' and '.join(known)}: {what}"
         raise Failure(f"{failure}\n{told}") from None
+
+
+def _missing(target: JobTarget | None) -> str | None:
+    """What a job may lack to be one: a token of its issuer, or that its machine's key is for this
+    service. `target`: None where nothing says which service.
+    """
+    if target is not None and (told := lacking(_here(target))):
+        return told
+    known = accounts.read(Machine).addresses
+    if not known:
+        return None
+    what = "say which, with --address."
+    if target is not None:
+        what = (
+            f"for {target.address} as well, run: teamvars runner init "
+            f"--address {target.address} --server-key KEY"
+        )
+    return f"The key of this machine is for {' and '.join(known)}: {what}"
 
 
 def _is_pinned(target: JobTarget) -> bool:
