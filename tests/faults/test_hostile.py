@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from teamvars.fair_slots import WAIT_SECONDS
 from tests.faults.hostile.assault import FIGURES, GLANCE, assault, provoked
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS, neighbours
-from tests.faults.hostile.bystander import Pulse
+from tests.faults.hostile.bystander import READERS, Pulse
 from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits, answer_faults
 from tests.faults.hostile.jobs import for_jobs
 from tests.faults.hostile.target import Target, target
@@ -34,6 +35,7 @@ from tests.support.server import is_ready
 
 PAUSE = 2.0
 ENGINES = ("sqlite", "postgres")
+FEW_READERS = 4
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +43,29 @@ async def attacked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Target]:
     """A server on the engine of the test, with whom it should serve and what it should keep."""
-    folder = tmp_path_factory.mktemp("hostile")
+    async with on_engine(request, tmp_path_factory.mktemp("hostile"), READERS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def glanced_at(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Target]:
+    """The same with fewer bystanders: nobody looks at how long they wait."""
+    async with on_engine(request, tmp_path_factory.mktemp("hostile"), FEW_READERS) as made:
+        yield made
+
+
+@asynccontextmanager
+async def on_engine(
+    request: pytest.FixtureRequest, folder: Path, readers: int
+) -> AsyncIterator[Target]:
+    """One on the engine that a fixture has for its parameter."""
     host = InstalledHost(folder)
     if request.param == "postgres":
         there = on_postgres(request.getfixturevalue("durable"), folder)
         host = host.having(**there.settings)
-    async with target(for_jobs(host), request.param) as made:
+    async with target(for_jobs(host), request.param, readers) as made:
         yield made
 
 
@@ -88,12 +107,12 @@ async def test_an_attack_on_postgresql_is_bounded_and_hardly_noticed(
     await is_hardly_noticed(attacked, attack, findings)
 
 
-@pytest.mark.parametrize("attacked", ENGINES, indirect=True)
-async def test_no_attack_of_a_moment_does_harm(attacked: Target, findings: list[Finding]) -> None:
+@pytest.mark.parametrize("glanced_at", ENGINES, indirect=True)
+async def test_no_attack_of_a_moment_does_harm(glanced_at: Target, findings: list[Finding]) -> None:
     found = [
-        await assault(attacked, attack, GLANCE)
+        await assault(glanced_at, attack, GLANCE)
         for attack in ATTACKS
-        if attacked.engine in attack.engines
+        if glanced_at.engine in attack.engines
     ]
     findings += found
     assert {finding.attack: finding.harm for finding in found if finding.harm} == {}
@@ -152,10 +171,10 @@ async def kill(attacked: Target, seconds: float) -> list[Answer]:
     return []
 
 
-@pytest.mark.parametrize("attacked", ["sqlite"], indirect=True)
-async def test_harm_is_found_out(attacked: Target) -> None:
+@pytest.mark.parametrize("glanced_at", ["sqlite"], indirect=True)
+async def test_harm_is_found_out(glanced_at: Target) -> None:
     control = Attack("a control", stop, frozenset({200, 400}), frozenset({200}))
-    stopped = await assault(attacked, control, replace(GLANCE, limits=Limits(0, 0, 0, PAUSE / 2)))
+    stopped = await assault(glanced_at, control, replace(GLANCE, limits=Limits(0, 0, 0, PAUSE / 2)))
     assert stopped.faults == (
         "1 x not answered",
         "1 x 500",
@@ -164,7 +183,7 @@ async def test_harm_is_found_out(attacked: Target) -> None:
     )
     assert stopped.under.worst > PAUSE / 2
     assert stopped.slow
-    killed = await assault(attacked, Attack("a control", kill, frozenset()), GLANCE)
+    killed = await assault(glanced_at, Attack("a control", kill, frozenset()), GLANCE)
     assert "a worker ended" in killed.faults
     assert any(fault.endswith("closed for the bystander") for fault in killed.faults)
 

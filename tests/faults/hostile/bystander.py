@@ -17,10 +17,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.faults.hostile.wire import Answer
 
-_READERS = 16
+READERS = 16
+"""Of the figures."""
+
 _READS_A_SECOND = 12.5
 _WRITES_A_SECOND = 20.0
 
@@ -86,8 +89,12 @@ class Bystander:
 
 
 @contextmanager
-def bystander(port: int, token: str, listed: str, variable: str) -> Iterator[Bystander]:
-    """One that lists there and updates that variable; both are paths."""
+def bystander(
+    port: int, token: str, listed: str, variable: str, readers: int = READERS
+) -> Iterator[Bystander]:
+    """One that lists there and updates that variable; both are paths. Each of its `readers` reads
+    at the same pace.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", __name__],
         cwd=Path(__file__).parents[3],
@@ -97,7 +104,8 @@ def bystander(port: int, token: str, listed: str, variable: str) -> Iterator[Bys
         start_new_session=True,
     ) as process:
         assert process.stdin is not None
-        said = {"port": port, "token": token, "listed": listed, "variable": variable}
+        paths = {"listed": listed, "variable": variable}
+        said = {"port": port, "token": token, "readers": readers, **paths}
         process.stdin.write(json.dumps(said) + "\n")
         process.stdin.flush()
         try:
@@ -175,7 +183,7 @@ def _p99(waits: Sequence[float]) -> float:
     return sorted(waits)[len(waits) * 99 // 100] if waits else 0.0
 
 
-def _requests(said: dict[str, str]) -> tuple[bytes, bytes]:
+def _requests(said: dict[str, Any]) -> tuple[bytes, bytes]:
     """A list and an update."""
     head = f"Host: x\r\nAuthorization: Bearer {said['token']}\r\n"
     id_ = said["variable"].rpartition("/")[2]
@@ -200,7 +208,7 @@ async def _main() -> None:
     echo_port = int(await echo.stdout.readline())
     read, write = _requests(said)
     waits: dict[str, list[float]] = {"reads": [], "writes": [], "echoes": []}
-    phases = [n / _READERS for n in range(_READERS)]
+    phases = [n / said["readers"] for n in range(said["readers"])]
     callers = [
         _Caller(said["port"], write, _WRITES_A_SECOND, waits["writes"]),
         *(_Caller(said["port"], read, _READS_A_SECOND, waits["reads"], n) for n in phases),

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from teamvars.security.tokens import new_token
-from tests.faults.hostile.bystander import Bystander, Pulse, bystander
+from tests.faults.hostile.bystander import READERS, Bystander, Pulse, bystander
 from tests.faults.hostile.crowd import Crowd, crowd
 from tests.support.commands import Host
 from tests.support.served_deployment import ServedDeployment, serve_deployment
@@ -83,8 +83,8 @@ def forged() -> str:
 
 
 @asynccontextmanager
-async def target(host: Host, engine: str) -> AsyncIterator[Target]:
-    """Makes the installation of the host, serves it and fills it."""
+async def target(host: Host, engine: str, readers: int = READERS) -> AsyncIterator[Target]:
+    """Makes the installation of the host, serves it and fills it. So many readers stand by."""
     async with serve_deployment(host.having(log_format="json")) as served:
         tenant = await build_tenant(served)
         made = [await tenant.make_variable(f"key_{n:02}") for n in range(LISTED)]
@@ -92,7 +92,8 @@ async def target(host: Host, engine: str) -> AsyncIterator[Target]:
         made_crowd = await crowd(served)
         listed, heavy = (f"/api/v2{tenant.vars_path(name)}" for name in ("network", "payments"))
         variable = f"{listed}/{made[0]['id']}"
-        with bystander(served.server.port, tenant.tokens["owner"], listed, variable) as beside:
+        port, token = served.server.port, tenant.tokens["owner"]
+        with bystander(port, token, listed, variable, readers) as beside:
             await asyncio.sleep(_TO_SETTLE_SECONDS)
             beside.pulse()
             await asyncio.sleep(_QUIET_SECONDS)
