@@ -87,6 +87,8 @@ async def all_is_as_tight(served: ServedDeployment, *, bodies: bool) -> None:
     """Every request, as an owner of an organization that each operation has for itself."""
     url = served.server.url
     document = (await served.client.get(f"{url}/openapi.json")).json()
+    if not bodies:
+        take_examples_alone(document)
     loose = []
     with requests.Session() as session:
         for one in schemathesis.openapi.from_dict(document).get_all_operations():
@@ -101,6 +103,15 @@ async def all_is_as_tight(served: ServedDeployment, *, bodies: bool) -> None:
                 answer = case.call(base_url=url, session=session, headers=headers)
                 loose += faults(case, answer)
     assert loose == []
+
+
+def take_examples_alone(document: Any) -> None:
+    """A body is its example, and nothing else: what is not sent need not be made."""
+    for path in document["paths"].values():
+        for method, operation in path.items():
+            if method != "parameters" and "requestBody" in operation:
+                for content in operation["requestBody"]["content"].values():
+                    content["schema"] = {"const": content["example"]}
 
 
 def cases(operation: Any, *, bodies: bool) -> Iterator[Any]:
