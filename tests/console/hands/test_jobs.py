@@ -73,6 +73,27 @@ async def test_who_changed_a_variable_and_who_sees_it_is_found(person: Person) -
         person.reads("through owners", "main")
 
 
+async def test_what_was_found_keeps_the_focus_while_more_of_a_key_is_looked_for(
+    person: Person,
+) -> None:
+    for key in ("DB_NAME", "DB_URL"):
+        await person.site.make(person.tenant, key, "x")
+    person.enter("owner", f"/{person.tenant.organization}/workspaces")
+    person.fill("Find a key anywhere", "DB_")
+    person.reads("DB_NAME", "main")
+    person.hold("q=DB_U", "GET")
+    person.press("U")
+    person.wait_for(lambda: person.held())
+    person.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    focus = person.focus()
+    assert focus.startswith("DB_URL")
+    person.release()
+    person.misses("DB_NAME", "main")
+    assert person.focus() == focus
+    person.press(Keys.ENTER)
+    person.click("Edit DB_URL")
+
+
 async def test_a_key_is_set_in_a_workspace_that_is_named_and_in_those_that_are_ticked(
     person: Person,
 ) -> None:

@@ -59,11 +59,6 @@ export class Choosing {
     return h("label", { class: "take" }, box, h("span", { class: "unseen" }, "Choose ", called));
   }
 
-  /** Others are shown from now on. */
-  clear() {
-    this.#boxes.clear();
-  }
-
   /**
    * These are ticked, of those that are shown, and no others.
    * @param {Set<string>} ids

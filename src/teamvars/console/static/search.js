@@ -4,9 +4,10 @@ import { late, read } from "./api.js";
 import { Choosing } from "./choosing.js";
 import { button, h, icon, name } from "./dom.js";
 import { stay } from "./hands.js";
+import { redraw } from "./redraw.js";
 
 /** @import { Answer } from "./api.js" */
-
+/** @import { Entries } from "./paged_list.js" */
 /** @import { Chosen, Kind } from "./several.js" */
 
 /**
@@ -23,6 +24,8 @@ const PAGES_AT_ONCE = 5;
 export class KeySearch {
   #asked = 0;
   #text = "";
+  /** @type {Entries} */
+  #entries = [];
 
   /**
    * @param {string} organization
@@ -68,15 +71,14 @@ export class KeySearch {
       found.push(...document.data);
       next = document.links.next;
     }
-    if (isFirst) {
-      this.rows.replaceChildren();
-      this.choosing.clear();
-    }
-    this.rows.append(...found.map((one) => this.#row(one)));
-    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see has this in it."));
+    const fresh = found.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => this.#row(one) }));
+    this.#entries = isFirst ? fresh : [...this.#entries, ...fresh];
+    const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, "No key that you can see has this in it.") };
+    redraw(this.rows, this.#entries.length ? this.#entries : [none]);
     const rest = next;
-    this.more.replaceChildren(...(rest ? [button("Search on", () => this.#draw(rest, false))] : []));
-    this.choosing.told();
+    redraw(this.more, rest ? [{ key: "more", seen: rest, make: () => button("Search on", () => this.#draw(rest, false)) }] : []);
+    if (isFirst) this.choosing.keep(new Set());
+    else this.choosing.told();
   }
 
   /**
