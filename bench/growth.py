@@ -12,11 +12,14 @@ from bench.works import Work, listing
 def measure(servers: Sequence[Served], effort: Effort) -> dict[str, dict[int, float]]:
     """The median µs of a list for each number of variables, by the server's name."""
     samples: dict[tuple[str, int], list[int | None]] = {}
-    works = {size: Work(f"growth-{size}", "", listing(f"growth-{size}")) for size in GROWTH}
+    works = {
+        size: Work(f"growth-{size}", "", listing(f"growth-{size}"), connections=1)
+        for size in GROWTH
+    }
     for number in range(1, effort.rounds + 1):
         for size, work in works.items():
             for server in servers:
-                sample = server.under(work, 1, connections=1)
+                sample = server.measure(work, 1)
                 samples.setdefault((server.name, size), []).append(sample.p50)
         print(f"  round {number}/{effort.rounds}", flush=True)
     return {

@@ -45,9 +45,9 @@ class Stage:
 @contextmanager
 def ratios() -> Iterator[Stage]:
     """Both engines with one and two workers, over the same rows, and every reference."""
-    with _stores() as (folder, postgres, stack):
+    with stores() as (folder, postgres, stack):
         stage = Stage()
-        host, made = _build(folder / "empty", EMPTY)
+        host, made = build(folder / "empty", EMPTY)
         with_postgres = asyncio.run(dataset.copy(host, postgres, "empty"))
         for engine, where in ((SQLITE, host), (POSTGRES, with_postgres)):
             for workers in WORKERS:
@@ -66,11 +66,11 @@ def ratios() -> Iterator[Stage]:
 @contextmanager
 def scale() -> Iterator[Stage]:
     """Both engines with one worker each over an empty and over a full store."""
-    with _stores() as (folder, postgres, stack):
+    with stores() as (folder, postgres, stack):
         stage = Stage()
         for name, size in ((EMPTIED, EMPTY), (FILLED, FULL)):
             begun = time.monotonic()
-            host, made = _build(folder / name, size)
+            host, made = build(folder / name, size)
             with_postgres = asyncio.run(dataset.copy(host, postgres, name))
             print(f"  the {name} stores took {time.monotonic() - begun:.0f} s", flush=True)
             for engine, where in ((SQLITE, host), (POSTGRES, with_postgres)):
@@ -79,7 +79,7 @@ def scale() -> Iterator[Stage]:
 
 
 @contextmanager
-def _stores() -> Iterator[tuple[Path, LocalPostgres, ExitStack]]:
+def stores() -> Iterator[tuple[Path, LocalPostgres, ExitStack]]:
     """A folder and a durable PostgreSQL, and what ends before they do."""
     with (
         tempfile.TemporaryDirectory(prefix="teamvars-bench-") as folder,
@@ -94,7 +94,8 @@ def _stores() -> Iterator[tuple[Path, LocalPostgres, ExitStack]]:
         yield Path(folder), postgres, stack
 
 
-def _build(folder: Path, size: Size) -> tuple[Host, Dataset]:
+def build(folder: Path, size: Size) -> tuple[Host, Dataset]:
+    """A store of that size on SQLite, in a folder that it makes."""
     folder.mkdir()
     host = InstalledHost(folder, _SETTINGS)
     return host, asyncio.run(dataset.build(host, size))

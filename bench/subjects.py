@@ -56,10 +56,6 @@ class Served:
 
     def measure(self, work: Work, seconds: int) -> Sample:
         """One round. Raises LoadFailed when an answer was an error."""
-        return self.under(work, seconds, wrk.CONNECTIONS)
-
-    def under(self, work: Work, seconds: int, connections: int) -> Sample:
-        """As `measure`, with another number of connections."""
         plan = self._plan(work)
         watch, spent = Watch(), machine.cpu_seconds(self.pid)
         written = None
@@ -67,10 +63,10 @@ class Served:
             path = plan.requests[0].path.split("/")
             request = update(self.dataset, path[path.index("workspaces") + 1])
             with Writer(self.url, request, plan.headers) as writer:
-                load = wrk.run(self.url, plan, seconds, connections)
+                load = wrk.run(self.url, plan, seconds, work.connections)
             written = writer.per_second
         else:
-            load = wrk.run(self.url, plan, seconds, connections)
+            load = wrk.run(self.url, plan, seconds, work.connections)
         spent = machine.cpu_seconds(self.pid) - spent
         return Sample(
             per_second=load.per_second,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 
 from bench.dataset import SPREAD, Dataset
-from bench.wrk import NUMBER, LoadFailed, Plan, Request, fresh_number
+from bench.wrk import CONNECTIONS, NUMBER, LoadFailed, Plan, Request, fresh_number
 from teamvars.web.http.negotiation import MEDIA_TYPE
 
 _MIXED_REQUESTS = 50_000
@@ -21,7 +21,8 @@ _LINKAGE = "/api/v2/teams/{}/relationships/users"
 @dataclass(frozen=True, slots=True)
 class Work:
     """One row. `status` is what the first request must be answered with; `written` says that
-    another client writes into the same workspace meanwhile."""
+    another client writes into the same workspace meanwhile. So many `connections` always have a
+    request under way."""
 
     name: str
     text: str
@@ -29,6 +30,7 @@ class Work:
     status: int = 200
     written: bool = False
     conditional: bool = False
+    connections: int = CONNECTIONS
 
     def plan(self, dataset: Dataset, url: str) -> Plan:
         """What is sent to the server there.
@@ -72,12 +74,13 @@ def _read(dataset: Dataset) -> list[Request]:
     return [Request("GET", f"{variables_path(workspace_id)}/{dataset.variables[workspace_id]}")]
 
 
-def _creates(*names: str) -> Callable[[Dataset], list[Request]]:
+def creates(*names: str, category: str = "tool") -> Callable[[Dataset], list[Request]]:
+    """A request for each of the workspaces in turn, which makes a variable of that category."""
     attributes = {
         "key": f"created_{NUMBER}",
         "value": "eu-central-1",
         "description": "where it runs",
-        "category": "tool",
+        "category": category,
     }
     body = json.dumps({"data": {"type": "vars", "attributes": attributes}})
     return lambda dataset: [
@@ -139,8 +142,8 @@ LIST = Work("list-20", "list of 20, warm", listing("list-20"))
 LIST_WRITTEN = Work(
     "list-20-written", "list of 20, written 50 times a second", listing("list-20"), written=True
 )
-CREATE = Work("create", "create over 64 workspaces", _creates(*SPREAD), 201)
-CREATE_HOT = Work("create-hot", "create, all in one workspace", _creates("hot"), 201)
+CREATE = Work("create", "create over 64 workspaces", creates(*SPREAD), 201)
+CREATE_HOT = Work("create-hot", "create, all in one workspace", creates("hot"), 201)
 MIXED = Work("mixed", "mixed day: 90 % list, 8 % read, 2 % write", _mixed)
 MIXED_WIDE = Work("mixed-wide", "mixed day over every workspace", _mixed_wide)
 MEMBERS = Work("members", "add 10 members (and remove them)", _members, 204)
