@@ -284,19 +284,24 @@ async def test_of_sets_that_become_global_at_once_one_has_the_key(
     assert await both_nodes[0].tenant.deployment.audit_holds()
 
 
+async def create_in(calls: Calls, to: ToSet) -> object:
+    return await calls.services.variables.create(caller(calls.tenant, "owner"), to, draft("shared"))
+
+
+async def apply_to(calls: Calls, to: ToSet) -> object:
+    wanted = ApplyDraft([ItemDraft(draft("shared"))])
+    return await calls.services.applies.apply(
+        caller(calls.tenant, "owner"), to, wanted, ANY_VERSION
+    )
+
+
+@pytest.mark.parametrize("add", [create_in, apply_to])
 async def test_of_variables_that_are_added_to_global_sets_at_once_one_has_the_key(
-    both_nodes: tuple[Calls, Calls],
+    both_nodes: tuple[Calls, Calls], add: Callable[[Calls, ToSet], Awaitable[object]]
 ) -> None:
-    tenant = both_nodes[0].tenant
     made = [await set_of(both_nodes[0], f"set-{n}", is_global=True) for n in range(CALLERS)]
     outcomes = await asyncio.gather(
-        *(
-            both_nodes[n % 2].services.variables.create(
-                caller(tenant, "owner"), to, draft("shared")
-            )
-            for n, to in enumerate(made)
-        ),
-        return_exceptions=True,
+        *(add(both_nodes[n % 2], to) for n, to in enumerate(made)), return_exceptions=True
     )
     assert sorted(words(*outcomes)) == ["done", *["key_taken"] * (CALLERS - 1)]
     assert await both_nodes[0].tenant.deployment.audit_holds()
