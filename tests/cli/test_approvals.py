@@ -220,6 +220,21 @@ def test_doctor_says_of_each_runner_where_it_stands_and_what_to_run(proposed: Ho
     assert says("problem", "acme/?, acme/?) are not what was proposed")
 
 
+def test_a_runner_that_was_given_to_no_organization_is_named_and_keeps_back_no_other(
+    proposed: Host,
+) -> None:
+    lost = listed(proposed)["host"]["id"]
+    statement = f"UPDATE runners SET organization_id = 'gone' WHERE id = '{lost}'"  # noqa: S608
+    of_postgres = "DATABASE_URL" in proposed.settings
+    execute(proposed, "SET session_replication_role = replica; " * of_postgres + statement)
+    assert list(listed(proposed)) == ["deploy"]
+    proposed.succeed("approvals", "approve", named(proposed))
+    told = proposed.run("doctor", "--json").json
+    (found,) = [one for one in told if lost in one["text"]]
+    assert (found["severity"], found["subject"]) == ("problem", "places")
+    assert f"(1): {lost} in gone." in found["text"]
+
+
 def bad_keys() -> dict[str, bytes | None]:
     """Files of keys that do not serve, by what is said of them; None: there is none."""
     key = ECKey.generate_key("P-256")

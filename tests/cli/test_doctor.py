@@ -178,7 +178,7 @@ DAMAGE = {
     "variables": "DELETE FROM variables",
     "audit": "DELETE FROM audit_entries WHERE stream_id LIKE 'ws-%'",
     "streams": "UPDATE workspaces SET id = id || '~'",
-    "projects": "UPDATE workspaces SET project_id = 'prj-1111111111111111'",
+    "places": "UPDATE workspaces SET project_id = 'prj-1111111111111111'",
     "trail": "UPDATE streams SET head = zeroblob(32) WHERE id LIKE 'ws-%'",
     "installation": "UPDATE schema_migrations SET checksum = 'another' WHERE number = 1",
 }

@@ -104,7 +104,7 @@ async def test_whatever_keys_tokens_name_the_issuer_is_asked_once_a_minute(
     server: IssuerServer, keys: IssuerKeys, watch: Watch
 ) -> None:
     for n in range(20):
-        with pytest.raises(Unproven):
+        with pytest.raises(Unproven, match="a key that the issuer does not have"):
             await keys.key_for(said(new_key(f"unknown-{n}")))
     assert server.looks == 1
     server.keys = [ONE, OTHER]
@@ -122,7 +122,7 @@ async def test_a_key_that_is_known_is_good_for_an_hour_without_the_issuer_and_no
     await keys.key_for(said(ONE))
     await settled()
     watch.now += 1
-    with pytest.raises(Unproven):
+    with pytest.raises(Unproven, match="whose keys cannot be had"):
         await keys.key_for(said(ONE))
 
 

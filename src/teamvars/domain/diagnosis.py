@@ -322,6 +322,11 @@ def entries_loss(stream_id: str, sequence: int, found: int, newest: int) -> str:
     return f"{stream_id} has {found}, the last of them number {newest}, instead of {sequence}"
 
 
+_ASTRAY = (
+    "Workspaces in a project that their organization does not have, or runners of no organization"
+)
+
+
 def loss_findings(
     *, usages: Losses, entries: Losses, streams: Losses, places: Losses, data_keys: Losses
 ) -> list[Finding]:
@@ -330,7 +335,7 @@ def loss_findings(
         ("variables", usages, "Workspaces or sets with other variables than were counted"),
         ("audit", entries, "Streams with other audit entries than were counted"),
         ("streams", streams, "Streams without their subject, or subjects without their stream"),
-        ("projects", places, "Workspaces in a project that their organization does not have"),
+        ("places", places, _ASTRAY),
         ("data keys", data_keys, "Organizations whose values cannot be read"),
     )
     found = [

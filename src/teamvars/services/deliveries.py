@@ -83,7 +83,7 @@ time, since there they are several times in memory.
 
 _UNPROVEN_TOKEN = (
     "The subject token is not accepted: the service's log says why. "
-    "Its issuer, its audience or a clock may be wrong."
+    "Its issuer, its audience or a clock may be wrong, or the issuer may be away."
 )
 _ISSUED, _UNPROVEN, _UNMEANT, _DELIVERED = "given a token", "unproven", "unmeant", "handed values"
 JOBS = metrics.Counter(

@@ -35,6 +35,7 @@ ASK_SECONDS = 60.0
 TIMEOUT_SECONDS = 5.0
 """For both documents together."""
 _WATCH_SECONDS = 60.0
+_AWAY = "an issuer whose keys cannot be had"
 
 log = structlog.get_logger("teamvars.issuers")
 
@@ -130,7 +131,7 @@ class IssuerKeys:
         """The key that a token means. Raises Unproven: there is none, or nobody can say."""
         found: Key | None = await self._found(lambda published: chosen(said, published.keys))
         if found is None:
-            raise Unproven("a key that the issuer does not have")
+            raise Unproven("a key that the issuer does not have" if self._is_known() else _AWAY)
         return found
 
     async def about(self) -> Mapping[str, Any]:
@@ -151,8 +152,10 @@ class IssuerKeys:
         return found
 
     def _known(self, among: Callable[[Published], T | None]) -> T | None:
-        is_fresh = self._are_given or self._age() < FRESH_SECONDS
-        return among(self._published) if is_fresh else None
+        return among(self._published) if self._is_known() else None
+
+    def _is_known(self) -> bool:
+        return self._are_given or self._age() < FRESH_SECONDS
 
     def _age(self) -> float:
         return self._clock() - self._known_at
@@ -181,7 +184,7 @@ async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> Published:
     except Unproven as unproven:
         said = "the keys of an issuer cannot be had"
         log.warning(said, issuer=issuer, reason=unproven.reason)
-        raise Unproven("an issuer whose keys cannot be had") from None
+        raise Unproven(_AWAY) from None
 
 
 async def published(issuer: str, tls: ssl.SSLContext | None) -> Published:

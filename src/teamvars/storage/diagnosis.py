@@ -65,12 +65,18 @@ ORDER BY id LIMIT $1
 """
 # No constraint says it of both: a column that was added refers to one other alone.
 _PLACES = """
-SELECT count(*) OVER (), workspaces.id, workspaces.project_id
-FROM workspaces
-LEFT JOIN projects ON projects.id = workspaces.project_id
-    AND projects.organization_id = workspaces.organization_id
-WHERE workspaces.project_id IS NOT NULL AND projects.id IS NULL
-ORDER BY workspaces.id LIMIT $1
+SELECT count(*) OVER (), lost.id, lost.place FROM (
+    SELECT workspaces.id, workspaces.project_id AS place
+    FROM workspaces
+    LEFT JOIN projects ON projects.id = workspaces.project_id
+        AND projects.organization_id = workspaces.organization_id
+    WHERE workspaces.project_id IS NOT NULL AND projects.id IS NULL
+    UNION ALL
+    SELECT runners.id, runners.organization_id
+    FROM runners LEFT JOIN organizations ON organizations.id = runners.organization_id
+    WHERE organizations.id IS NULL
+) AS lost
+ORDER BY lost.id LIMIT $1
 """
 
 
@@ -158,8 +164,8 @@ async def lost_streams(tx: Transaction, most: int) -> Losses:
 
 
 async def lost_places(tx: Transaction, most: int) -> Losses:
-    """Workspaces that are in a project of another organization."""
-    return await _losses(tx, _PLACES, most, lambda *ids: " in ".join(ids))
+    """Workspaces that are in a project of another organization, and runners that are in none."""
+    return await _losses(tx, _PLACES, most, lambda *ids: " in ".join(map(str, ids)))
 
 
 async def _losses(tx: Transaction, sql: str, most: int, described: Callable[..., str]) -> Losses:

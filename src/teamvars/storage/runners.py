@@ -145,8 +145,11 @@ async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> 
 
 
 async def every(tx: Transaction) -> list[Runner]:
-    """All there are, by organization and id."""
-    return await _RUNNERS.every(tx, "ORDER BY organization_id, id")
+    """All there are, by organization and id; none whose row somebody has given to no organization,
+    which says nothing any more.
+    """
+    rest = "WHERE organization_id IN (SELECT id FROM organizations) ORDER BY organization_id, id"
+    return await _RUNNERS.every(tx, rest)
 
 
 async def page_of_organization(tx: Transaction, organization_id: str, page: Page) -> Paged[Runner]:
