@@ -20,7 +20,7 @@ from teamvars.security.keys_in_use import KeysInUse
 from teamvars.services import installation
 from teamvars.services.installation import CLOCK_APART, Installation, Readiness
 from teamvars.storage.database import NotReady, Transaction
-from tests.services.calls import Calls
+from tests.services.calls import Calls, count
 from tests.support.deployment import Deployment, operator
 from tests.support.patience import until
 
@@ -181,6 +181,24 @@ async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
         answer = await own_calls.node.client.get("http://teamvars.test/readyz")
         statuses.append(answer.status_code)
     assert statuses == [200, 503, 503, 200]
+
+
+async def test_a_data_key_that_does_not_open_is_found_whosever_it_is(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    database = own_calls.services.database
+    damage = (
+        "UPDATE data_keys SET wrapped = substr(wrapped, 1, 20) "
+        "WHERE organization_id = (SELECT max(organization_id) FROM data_keys)"
+    )
+    await database.write(lambda tx: tx.execute(damage))
+    statuses = []
+    for _ in range(await count(database, "SELECT count(*) FROM data_keys")):
+        await asyncio.sleep(0.001)
+        answer = await own_calls.node.client.get("http://teamvars.test/readyz")
+        statuses.append(answer.status_code)
+    assert statuses[-1] == 503, "each check opens that of another organization"
 
 
 async def test_no_other_keyring_is_taken_for_the_stores_own(own_calls: Calls) -> None:
