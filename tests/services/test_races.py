@@ -264,6 +264,23 @@ async def test_many_who_change_different_things_in_one_place_at_once_all_do(
     assert await both_nodes[0].tenant.deployment.audit_holds()
 
 
+async def test_what_many_apply_at_once_is_planned_by_what_those_before_have_made(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    place = ToWorkspace(both_nodes[0].tenant.workspaces["network"])
+
+    async def apply(calls: Calls, number: int) -> object:
+        wanted = ApplyDraft([ItemDraft(draft("shared", str(number)))])
+        who = caller(calls.tenant, "writer")
+        return await calls.services.applies.apply(who, place, wanted, ANY_VERSION)
+
+    asked = (apply(both_nodes[number % 2], number) for number in range(CALLERS))
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert words(*outcomes) == ["done"] * CALLERS
+    assert (await both_nodes[0].list()).keys() == {"shared"}
+    assert await both_nodes[0].tenant.deployment.audit_holds()
+
+
 async def test_of_sets_that_become_global_at_once_one_has_the_key(
     both_nodes: tuple[Calls, Calls],
 ) -> None:
