@@ -6,6 +6,7 @@ import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
 import { organizationHead, readOrganization, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
+import { redraw } from "./redraw.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Event, People } from "./events.js" */
@@ -124,9 +125,10 @@ class Events {
     this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
     const number = document.meta?.pagination["next-page"];
     const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
-    this.more.replaceChildren(...(next ? [button("Older", () => this.draw(next))] : []));
     this.rows.hidden = !this.#known.size;
-    if (!this.#known.size && !next) this.more.replaceChildren(this.#nothing());
+    const nothing = { key: "nothing", seen: true, make: () => this.#nothing() };
+    redraw(this.more, next ? [{ key: "older", seen: next, make: () => button("Older", () => this.draw(next)) }]
+      : this.#known.size ? [] : [nothing]);
   }
 
   /**
