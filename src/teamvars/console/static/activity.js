@@ -90,6 +90,7 @@ export async function organizationActivityPage(context) {
 class Events {
   /** @type {Set<string>} */
   #known = new Set();
+  #next = "";
 
   /**
    * @param {Context} context
@@ -124,11 +125,11 @@ class Events {
     const people = new Map(names.flat());
     this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
     const number = document.meta?.pagination["next-page"];
-    const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
+    this.#next = number ? `${this.path}&page[number]=${number}` : document.links?.next ?? "";
     this.rows.hidden = !this.#known.size;
+    const older = { key: "older", seen: true, make: () => button("Older", () => this.draw(this.#next)) };
     const nothing = { key: "nothing", seen: true, make: () => this.#nothing() };
-    redraw(this.more, next ? [{ key: "older", seen: next, make: () => button("Older", () => this.draw(next)) }]
-      : this.#known.size ? [] : [nothing]);
+    redraw(this.more, this.#next ? [older] : this.#known.size ? [] : [nothing]);
   }
 
   /**

@@ -26,6 +26,7 @@ export class KeySearch {
   #text = "";
   /** @type {Entries} */
   #entries = [];
+  #rest = "";
 
   /**
    * @param {string} organization
@@ -59,7 +60,7 @@ export class KeySearch {
    * @param {boolean} isFirst
    */
   async #draw(path, isFirst) {
-    const mine = this.#asked;
+    const mine = ++this.#asked;
     /** @type {Found[]} */
     const found = [];
     /** @type {string | null} */
@@ -75,8 +76,9 @@ export class KeySearch {
     this.#entries = isFirst ? fresh : [...this.#entries, ...fresh];
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, "No key that you can see has this in it.") };
     redraw(this.rows, this.#entries.length ? this.#entries : [none]);
-    const rest = next;
-    redraw(this.more, rest ? [{ key: "more", seen: rest, make: () => button("Search on", () => this.#draw(rest, false)) }] : []);
+    this.#rest = next ?? "";
+    const more = { key: "more", seen: true, make: () => button("Search on", () => this.#draw(this.#rest, false)) };
+    redraw(this.more, this.#rest ? [more] : []);
     if (isFirst) this.choosing.keep(new Set());
     else this.choosing.told();
   }
