@@ -73,13 +73,24 @@ SELECT caller.id AS token_id, caller.user_id,
     CASE
         WHEN caller.organization_id = organizations.id THEN 4
         ELSE coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
                     THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END)
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
             FROM (
                 SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
                 UNION ALL
@@ -94,12 +105,6 @@ SELECT caller.id AS token_id, caller.user_id,
             AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
-            CROSS JOIN teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level
 FROM tokens AS caller
@@ -211,13 +216,24 @@ LEFT JOIN streams ON streams.id = workspaces.id
 CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 4
         ELSE coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
                     THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END)
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
             FROM (
                 SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
                 UNION ALL
@@ -232,12 +248,6 @@ CROSS JOIN LATERAL (SELECT CASE
             AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
-            CROSS JOIN teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level OFFSET 0) AS its
 LEFT JOIN LATERAL (
@@ -1253,13 +1263,24 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
     CASE
         WHEN caller.organization_id = organizations.id THEN 4
         ELSE coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
                     THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END)
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
             FROM (
                 SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
                 UNION ALL
@@ -1274,12 +1295,6 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
             AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
-            CROSS JOIN teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
@@ -1342,13 +1357,24 @@ LEFT JOIN streams ON streams.id = workspaces.id
 CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 4
         ELSE coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 4
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
                 WHEN teams.manage_workspaces = 1 THEN 3
-                WHEN grants.level = 2 OR project_grants.level = 2
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
                     THEN 2
-                WHEN grants.level = 1 OR project_grants.level = 1
-                    OR teams.read_workspaces = 1 THEN 1
-                ELSE 0 END)
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
             FROM (
                 SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
                 UNION ALL
@@ -1363,12 +1389,6 @@ CROSS JOIN LATERAL (SELECT CASE
             AND caller.expires_at - caller.created_at <= 3600000000)
                     AND team_members.membership_id = memberships.id
             ) AS acting
-            CROSS JOIN teams
-            LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)
-            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END AS level OFFSET 0) AS its
 LEFT JOIN LATERAL (

@@ -98,28 +98,40 @@ WHERE {_IS_VALID}
 
 # Workspaces
 
-# The `Level` that a team has in a workspace, by a grant on it or on its project, or by a right in
-# the organization.
-LEVEL_OF_TEAM = f"""CASE WHEN teams.is_owners = 1 THEN {Level.OWNER:d}
+
+def level_of_team(by_project: str) -> str:
+    """The `Level` that a team has in a workspace: by a grant on it, if there is one, by one on its
+    project, whose level is `by_project`, or by a right in the organization.
+    """
+    return f"""CASE WHEN teams.is_owners = 1 THEN {Level.OWNER:d}
                 WHEN teams.manage_workspaces = 1 THEN {Level.MANAGE:d}
-                WHEN grants.level = {Level.WRITE:d} OR project_grants.level = {Level.WRITE:d}
+                WHEN grants.level = {Level.WRITE:d} OR {by_project} = {Level.WRITE:d}
                     THEN {Level.WRITE:d}
-                WHEN grants.level = {Level.READ:d} OR project_grants.level = {Level.READ:d}
-                    OR teams.read_workspaces = 1 THEN {Level.READ:d}
+                WHEN grants.level = {Level.READ:d} OR teams.read_workspaces = 1
+                    OR {by_project} = {Level.READ:d} THEN {Level.READ:d}
                 ELSE {Level.NONE:d} END"""
-_ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id
-                AND grants.workspace_id = workspaces.id
-            LEFT JOIN project_grants ON project_grants.team_id = teams.id
-                AND project_grants.project_id = {PROJECT_OF}"""
+
+
+_BY_PROJECT = f"""(
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = {PROJECT_OF})"""
 
 # The caller's, by the team whose token it is or by those that the user is in. Without common table
 # expressions: nothing is materialised, and every step is one lookup in an index. One subquery for
-# both: PostgreSQL opens every table of a statement, whether it reads it or not. CROSS JOIN fixes
-# the order of the joins on SQLite, which would else look through all teams of the organization.
+# both: PostgreSQL opens every table of a statement, whether it reads it or not. A subquery for each
+# team, and in it one for the project, which is asked where the workspace does not say enough: as
+# joins, PostgreSQL would read all teams of the organization for each call, and hash them. CROSS
+# JOIN fixes the order of the joins on SQLite, which would else look through all members of a team.
 _LEVEL = f"""CASE
         WHEN caller.organization_id = organizations.id THEN {Level.OWNER:d}
         ELSE coalesce((
-            SELECT max({LEVEL_OF_TEAM})
+            SELECT max((
+                SELECT {level_of_team(_BY_PROJECT)}
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
             FROM (
                 SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
                 UNION ALL
@@ -129,9 +141,6 @@ _LEVEL = f"""CASE
                     AND {IS_CALLERS}
                     AND team_members.membership_id = memberships.id
             ) AS acting
-            CROSS JOIN teams
-            {_ITS_GRANTS}
-            WHERE teams.id = acting.id AND teams.organization_id = organizations.id
         ), 0)
     END"""
 

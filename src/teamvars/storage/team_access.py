@@ -15,7 +15,7 @@ from teamvars.domain.team_access import (
 )
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage.access_statements import LEVEL_OF_TEAM
+from teamvars.storage.access_statements import level_of_team
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
@@ -43,6 +43,7 @@ _SEEN = f"""WHERE teams.organization_id IN {{each $1}}
         UNION ALL {REACHED.replace("$n", "$4")}
     )"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
+_LEVEL_OF_TEAM = level_of_team("project_grants.level")
 # $2: the workspace.
 _ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
     LEFT JOIN project_grants ON project_grants.team_id = teams.id AND project_grants.project_id =
@@ -50,9 +51,9 @@ _ITS_GRANTS = f"""LEFT JOIN grants ON grants.team_id = teams.id AND grants.works
 # $1: the organization, $2: the workspace. The teams that read it.
 _READING_TEAMS = f"""
 SELECT teams.id, teams.name,
-    {LEVEL_OF_TEAM} AS level
+    {_LEVEL_OF_TEAM} AS level
 FROM teams {_ITS_GRANTS}
-WHERE teams.organization_id = $1 AND {LEVEL_OF_TEAM} >= {Level.READ:d}
+WHERE teams.organization_id = $1 AND {_LEVEL_OF_TEAM} >= {Level.READ:d}
 """
 _USERS = f"""
 SELECT users.id, users.username, teams.level, teams.name, memberships.status, users.disabled
@@ -80,7 +81,7 @@ WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND use
         SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
         {_ITS_GRANTS}
         WHERE team_members.membership_id = memberships.id
-            AND {LEVEL_OF_TEAM} >= {Level.READ:d})
+            AND {_LEVEL_OF_TEAM} >= {Level.READ:d})
 UNION ALL
 SELECT 2, 'team-token', tokens.id, teams.name
 FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
