@@ -394,11 +394,7 @@ def test_ctrl_c_ends_a_server_in_good_order(served: Server) -> None:
 
 def workers(server: Server) -> set[int]:
     """The processes of its workers that live."""
-    return {
-        child.pid
-        for child in psutil.Process(server.pid).children()
-        if child.status() != psutil.STATUS_ZOMBIE
-    }
+    return {child.pid for child in psutil.Process(server.pid).children() if lives(child)}
 
 
 def replacement(server: Server, *gone: int) -> int:
@@ -461,7 +457,7 @@ def test_no_worker_outlives_a_server_that_is_killed(host: Host) -> None:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether a process of somebody else's goes on."""
+    """Whether a process that is not this one's to wait for goes on."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

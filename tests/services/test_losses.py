@@ -113,7 +113,7 @@ LOSSES = [
             "UPDATE workspaces SET project_id = (SELECT id FROM projects AS other WHERE "
             "other.organization_id <> workspaces.organization_id) WHERE id = '{network}'"
         ),
-        "projects",
+        "places",
         "(1): {network} in prj-",
     ),
     ("UPDATE data_keys SET wrapped = substr(wrapped, 1, 20)", "data keys", "does not open"),

@@ -145,8 +145,8 @@ async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> 
 
 
 async def every(tx: Transaction) -> list[Runner]:
-    """All there are, by organization and id; none whose row somebody has given to no organization,
-    which says nothing any more.
+    """All there are, by organization and id, but not those that somebody has put into none: what
+    such a row says is nobody's.
     """
     rest = "WHERE organization_id IN (SELECT id FROM organizations) ORDER BY organization_id, id"
     return await _RUNNERS.every(tx, rest)
