@@ -190,7 +190,7 @@ class Connections:
             raise _misconfigured(error) from None
         except NOT_PREPARED_HERE:
             raise self._passage.not_by_transaction() from None
-        except UNUSABLE as error:
+        except (*UNUSABLE, *DRIVER) as error:  # the driver's, of one that was closed meanwhile
             if isinstance(error, pg.ProtocolViolationError) and (
                 refusal := self._passage.refusal(error)
             ):
