@@ -1,7 +1,7 @@
 """The environment of a command: the caller's own, and over it the variables of a workspace."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from teamvars.cli.asking import agrees, is_terminal
 from teamvars.cli.client.api import accounts
@@ -30,6 +30,14 @@ class WorkspaceVariable(Variable, Protocol):
     def sensitive(self) -> bool:
         """Whether nobody can read it from the service."""
         ...
+
+
+class _Keyed(Protocol):
+    @property
+    def key(self) -> str: ...
+
+
+K = TypeVar("K", bound=_Keyed)
 
 
 class Rules(NamedTuple):
@@ -138,9 +146,7 @@ def environment(
     return made
 
 
-def chosen(
-    variables: Sequence[WorkspaceVariable], only: Sequence[str]
-) -> Iterator[WorkspaceVariable]:
+def chosen(variables: Sequence[K], only: Sequence[str]) -> Iterator[K]:
     """Those whose keys one of the patterns matches; all, without one."""
     globs = Globs(only)
     for one in variables:

@@ -11,7 +11,6 @@ from teamvars.cli.client.deliveries import names
 from teamvars.cli.client.environments import WorkspaceVariable, chosen
 from teamvars.cli.client.jobs import Asked, Place
 from teamvars.cli.output import Row, note
-from teamvars.domain.globs import Globs
 from teamvars.domain.names import escaped
 from teamvars.domain.runners import RunnerStatus
 from teamvars.kernel.variables import Category
@@ -46,11 +45,9 @@ def explained_to_job(asked: Asked, place: Place) -> Iterator[Row]:
     if not found.is_bound:
         note("This took one of the job's tokens, each of which is good once: 'run' takes another.")
     note("Which set a variable comes from, people are told where they have logged in.")
-    globs = Globs(asked.only)
-    for one in found.variables:
-        if not asked.only or globs.match(one.key):
-            given = "handed to this job" if one.handed_out else "sensitive: not handed to this job"
-            yield one.key, _form(category_of(one.category)), given
+    for one in chosen(found.variables, asked.only):
+        given = "handed to this job" if one.handed_out else "sensitive: not handed to this job"
+        yield one.key, _form(category_of(one.category)), given
 
 
 def _row(source: str, variable: WorkspaceVariable, names: Sequence[str]) -> Row:
