@@ -115,6 +115,8 @@ class Store:
     def _locked(self, id_: str) -> Any:
         if id_ == "gone":
             return None, None
+        if id_ == "nobody":
+            return (None,), None
         stream = self._streams.setdefault(id_, CHAIN.open(id_, "org-1"))
         held = self._held.get(id_)
         return (Granted(stream, id_ != "shown"),), held.pop(0) if held else True
@@ -255,6 +257,15 @@ async def test_who_is_refused_is_so_alone(stream_id: str, outcome: object) -> No
     some = change(stream_id, A), refused, change("two", B)
     store = Store(shown=[False] * 9)
     assert await outcomes(store, *some) == [outcome, "forbidden", 0]
+
+
+async def test_what_is_not_there_yet_is_decided_by_that_with_nothing_locked() -> None:
+    def decide(found: Found) -> Decision[object]:
+        return Decision(found.of(Enter("nobody")), (A,))
+
+    store, some = Store(), [Change(operator(), "nobody", decide), change("two", B)]
+    assert await outcomes(store, *some) == [None, 0]
+    assert store.written == [["a", "b", "two:1"]]
 
 
 async def test_a_verdict_is_asked_for_outside_and_ends_the_attempt() -> None:
