@@ -13,6 +13,7 @@ from joserfc.jwk import ECKey
 
 from teamvars.domain.federation import GITHUB
 from tests.cli.client.conftest import ORGANIZATION, PEOPLE
+from tests.cli.store import execute
 from tests.clients.test_terraform import terraform
 from tests.storage.stores import migrated_host
 from tests.support.commands import Host
@@ -266,6 +267,23 @@ def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     federation.host.succeed("approvals", "revoke", made["id"])
     assert job.run("run", "--", "true").code == 125
     assert "revoked since: rotate API_KEY" in owner.succeed("deliveries", "list").out
+
+
+@on_each_engine
+def test_receipts_and_what_nobody_uses_are_told_beside_a_value_that_is_damaged(
+    owner: Desk, federation: Federation
+) -> None:
+    damage = "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE key = 'region'"
+    execute(federation.host, damage)
+    assert owner.run("vars", "list").code == 10
+    unused = owner.succeed("deliveries", "list", "-w", "network", "--unused").out
+    assert [line.split() for line in unused.splitlines()] == [
+        ["network", "API_KEY", "env", "never"],
+        ["network", "region", "tool", "never"],
+    ]
+    of_one = owner.succeed("deliveries", "list", "-w", "network", "--key", "API_KEY")
+    assert "Nothing was delivered." in of_one.err
+    assert owner.run("deliveries", "list", "-w", "network", "--key", "NONE").code == 5
 
 
 def test_a_provider_of_others_says_what_a_job_is(

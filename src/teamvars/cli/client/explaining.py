@@ -44,7 +44,7 @@ def explained_to_job(asked: Asked, place: Place) -> Iterator[Row]:
     note(f"{place.name}: the runner {found.runner} would deliver {asked.workspace_id}.")
     if not found.is_bound:
         note("This took one of the job's tokens, each of which is good once: 'run' takes another.")
-    note("Which set a variable comes from, people are told where they have logged in.")
+    note("A job is not told which set a value comes from. To see it, run this where you log in.")
     for one in chosen(found.variables, asked.only):
         given = "handed to this job" if one.handed_out else "sensitive: not handed to this job"
         yield one.key, _form(category_of(one.category)), given

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.contents import Contents, contents_of, owners_for
+from teamvars.cli.client.contents import CATEGORIES, Owner, owners_for, searched
 from teamvars.cli.client.options import connected
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
@@ -49,7 +49,7 @@ def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resourc
         return
     missing = True
     for workspace in owners_for(api):
-        ids = [None] if key is None else _ids(contents_of(api, workspace), key)
+        ids = [None] if key is None else _ids(api, workspace, key)
         for id_ in ids:
             missing = False
             asked = query if id_ is None else {**query, "filter[variable]": id_}
@@ -58,8 +58,15 @@ def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resourc
         raise Failure(f"There is no variable {key} there.", NOT_FOUND)
 
 
-def _ids(found: Contents, key: str) -> list[str]:
-    return [one.id for one in found.variables if one.key == key]
+def _ids(api: Api, workspace: Owner, key: str) -> list[str]:
+    return [one["id"] for one in _variables(api, workspace) if one["key"] == key]
+
+
+def _variables(api: Api, workspace: Owner) -> Iterator[Resource]:
+    """Id, key and category of each, and no value: one that is damaged keeps nothing from being told
+    of receipts.
+    """
+    return searched(api, {"filter[workspace]": workspace.name}, ("key", "category"))
 
 
 def _told(receipt: Resource) -> Resource:
@@ -98,7 +105,7 @@ def _long_ago() -> str:
 def _show_unused(api: Api) -> None:
     found = [
         {"workspace": each.name, "key": key, "category": category, "delivered-at": at_}
-        for each in (contents_of(api, one) for one in owners_for(api))
+        for each in owners_for(api)
         for key, category, at_ in _last_of(api, each)
         if at_ is None or at_ < _long_ago()
     ]
@@ -115,12 +122,12 @@ def _show_unused(api: Api) -> None:
     show(found, rows, said=said)
 
 
-def _last_of(api: Api, contents: Contents) -> Iterator[tuple[str, str, str | None]]:
+def _last_of(api: Api, workspace: Owner) -> Iterator[tuple[str, str, str | None]]:
     """Key, category and the time of its last delivery, of each variable."""
-    receipts = [*api.pages(contents.owner.path("deliveries"))]
-    for one in contents.variables:
-        times = [at_ for each in receipts if (at_ := _time_of(each["attributes"], one.id))]
-        yield one.key, one.category.value, max(times, default=None)
+    receipts = [*api.pages(workspace.path("deliveries"))]
+    for one in _variables(api, workspace):
+        times = [at_ for each in receipts if (at_ := _time_of(each["attributes"], one["id"]))]
+        yield one["key"], CATEGORIES[one["category"]].value, max(times, default=None)
 
 
 def _time_of(said: Resource, variable_id: str) -> str | None:
