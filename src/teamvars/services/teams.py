@@ -6,6 +6,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.changes.trails import LastNumber
 from teamvars.changes.waves import Change
 from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
@@ -117,7 +118,9 @@ class TeamMembers(UseCases):
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
         decide = partial(team_members.change, asked=asked)
         linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
-        change = Change(caller, team_id, decide, foreseen=(asked.team, linked))
+        # An entry of what only takes away may stand in a stream that does not hold, if at its end.
+        last = (LastNumber(team_id),) if direction == "remove" else ()
+        change = Change(caller, team_id, decide, foreseen=(asked.team, linked, *last))
         await self._house.runner.make(change)
 
 
