@@ -270,6 +270,14 @@ def not_offered(name: str, detail: str) -> Fault:
     return Fault(Code.NOT_OFFERED, detail, pointer=f"/data/attributes/{name}")
 
 
+def other_id(given: str | None, id_: str, what: str) -> list[Fault]:
+    """The fault of a document that has another id than that of a `what` in the path."""
+    if given in (None, id_):
+        return []
+    detail = f"This is not the id of the {what} in the path."
+    return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
+
+
 def unknown_word(name: str, word: str | None, known: Iterable[str], detail: str) -> list[Fault]:
     """The fault of an attribute that is none of the known words; `detail` is followed by them."""
     words = list(known)
@@ -440,9 +448,6 @@ COPIED_BY_OWNERS = Fault(
 )
 
 # Of workspaces and organizations
-OTHER_ID = Fault(
-    Code.ID_CONFLICT, "This is not the id of the {what} in the path.", pointer="/data/id"
-)
 ONLY_CUSTOM = Fault(
     Code.READ_ONLY,
     "{called} is read-only when access level is '{access}'; use the 'custom' access level to set "

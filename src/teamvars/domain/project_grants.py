@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
-from teamvars.domain.errors import OTHER_ID, Fault
-from teamvars.domain.team_access import LEVELS, GrantLevel, Terms, words
+from teamvars.domain.team_access import LEVELS, AccessDraft, GrantLevel, Terms, words
 
 IN_PROJECT, IN_WORKSPACES = "project-access", "workspace-access"
 SETS = f"{IN_PROJECT}/variable-sets"
@@ -134,29 +133,13 @@ class ProjectGrant(msgspec.Struct, frozen=True):
         return LEVELS[str(PERMISSIONS.value(self.permissions, SETS))]
 
 
-class ProjectGrantDraft(msgspec.Struct, frozen=True):
-    """What a request says of a grant on a project, as a `GrantDraft` of one on a workspace."""
+class ProjectGrantDraft(AccessDraft, frozen=True):
+    """What a request says of a grant on a project."""
 
-    id: str | None = None
-    team_id: str | None = None
+    terms = TERMS
+
     project_id: str | None = None
-    access: str | None = None
-    variables: str | None = None
-    settings: Values = {}
-    faults: tuple[Fault, ...] = ()
-
-    def all_faults(self) -> list[Fault]:
-        """Those of the document, and every rule it breaks."""
-        return TERMS.faults(self)
-
-    def contradictions(self, former: ProjectGrant) -> list[Fault]:
-        """Those of the permissions with the access type or the level (`Terms`)."""
-        return TERMS.contradictions(self, former)
-
-    def conflicts(self, id_: str) -> list[Fault]:
-        """A fault when the document is about another grant than the path."""
-        return [] if self.id in (None, id_) else [OTHER_ID.filled(what="access")]
 
     def applied_to(self, grant: ProjectGrant) -> ProjectGrant:
         """The grant as a draft without faults makes it."""
-        return replace(grant, **TERMS.changes(self, grant))
+        return replace(grant, **self.changes(grant))

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from teamvars.domain import project_settings
 from teamvars.domain.client_settings import Value, Values
-from teamvars.domain.errors import OTHER_ID, Fault
+from teamvars.domain.errors import Fault, other_id
 from teamvars.domain.names import project_name_faults
 from teamvars.domain.project_settings import SETTINGS
 from teamvars.domain.tags import TagsDraft
@@ -79,8 +79,7 @@ class ProjectDraft(msgspec.Struct, frozen=True):
 
     def conflicts(self, project: Project) -> list[Fault]:
         """A fault when the document is about another project than the path."""
-        is_other = self.id not in (None, project.id)
-        return [OTHER_ID.filled(what="project")] if is_other else []
+        return other_id(self.id, project.id, "project")
 
     def applied_to(self, project: Project) -> Project:
         """The project as a draft without faults makes it."""

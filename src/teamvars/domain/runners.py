@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
+from teamvars.domain.errors import Code, Fault, invalid, other_id
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.names import fold, is_safe, name_faults
 
@@ -269,7 +269,7 @@ def foreign(draft: RunnerDraft, organization: str) -> list[Fault]:
 
 def conflicts(draft: RunnerDraft | ApprovalDraft, runner_id: str) -> list[Fault]:
     """A fault for another id than the path's."""
-    return [] if draft.id in (None, runner_id) else [OTHER_ID.filled(what="runner")]
+    return other_id(draft.id, runner_id, "runner")
 
 
 class Change(StrEnum):

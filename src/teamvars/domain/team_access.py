@@ -5,19 +5,17 @@ Of what an access type lets a team do, only the level of the workspace's variabl
 other permissions are what clients show of it: kept where the access is `custom`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
-from teamvars.domain.errors import ONLY_CUSTOM, Code, Fault, not_offered, unknown_word
+from teamvars.domain.errors import ONLY_CUSTOM, Fault, not_offered, other_id, unknown_word
 from teamvars.domain.teams import Visibility
-
-G = TypeVar("G")
 
 
 class AccessType(StrEnum):
@@ -101,19 +99,6 @@ class AnyGrant(Protocol):
     def custom(self) -> Values: ...
 
 
-class AnyDraft(Protocol):
-    """What a request says of one."""
-
-    @property
-    def access(self) -> str | None: ...
-    @property
-    def variables(self) -> str | None: ...
-    @property
-    def settings(self) -> Values: ...
-    @property
-    def faults(self) -> Sequence[Fault]: ...
-
-
 class Terms(msgspec.Struct, frozen=True):
     """What accesses of one kind are called, and what each lets a team do.
 
@@ -133,44 +118,68 @@ class Terms(msgspec.Struct, frozen=True):
         locks = {self.locking: grant.level is Level.WRITE}
         return self.implied.get(grant.access) or self.permissions.changed(grant.custom, locks)
 
-    def faults(self, draft: AnyDraft) -> list[Fault]:
+
+class AccessDraft(msgspec.Struct, frozen=True):
+    """What a request says of a grant; None where it says nothing usable.
+
+    `variables` is the level, and `settings` are those of the permissions that it names. Where the
+    access is not `custom` they may say what it says.
+    """
+
+    terms: ClassVar[Terms]
+
+    id: str | None = None
+    team_id: str | None = None
+    access: str | None = None
+    variables: str | None = None
+    settings: Values = {}
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
+        terms = self.terms
         return [
-            *draft.faults,
-            *unknown_word("access", draft.access, self.types, "'access'"),
-            *unknown_word(self.variables, draft.variables, LEVELS, "'variables'"),
-            *self.permissions.faults(draft.settings),
+            *self.faults,
+            *unknown_word("access", self.access, terms.types, "'access'"),
+            *unknown_word(terms.variables, self.variables, LEVELS, "'variables'"),
+            *terms.permissions.faults(self.settings),
         ]
 
-    def contradictions(self, draft: AnyDraft, former: AnyGrant) -> list[Fault]:
+    def contradictions(self, former: AnyGrant) -> list[Fault]:
         """A fault for each permission that is not that of the access type, or that says of locking
         what does not follow from the level.
 
         Those of a draft with faults of its own are not told.
         """
-        if self.faults(draft):
+        if self.all_faults():
             return []
-        access, said = self.types(draft.access or former.access), draft.settings
-        if access not in self.implied:
-            locks = (draft.variables or former.level.word) == Level.WRITE.word
-            is_other = said.get(self.locking, locks) is not locks
-            return [not_offered(self.locking, _LOCKS)] if is_other else []
-        permitted = self.implied[access]
-        others = [name for name in said if said[name] != self.permissions.value(permitted, name)]
-        if draft.variables not in (None, self.levels[access].word):
-            others.append(self.variables)
+        terms, said = self.terms, self.settings
+        access = terms.types(self.access or former.access)
+        if access not in terms.implied:
+            locks = (self.variables or former.level.word) == Level.WRITE.word
+            is_other = said.get(terms.locking, locks) is not locks
+            return [not_offered(terms.locking, _LOCKS)] if is_other else []
+        permitted = terms.implied[access]
+        others = [name for name in said if said[name] != terms.permissions.value(permitted, name)]
+        if self.variables not in (None, terms.levels[access].word):
+            others.append(terms.variables)
         return [_only_custom(name, access) for name in sorted(others)]
 
-    def changes(self, draft: AnyDraft, grant: AnyGrant) -> dict[str, Any]:
+    def conflicts(self, id_: str) -> list[Fault]:
+        """A fault when the document is about another grant than the path."""
+        return other_id(self.id, id_, "access")
+
+    def changes(self, grant: AnyGrant) -> dict[str, Any]:
         """What a draft without faults makes of a grant, by the names of its fields."""
-        access = grant.access if draft.access is None else self.types(draft.access)
-        level = grant.level if draft.variables is None else LEVELS[draft.variables]
-        said = {**draft.settings, self.locking: False}  # which follows from the level
-        custom = self.permissions.changed(self.permitted(grant), said)
+        terms = self.terms
+        access = grant.access if self.access is None else terms.types(self.access)
+        level = grant.level if self.variables is None else LEVELS[self.variables]
+        said = {**self.settings, terms.locking: False}  # which follows from the level
+        custom = terms.permissions.changed(terms.permitted(grant), said)
         return {
             "access": access,
-            "level": self.levels.get(access, level),
-            "custom": {} if access in self.implied else custom,
+            "level": terms.levels.get(access, level),
+            "custom": {} if access in terms.implied else custom,
         }
 
 
@@ -197,6 +206,9 @@ class Grant(msgspec.Struct, frozen=True):
         return TERMS.permitted(self)
 
 
+G = TypeVar("G", bound=AnyGrant)
+
+
 class NamedGrant(msgspec.Struct, Generic[G], frozen=True):
     """A grant, and what its team and the workspace or project that it is on are called."""
 
@@ -206,38 +218,16 @@ class NamedGrant(msgspec.Struct, Generic[G], frozen=True):
     place: str
 
 
-class GrantDraft(msgspec.Struct, frozen=True):
-    """What a request says of a grant; None where it says nothing usable.
+class GrantDraft(AccessDraft, frozen=True):
+    """What a request says of a grant on a workspace."""
 
-    `variables` is the level, and `settings` are those of `PERMISSIONS` that it names. Where the
-    access is not `custom` they may say what it says.
-    """
+    terms = TERMS
 
-    id: str | None = None
-    team_id: str | None = None
     workspace_id: str | None = None
-    access: str | None = None
-    variables: str | None = None
-    settings: Values = {}
-    faults: tuple[Fault, ...] = ()
-
-    def all_faults(self) -> list[Fault]:
-        """Those of the document, and every rule it breaks."""
-        return TERMS.faults(self)
-
-    def contradictions(self, former: Grant) -> list[Fault]:
-        """Those of the permissions with the access type or the level (`Terms`)."""
-        return TERMS.contradictions(self, former)
-
-    def conflicts(self, id_: str) -> list[Fault]:
-        """A fault when the document is about another grant than the path."""
-        if self.id in (None, id_):
-            return []
-        return [Fault(Code.ID_CONFLICT, "This is not the id in the path.", pointer="/data/id")]
 
     def applied_to(self, grant: Grant) -> Grant:
         """The grant as a draft without faults makes it."""
-        return replace(grant, **TERMS.changes(self, grant))
+        return replace(grant, **self.changes(grant))
 
 
 def _only_custom(name: str, access: str) -> Fault:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.client_settings import Values
-from teamvars.domain.errors import OTHER_ID, Code, Fault, unknown_word
+from teamvars.domain.errors import Code, Fault, other_id, unknown_word
 from teamvars.domain.names import NAME_POINTER, team_name_faults
 from teamvars.domain.team_settings import ACCESS, SETTINGS, is_right
 
@@ -125,9 +125,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
         """A fault for another id than the path's, and those of the owners team: one for a new name,
         and one for each right that it is not to have.
         """
-        faults = []
-        if self.id not in (None, team.id):
-            faults.append(OTHER_ID.filled(what="team"))
+        faults = other_id(self.id, team.id, "team")
         if team.is_owners and self.name not in (None, team.name):
             detail = "The owners team keeps its name."
             faults.append(Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=NAME_POINTER))

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
+from teamvars.domain.errors import Code, Fault, invalid, other_id
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe
 from teamvars.domain.workspaces import Quota
@@ -197,7 +197,7 @@ class SetDraft(msgspec.Struct, frozen=True):
         """A fault for another id than the path's, for another parent than it has, and for one of a
         project that would be global.
         """
-        faults = [] if self.id in (None, one.id) else [OTHER_ID.filled(what="variable set")]
+        faults = other_id(self.id, one.id, "variable set")
         if self._names_other_parent(one):
             detail = "A variable set belongs to the organization or project that it is made in."
             faults.append(Fault(Code.INVALID_VALUE, detail, pointer=PARENT))

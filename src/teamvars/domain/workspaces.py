@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from teamvars.domain import organization_settings, project_settings, workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
-from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, not_offered, unknown_word
+from teamvars.domain.errors import Code, Fault, invalid, not_offered, other_id, unknown_word
 from teamvars.domain.names import fold, name_faults
 from teamvars.domain.organization_settings import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project_of
@@ -172,8 +172,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def conflicts(self, workspace: Workspace) -> list[Fault]:
         """A fault when the document is about another workspace than the path."""
-        is_other = self.id not in (None, workspace.id)
-        return [OTHER_ID.filled(what="workspace")] if is_other else []
+        return other_id(self.id, workspace.id, "workspace")
 
     def mode_faults(self, default: ExecutionMode) -> list[Fault]:
         """A fault when it names a mode, and says that the default counts, which is another.
