@@ -137,6 +137,8 @@ def _pgbench(name: str, url: str, script: str, values: dict[str, str], file: Pat
     given = [f"-D{variable}={value}" for variable, value in values.items()]
 
     def per_second(output: str) -> float:
+        if re.search(r"processed: 0$", output, re.MULTILINE):  # of none it tells no rate
+            return 0
         found = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
         assert found is not None, output
         return float(found[1])

@@ -263,8 +263,8 @@ async def test_what_is_not_there_yet_is_decided_by_that_with_nothing_locked() ->
     def decide(found: Found) -> Decision[object]:
         return Decision(found.of(Enter("nobody")), (A,))
 
-    store, some = Store(), [Change(operator(), "nobody", decide), change("two", B)]
-    assert await outcomes(store, *some) == [None, 0]
+    store, entering = Store(), Change(operator(), "nobody", decide)
+    assert await outcomes(store, entering, change("two", B)) == [None, 0]
     assert store.written == [["a", "b", "two:1"]]
 
 
