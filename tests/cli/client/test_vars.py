@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.cli.client.conftest import Service
+from tests.cli.store import execute
 from tests.support.desk import Desk
 from tests.variable_files.hostile import HOSTILE_VALUES
 
@@ -46,6 +47,20 @@ def test_standard_input_is_a_value_and_one_line_end_is_none_of_it(network: Desk)
     refused = network.run("vars", "set", "V", given="")
     assert (refused.code, values(network)) == (2, {"V": "two\nlines\n"})
     assert "V=" in refused.err
+
+
+def test_a_damaged_value_is_written_over_or_deleted(network: Desk, service: Service) -> None:
+    network.succeed("vars", "set", "LOST=a", "GONE=b", "SOUND=c")
+    for one in network.succeed("vars", "search", "*", "--json").json:
+        if one["key"] != "SOUND":
+            cut = "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE id ="
+            execute(service.host, f"{cut} '{one['id']}'")
+    assert network.run("vars", "list").code == 10
+    said = network.succeed("vars", "set", "SOUND=d", "NEW=e").err
+    assert "LOST is damaged" in said
+    network.succeed("vars", "unset", "GONE", "--yes")
+    network.succeed("vars", "set", "LOST=", "-w", "net*", "--yes")
+    assert values(network) == {"LOST": "", "NEW": "e", "SOUND": "d"}
 
 
 def test_several_are_set_together_or_not_at_all(network: Desk) -> None:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from teamvars.cli.client.api import Api, Resource, at, by_name_or_id
-from teamvars.cli.client.api.errors import ApiError
+from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
-from teamvars.cli.output import Row
+from teamvars.cli.output import Row, note
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category, key_faults
@@ -23,6 +23,7 @@ TERRAFORM = "terraform"
 WORKSPACES, SETS = "workspaces", "varsets"
 SET_NAME = "varset-name"
 _PAGE = "100"
+_DAMAGED = "damaged_value"
 _FIELDS = ("key", "value", "description", "category", "hcl", "sensitive", "version-id")
 
 
@@ -176,19 +177,31 @@ def all_contents(api: Api) -> list[Contents]:
 
 def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
     """The same, of which only variables with these keys matter: those of many workspaces are asked
-    for together.
+    for together. Of values that are damaged it says so, and none is read: others can take their
+    place.
     """
     # What is no key, or ends as the beginning of keys does, is nothing to look for.
-    if not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys):
-        return all_contents(api)
+    is_whole = not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys)
+    try:
+        return all_contents(api) if is_whole else _contents_with(api, keys, _FIELDS)
+    except ApiError as refused:
+        if not says(refused.faults, _DAMAGED):
+            raise
+        note(str(refused))
+        return _contents_with(api, keys, [name for name in _FIELDS if name != "value"])
+
+
+def _contents_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list[Contents]:
     owners = owners_for(api)
-    found: defaultdict[str, list[Resource]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[Resource]] = defaultdict(list)
     for key in dict.fromkeys(keys):
-        for one in searched(api, {"filter[key]": key}, _FIELDS):
-            found[one["workspace-name"]].append(one)
+        for one in searched(api, {"filter[key]": key}, fields):
+            of_set = one[SET_NAME]
+            where = (SETS, of_set) if of_set else (WORKSPACES, one["workspace-name"])
+            found[where].append({"value": None, **one})
     tool = _word_of_tool(one for many in found.values() for one in many)
     return [
-        Contents(each, [_variable(each, one) for one in found[each.name]], None, tool)
+        Contents(each, [_variable(each, one) for one in found[each.type, each.name]], None, tool)
         for each in owners
     ]
 
