@@ -675,14 +675,18 @@ async def test_a_memo_is_kept_for_a_day_where_there_is_no_mail(calls: Calls) -> 
 
 
 @pytest.mark.parametrize(
-    ("column", "value"),
-    [("subject", "two\nlines"), ("attempts", 2**63 - 1), ("attempts", -(2**63))],
+    ("column", "value", "its"),
+    [
+        ("subject", "two\nlines", []),
+        ("attempts", 2**63 - 1, ["altered"]),
+        ("attempts", -(2**63), ["altered"]),
+    ],
     ids=str,
 )
-async def test_a_memo_that_cannot_be_sent_keeps_back_no_other(
-    mailing: Calls, mailbox: Mailbox, column: str, value: object
+async def test_a_memo_that_was_altered_is_sent_if_it_can_be_and_keeps_back_no_other(
+    mailing: Calls, mailbox: Mailbox, column: str, value: object, its: list[str]
 ) -> None:
-    assert await subjects_beside(mailing, mailbox, column, value) == ["A subject"]
+    assert await subjects_beside(mailing, mailbox, column, value) == [*its, "A subject"]
 
 
 async def subjects_beside(

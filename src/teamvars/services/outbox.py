@@ -6,9 +6,10 @@ leaves it claimed until `CLAIMED_FOR` is over, and then it is sent again.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -29,6 +30,9 @@ from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
 from teamvars.storage import invitations, memos, organizations, runners, streams, users
 from teamvars.storage.database import Transaction
+from teamvars.storage.queues import Claimed, Queue
+
+T = TypeVar("T")
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
 """How long a message is one node's, in µs; longer than sending may take."""
@@ -87,13 +91,12 @@ class Outbox(UseCases):
     async def forget_stale(self) -> None:
         """Gives up memos that nobody could send for long."""
         before = self._clock() - STALE_AFTER
-        due_at = await self._database.read(memos.next_due)
+        due_at = await self._database.read(memos.QUEUE.next_due)
         if due_at is not None and due_at <= before:
             await self._database.write(lambda tx: memos.forget_stale(tx, before))
 
     async def _send_letter(self, mailer: Mailer) -> bool:
-        due_at = await self._database.read(invitations.next_due)
-        if due_at is None or due_at > self._clock():
+        if await self._due_at(invitations.QUEUE) is None:
             return False
         letter, waiting = await self._database.write(self._claim)
         if waiting is None:
@@ -115,32 +118,34 @@ class Outbox(UseCases):
         """Tells all active owners what has become of a runner. Who cannot be told now is told
         later, and the others then again.
         """
-        due_at, now = await self._database.read(runners.next_notice), self._clock()
-        if due_at is None or due_at > now:
+        due_at = await self._due_at(runners.NOTICES)
+        if due_at is None:
             return False
-        until = now + CLAIMED_FOR
-        claimed = await self._database.write(lambda tx: runners.claim_notice(tx, now, until))
-        if claimed is None:
+        found = await self._claimed(runners.NOTICES, runners.of_notice)
+        if found is None:
             return False
-        runner, attempts, later = claimed.runner, claimed.attempts, None
-        if attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
+        (claimed, runner), now, is_over = found, self._clock(), True
+        if claimed.attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
             try:
                 notices = await self._database.read(partial(self._notices, runner=runner, at=now))
             except Refusal:  # somebody has altered its row
                 MESSAGES.add("given up")
                 log.error("nobody is told: no organization has the runner", runner=runner.id)
             else:
-                later = await self._tell(mailer, notices, runner.id, attempts)
+                is_over = await self._tell(mailer, notices, runner.id, claimed.attempts)
         else:
             MESSAGES.add("given up")
-        await self._database.write(lambda tx: runners.settle_notice(tx, claimed, later))
+        if is_over:
+            await self._database.write(lambda tx: runners.settle_notice(tx, claimed))
+        else:
+            await self._put_off(runners.NOTICES, claimed)
         return True
 
     async def _tell(
         self, mailer: Mailer, notices: Sequence[Notice], runner_id: str, attempts: int
-    ) -> int | None:
-        """When to try again, in µs UTC; None: everybody is told who can be."""
-        later = None
+    ) -> bool:
+        """Whether everybody is told who can be."""
+        is_over = True
         for notice in notices:
             try:
                 await mailer.tell(notice)
@@ -153,41 +158,59 @@ class Outbox(UseCases):
                     reply=not_sent.reply or None,
                     attempts=attempts,
                 )
-                if not not_sent.for_good:
-                    later = self._clock() + retry_after(attempts)
+                is_over = is_over and not_sent.for_good
             else:
                 MESSAGES.add("sent")
-        return later
+        return is_over
 
     async def _send_memo(self, mailer: Mailer) -> bool:
-        due_at, now = await self._database.read(memos.next_due), self._clock()
-        if due_at is None or due_at > now:
+        if await self._due_at(memos.QUEUE) is None:
             return False
-        claimed = await self._database.write(lambda tx: memos.claim(tx, now, now + CLAIMED_FOR))
-        if claimed is None:
+        found = await self._claimed(memos.QUEUE, memos.get)
+        if found is None:
             return False
-        attempts = claimed.attempts
+        claimed, memo = found
         try:
-            await mailer.pass_on(claimed.memo)
+            await mailer.pass_on(memo)
         except NotSent as not_sent:
-            is_over = not_sent.for_good or attempts >= GIVEN_UP_AFTER
+            is_over = not_sent.for_good or claimed.attempts >= GIVEN_UP_AFTER
             _count_failure(is_over=is_over)
             log.warning(
                 "a memo was not sent",
-                memo=claimed.memo.id,
+                memo=memo.id,
                 reason=not_sent.reason,
                 reply=not_sent.reply or None,
-                attempts=attempts,
+                attempts=claimed.attempts,
                 given_up=is_over,
             )
             if not is_over:
-                later = self._clock() + retry_after(attempts)
-                await self._database.write(lambda tx: memos.put_off(tx, claimed, later))
+                await self._put_off(memos.QUEUE, claimed)
                 return True
         else:
             MESSAGES.add("sent")
         await self._database.write(lambda tx: memos.forget(tx, claimed))
         return True
+
+    async def _due_at(self, queue: Queue) -> int | None:
+        """Since when a message of the queue is due, in µs UTC; None: none is."""
+        due_at = await self._database.read(queue.next_due)
+        return None if due_at is None or due_at > self._clock() else due_at
+
+    async def _claimed(
+        self, queue: Queue, read: Callable[[Transaction, Claimed], Awaitable[T]]
+    ) -> tuple[Claimed, T] | None:
+        """A message that is this node's from now on, and what it says; None: others were first."""
+        now = self._clock()
+
+        async def body(tx: Transaction) -> tuple[Claimed, T] | None:
+            claimed = await queue.claim(tx, now, now + CLAIMED_FOR)
+            return None if claimed is None else (claimed, await read(tx, claimed))
+
+        return await self._database.write(body)
+
+    async def _put_off(self, queue: Queue, claimed: Claimed) -> None:
+        due_at = self._clock() + retry_after(claimed.attempts)
+        await self._database.write(lambda tx: queue.put_off(tx, claimed, due_at))
 
     async def _notices(self, tx: Transaction, runner: Runner, at: int) -> list[Notice]:
         """What each active owner is told."""
@@ -218,7 +241,7 @@ class Outbox(UseCases):
         """
         now = self._clock()
         trail = OwnTrail(tx, self._tools.chain)
-        while claimed := await invitations.claim(tx, now, now + CLAIMED_FOR):
+        while claimed := await invitations.QUEUE.claim(tx, now, now + CLAIMED_FOR):
             waiting = await invitations.waiting(tx, claimed)
             if waiting is None:  # and goes on to be this node's until it is looked at again
                 MESSAGES.add("put off")
@@ -227,7 +250,7 @@ class Outbox(UseCases):
             stream = await streams.find(tx, waiting.invited.organization_id)
             if stream is None or await trail.holds(stream):
                 return await self._opened(tx, waiting), waiting
-            await invitations.put_off(tx, claimed, now + retry_after(claimed.attempts))
+            await invitations.QUEUE.put_off(tx, claimed, now + retry_after(claimed.attempts))
         return None, None
 
     async def _opened(self, tx: Transaction, waiting: invitations.Waiting) -> Letter | None:
@@ -258,8 +281,7 @@ class Outbox(UseCases):
         if not_sent.for_good:
             await self._settle(waiting, Delivery.FAILED, not_sent.reply)
             return
-        due_at = self._clock() + retry_after(waiting.claimed.attempts)
-        await self._database.write(lambda tx: invitations.put_off(tx, waiting.claimed, due_at))
+        await self._put_off(invitations.QUEUE, waiting.claimed)
 
     async def _settle(
         self, waiting: invitations.Waiting, how: Delivery, reply: int | None = None

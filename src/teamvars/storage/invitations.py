@@ -7,9 +7,9 @@ import msgspec
 
 from teamvars.domain.invitations import DAY, Delivery, Invitation, Invited, Link
 from teamvars.domain.sealed import Sealed
-from teamvars.domain.times import LATEST
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction
+from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
@@ -29,21 +29,12 @@ _OPEN = f"SELECT {_INVITED} {_JOINED}"
 FIND_BY_LINK = Lookup.of(
     f"{_OPEN} WHERE invitations.link_hash = $1 AND invitations.expires_at > $2", "BYTEA", "BIGINT"
 )
-# Two nodes may find the same row; the second then finds that it is not due any more.
-_CLAIM = """
-UPDATE invitations SET due_at = $2, attempts = abs(attempts % 1000) + 1
-WHERE due_at <= $1 AND expires_at > $1 AND membership_id = (
-    SELECT membership_id FROM invitations
-    WHERE due_at <= $1 AND expires_at > $1 AND membership_id IS NOT NULL ORDER BY due_at LIMIT 1
-)
-RETURNING {encoded membership_id}, CAST(attempts AS BIGINT)
-"""
-_CLAIMED = "invitations.due_at = $1 AND {encoded invitations.membership_id} = $2"
+QUEUE = Queue("invitations", id="membership_id", is_due="expires_at > $1")
 _WAITING = f"""
 SELECT CAST(invitations.link_hash AS {{bytes}}), CAST(invitations.sealed_secret AS {{bytes}}),
     CAST(invitations.key_version AS BIGINT), {_INVITED}
 {_JOINED}
-WHERE {_CLAIMED} AND invitations.link_hash IS NOT NULL
+WHERE {QUEUE.claimed} AND invitations.link_hash IS NOT NULL
 """
 _PUT = """
 INSERT INTO invitations (membership_id, link_hash, expires_at, invited_by, delivery,
@@ -64,17 +55,6 @@ _FORGET_REQUESTS = "DELETE FROM invitation_requests WHERE at <= $1"
 _EXPIRED = (
     "SELECT membership_id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2"
 )
-
-
-class Claimed(msgspec.Struct, frozen=True):
-    """A message that is one node's until then, and how often it has been tried with this.
-
-    `id` is the membership's as it is stored: of a row that somebody has altered, no text perhaps.
-    """
-
-    id: object
-    until: int
-    attempts: int
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -105,18 +85,6 @@ async def find_by_link(tx: Transaction, link_hash: bytes, now: int) -> Invited |
     return None if row is None else _invited(row)
 
 
-async def next_due(tx: Transaction) -> int | None:
-    """When the next message is to be tried, in µs UTC; None: none waits."""
-    row = await tx.fetch_one("SELECT min(due_at) FROM invitations WHERE due_at <= $1", LATEST)
-    return None if row is None else row[0]
-
-
-async def claim(tx: Transaction, now: int, until: int) -> Claimed | None:
-    """Takes the message that has been due for longest; nobody else does until then."""
-    row = await tx.fetch_one(_CLAIM, now, until)
-    return None if row is None else Claimed(row[0], until, row[1])
-
-
 async def waiting(tx: Transaction, claimed: Claimed) -> Waiting | None:
     """What the message says; None: its row was altered, and belongs to no invitation."""
     row = await tx.fetch_one(_WAITING, claimed.until, claimed.id)
@@ -132,12 +100,6 @@ def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:
     in its place.
     """
     return Statement(_SETTLE, (membership_id, link_hash, how))
-
-
-async def put_off(tx: Transaction, claimed: Claimed, due_at: int) -> None:
-    """Lets a message be tried again then, unless another has its place."""
-    sql = f"UPDATE invitations SET due_at = $3 WHERE {_CLAIMED}"
-    await tx.execute(sql, claimed.until, claimed.id, due_at)
 
 
 async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:

@@ -2,26 +2,14 @@
 
 from typing import Any
 
-import msgspec
-
-from teamvars.domain.notices import GIVEN_UP_AFTER, Memo
+from teamvars.domain.notices import Memo
 from teamvars.domain.times import LATEST
 from teamvars.storage.database import Transaction
+from teamvars.storage.queues import Claimed, Queue
 
-# Two nodes may find the same row; the second then finds that it is not due any more.
-_CLAIM = f"""
-UPDATE memos SET due_at = $2, attempts = attempts + 1
-WHERE due_at <= $1 AND id = (
-    SELECT id FROM memos
-    WHERE due_at <= $1 AND attempts >= 0 AND attempts < {GIVEN_UP_AFTER} AND id IS NOT NULL
-    ORDER BY due_at, id LIMIT 1
-)
-RETURNING {{encoded id}}, {{encoded address}}, {{encoded subject}}, {{encoded text}},
-    CAST(attempts AS BIGINT)
-"""
-_CLAIMED = "due_at = $1 AND {encoded id} = $2"
+QUEUE = Queue("memos")
 
-
+_READ = "SELECT {encoded id}, {encoded address}, {encoded subject}, {encoded text} FROM memos"
 _OUTBOX = """
 SELECT count(*), min(due_at) FROM (
     SELECT due_at FROM memos WHERE due_at <= $1
@@ -31,18 +19,6 @@ SELECT count(*), min(due_at) FROM (
 """
 
 
-class Claimed(msgspec.Struct, frozen=True):
-    """A memo that is one node's until then, and how often it has been tried with this.
-
-    `id` is what is stored: of a row that somebody has altered, no text perhaps.
-    """
-
-    memo: Memo
-    attempts: int
-    id: object
-    until: int
-
-
 async def outbox(tx: Transaction) -> tuple[int, int | None]:
     """How many messages of every kind wait, and when the first of them is to be tried."""
     row = await tx.fetch_one(_OUTBOX, LATEST)
@@ -50,31 +26,17 @@ async def outbox(tx: Transaction) -> tuple[int, int | None]:
     return row[0], row[1]
 
 
-async def next_due(tx: Transaction) -> int | None:
-    """Since when one waits, in µs UTC; None: none does, whatever somebody has put there by hand."""
-    row = await tx.fetch_one("SELECT min(due_at) FROM memos WHERE due_at <= $1", LATEST)
-    return None if row is None else row[0]
-
-
-async def claim(tx: Transaction, now: int, until: int) -> Claimed | None:
-    """The one that has been due for longest; nobody else tries it until then."""
-    row = await tx.fetch_one(_CLAIM, now, until)
-    if row is None:
-        return None
-    id_, address, subject, text, attempts = row
-    memo = Memo(_text(id_), _text(address), _text(subject), _text(text), until)
-    return Claimed(memo, attempts, id_, until)
-
-
-async def put_off(tx: Transaction, one: Claimed, due_at: int) -> None:
-    """Lets it be tried again then."""
-    sql = f"UPDATE memos SET due_at = $3 WHERE {_CLAIMED}"
-    await tx.execute(sql, one.until, one.id, due_at)
+async def get(tx: Transaction, one: Claimed) -> Memo:
+    """What is claimed."""
+    row = await tx.fetch_one(f"{_READ} WHERE {QUEUE.claimed}", one.until, one.id)
+    assert row is not None
+    id_, address, subject, text = map(_text, row)
+    return Memo(id_, address, subject, text, one.until)
 
 
 async def forget(tx: Transaction, one: Claimed) -> None:
     """It is sent, or given up."""
-    await tx.execute(f"DELETE FROM memos WHERE {_CLAIMED}", one.until, one.id)
+    await tx.execute(f"DELETE FROM memos WHERE {QUEUE.claimed}", one.until, one.id)
 
 
 async def forget_stale(tx: Transaction, before: int) -> None:

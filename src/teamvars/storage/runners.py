@@ -20,11 +20,11 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import NO_APPROVAL, UNREADABLE, Approval, Runner, RunnerSpec
-from teamvars.domain.times import LATEST
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, where
 from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.streams import PLACE, also_held, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
@@ -341,51 +341,18 @@ def _approval(row: Sequence[Any]) -> Approval | None:
         return NO_APPROVAL
 
 
-# Two nodes may find the same row; the second then finds that it is not due any more.
-_CLAIM_NOTICE = """
-UPDATE runners SET notice_due_at = $2, notice_attempts = abs(notice_attempts % 1000) + 1
-WHERE notice_due_at <= $1 AND id = (
-    SELECT id FROM runners
-    WHERE notice_due_at <= $1 AND id IS NOT NULL ORDER BY notice_due_at LIMIT 1
-)
-RETURNING {encoded id}, CAST(notice_attempts AS BIGINT)
-"""
-_CLAIMED = "notice_due_at = $1 AND {encoded id} = $2"
+NOTICES = Queue("runners", due_at="notice_due_at", attempts="notice_attempts")
 
 
-class ClaimedNotice(msgspec.Struct, frozen=True):
-    """A runner of which one node tells owners until then, and how often that has been tried with
-    this. `id` is what is stored: of a row that somebody has altered, no text perhaps.
-    """
-
-    runner: Runner
-    attempts: int
-    id: object
-    until: int
+async def of_notice(tx: Transaction, one: Claimed) -> Runner:
+    """The runner of which owners are to be told by what is claimed."""
+    return await _RUNNERS.get(tx, f"WHERE {NOTICES.claimed}", one.until, one.id)
 
 
-async def next_notice(tx: Transaction) -> int | None:
-    """Since when owners are to be told of a runner, in µs UTC; None: of none."""
-    sql = "SELECT min(notice_due_at) FROM runners WHERE notice_due_at <= $1"
-    row = await tx.fetch_one(sql, LATEST)
-    return None if row is None else row[0]
-
-
-async def claim_notice(tx: Transaction, now: int, until: int) -> ClaimedNotice | None:
-    """The runner of which owners are to be told first; nobody else tries until then."""
-    row = await tx.fetch_one(_CLAIM_NOTICE, now, until)
-    if row is None:
-        return None
-    id_, attempts = row
-    runner = await _RUNNERS.get(tx, f"WHERE {_CLAIMED}", until, id_)
-    return ClaimedNotice(runner, attempts, id_, until)
-
-
-async def settle_notice(tx: Transaction, one: ClaimedNotice, due_at: int | None = None) -> None:
-    """Owners are told of it, or are to be told then; unless there is news meanwhile."""
-    attempts = "" if due_at is not None else ", notice_attempts = 0"
-    sql = f"UPDATE runners SET notice_due_at = $3{attempts} WHERE {_CLAIMED}"
-    await tx.execute(sql, one.until, one.id, due_at)
+async def settle_notice(tx: Transaction, one: Claimed) -> None:
+    """Owners are told of it; unless there is news meanwhile."""
+    settled = "notice_due_at = NULL, notice_attempts = 0"
+    await tx.execute(f"UPDATE runners SET {settled} WHERE {NOTICES.claimed}", one.until, one.id)
 
 
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)

@@ -1,0 +1,61 @@
+"""Rows that wait to be done by one node at a time, each from when it is due: messages."""
+
+import msgspec
+
+from teamvars.domain.times import LATEST
+from teamvars.storage.database import Transaction
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What is one node's until then, and how often it has been tried with this.
+
+    `id` is what is stored: of a row that somebody has altered, no text perhaps.
+    """
+
+    id: object
+    until: int
+    attempts: int
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """Rows of a table, by what their columns are called; `is_due` is what else has to hold at $1.
+
+    Times are in µs UTC. The column that says when a row is due has an index.
+    """
+
+    table: str
+    id: str = "id"
+    due_at: str = "due_at"
+    attempts: str = "attempts"
+    is_due: str = "TRUE"
+
+    @property
+    def claimed(self) -> str:
+        """That a row is what is claimed until $1, with the id $2."""
+        return f"{self.table}.{self.due_at} = $1 AND {{encoded {self.table}.{self.id}}} = $2"
+
+    async def next_due(self, tx: Transaction) -> int | None:
+        """Since when one waits; None: none does, whatever somebody has put there by hand."""
+        sql = f"SELECT min({self.due_at}) FROM {self.table} WHERE {self.due_at} <= $1"
+        row = await tx.fetch_one(sql, LATEST)
+        return None if row is None else row[0]
+
+    async def claim(self, tx: Transaction, now: int, until: int) -> Claimed | None:
+        """Takes the one that has been due for longest; nobody else does until then."""
+        # Two nodes may find the same row; the second then finds that it is not due any more.
+        sql = f"""
+UPDATE {self.table} SET {self.due_at} = $2, {self.attempts} = abs({self.attempts} % 1000) + 1
+WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} = (
+    SELECT {self.id} FROM {self.table}
+    WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
+    ORDER BY {self.due_at} LIMIT 1
+)
+RETURNING {{encoded {self.id}}}, CAST({self.attempts} AS BIGINT)
+"""
+        row = await tx.fetch_one(sql, now, until)
+        return None if row is None else Claimed(row[0], until, row[1])
+
+    async def put_off(self, tx: Transaction, one: Claimed, due_at: int) -> None:
+        """Lets it be tried again then, unless another has its place."""
+        sql = f"UPDATE {self.table} SET {self.due_at} = $3 WHERE {self.claimed}"
+        await tx.execute(sql, one.until, one.id, due_at)
