@@ -56,6 +56,8 @@ def test_a_damaged_value_is_written_over_or_deleted(network: Desk, service: Serv
             cut = "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE id ="
             execute(service.host, f"{cut} '{one['id']}'")
     assert network.run("vars", "list").code == 10
+    assert network.run("vars", "get", "LOST").err.count("damaged") == 1
+    assert network.succeed("vars", "get", "SOUND", "--plain").out == "c"
     said = network.succeed("vars", "set", "SOUND=d", "NEW=e").err
     assert "LOST is damaged" in said
     network.succeed("vars", "unset", "GONE", "--yes")

@@ -175,10 +175,10 @@ def all_contents(api: Api) -> list[Contents]:
     return [contents_of(api, owner) for owner in owners_for(api)]
 
 
-def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
+def contents_with(api: Api, keys: Sequence[str], *, to_show: bool = False) -> list[Contents]:
     """The same, of which only variables with these keys matter: those of many workspaces are asked
     for together. Of values that are damaged it says so, and none is read: others can take their
-    place.
+    place. With `to_show` it fails where one of these is.
     """
     # What is no key, or ends as the beginning of keys does, is nothing to look for.
     is_whole = not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys)
@@ -187,8 +187,10 @@ def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
     except ApiError as refused:
         if not says(refused.faults, _DAMAGED):
             raise
+        unread = () if to_show else ("value",)
+        found = _contents_with(api, keys, [name for name in _FIELDS if name not in unread])
         note(str(refused))
-        return _contents_with(api, keys, [name for name in _FIELDS if name != "value"])
+        return found
 
 
 def _contents_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list[Contents]:
