@@ -18,14 +18,14 @@ from teamvars.changes.batches import (
 from teamvars.changes.waves import Attempt, Change, _within
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.errors import Refusal, not_found
+from teamvars.domain.errors import Refusal, not_found, storage_unavailable
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import poolers
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
-from tests.services.calls import Calls, caller, count, draft
+from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres, words
 from tests.support.deployment import Deployment, open_deployment, operator
@@ -537,3 +537,33 @@ async def test_what_a_batch_could_not_do_is_done_by_itself_at_once_and_before_cl
     await batches.close()
     assert [one.done() and one.result() for one in made] == [None] * len(made)
     assert store.waited == [(len(made), False), *((number, True) for number in waited)]
+
+
+class Away(Reluctant):
+    """A database that makes nothing together, and is away once somebody `is_alone`."""
+
+    def __init__(self) -> None:
+        super().__init__(RuntimeError())
+        self.is_alone = asyncio.Event()
+
+    async def batch(self, body: Any, _: object, *, waits: bool, is_brief: bool = False) -> None:
+        self.waited.append((number := len(body.args[1]), waits))
+        if number > 1:
+            raise self.error
+        self.is_alone.set()
+        for _ in range(9):  # while others come
+            await asyncio.sleep(0)
+        raise storage_unavailable()
+
+
+async def test_whoever_waits_behind_one_for_whom_the_store_is_away_is_refused_at_once() -> None:
+    store: Any = Away()
+    batches = Batches(store, store)
+    change = Change(operator(), "a", lambda _: Decision(None))
+    made = [batches.make(change, {}) for _ in "ab"]
+    await store.is_alone.wait()
+    made.append(batches.make(change, {}))
+    await batches.close()
+    words = [await refusal_of(one) for one in made]
+    assert words == ["storage_unavailable"] * 3
+    assert store.waited == [(2, False), (2, True), (1, True)]
