@@ -119,9 +119,13 @@ class Shelf:
         return self.taken
 
     async def plan(
-        self, *items: ItemDraft, known: Known | None = None, owner: Owner = OWNER
+        self,
+        *items: ItemDraft,
+        known: Known | None = None,
+        owner: Owner = OWNER,
+        prune: bool = False,
     ) -> Plan:
-        """What becomes of them."""
+        """What becomes of them, and with `prune` of all others."""
         nothing: Any = None  # what is asked of a store is answered here
         usage = Usage(len(self._held), sum(value_size(one.value or "") for one in self._held))
         kind: Any = SetAccess if isinstance(owner, VariableSet) else WorkspaceAccess
@@ -130,6 +134,8 @@ class Shelf:
         await planner.read()
         planner.require_versions(items)
         await planner.put(items)
+        if prune:
+            planner.prune()
         return planner.plan()
 
     async def faults(self, *items: ItemDraft, **more: Any) -> list[tuple[str, str | None]]:
@@ -163,7 +169,13 @@ def item(
     return ItemDraft(VariableDraft(key, value, at=f"{at}/attributes", **said), at=at, **more)
 
 
+def renaming(id_: str | None, key: str, at: str = "/0", **said: Any) -> ItemDraft:
+    draft = VariableDraft(key, None, at=f"{at}/attributes", **said)
+    return ItemDraft(draft, at=at, variable_id=id_)
+
+
 NO_KEY = Fault(Code.INVALID_VALUE, "is missing", "/0/attributes/key")
+NO_ID = Fault(Code.INVALID_VALUE, "is a number", "/0/id")
 CODE: dict[str, Any] = {"category": Category.TOOL, "hcl": True}
 LONG = [item(f"k{number}", "é" * (MAX_CODE_BYTES // 8), **CODE) for number in range(4)]
 GOOD: Known = {Verdict(one.draft.value or ""): None for one in (*LONG, item(value="1"))}
@@ -272,6 +284,12 @@ async def test_code_that_is_there_is_not_parsed_again(shelf_of: Any) -> None:
         ([item("new"), item("newer", at="/1")], [("workspace_full", "/data")]),
         ([item(expected="2")], [("precondition_failed", "/0/meta/version-id")]),
         ([item(None, expected="2", faults=(NO_KEY,))], [("invalid_value", "/0/attributes/key")]),
+        (
+            [item(None, at=at, faults=(replace(NO_KEY, pointer=at),)) for at in ("/0", "/1")],
+            [("invalid_value", "/0"), ("invalid_value", "/1")],
+        ),
+        ([renaming("var-gone", "far")], [("invalid_value", "/0/id")]),
+        ([renaming(None, "far", faults=(NO_ID,))], [("invalid_value", "/0/id")]),
     ],
 )
 async def test_what_is_at_fault_is_told_at_its_place(
@@ -279,6 +297,44 @@ async def test_what_is_at_fault_is_told_at_its_place(
 ) -> None:
     shelf = shelf_of(there(), quota=Quota(2, None))
     assert await shelf.faults(*items) == faults
+
+
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        ([("region", "zone")], ["/0"]),
+        ([("region", "zone"), ("zone", "region")], []),
+        ([("region", "zone"), ("zone", "far")], []),
+        ([("region", "far"), ("zone", "far")], ["/1"]),
+        ([("region", "far"), ("zone", "region")], []),
+    ],
+)
+async def test_a_variable_gets_a_key_that_none_has_once_all_are_renamed(
+    shelf_of: Any, names: Sequence[tuple[str, str]], taken: Sequence[str]
+) -> None:
+    shelf = shelf_of(there(), there("zone"))
+    items = [renaming(f"var-{old}", new, f"/{at}") for at, (old, new) in enumerate(names)]
+    if taken:
+        assert await shelf.faults(*items) == [("key_taken", f"{at}/attributes/key") for at in taken]
+    else:
+        steps = (await shelf.plan(*items)).steps
+        assert [step.former for step in steps] == [name(old) for old, _ in names]
+
+
+async def test_what_goes_makes_room_and_what_was_never_there_stays_so(shelf_of: Any) -> None:
+    items = item(goes=True), item("never", goes=True, at="/1"), item("new", "1", at="/2")
+    plan = await shelf_of(there(value="long")).plan(*items)
+    assert [one.outcome for one in plan.steps] == ["deleted", "unchanged", "created"]
+    assert plan.usage == Usage(1, 1)
+
+
+async def test_what_is_not_said_goes_where_nothing_else_is_to_be(shelf_of: Any) -> None:
+    shelf = shelf_of(one := there(), there("zone"))
+    plan = await shelf.plan(item(expected=one.version_id), prune=True)
+    assert [(step.name[0], step.outcome) for step in plan.steps] == [
+        ("region", "unchanged"),
+        ("zone", "deleted"),
+    ]
 
 
 @pytest.mark.parametrize(
