@@ -1,6 +1,8 @@
 """Users whom an invitation made: the operator's file takes them over, but nobody who is known."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,6 +20,7 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump
 from tests.support.deployment import operator
+from tests.support.engines import ON_POSTGRES
 
 INVITED, ACTIVE = Status.INVITED, Status.ACTIVE
 
@@ -126,6 +129,27 @@ async def test_nobody_who_is_known_is_taken_over(calls: Calls, way: str) -> None
     assert [one[:7] for one in told] == ["file:1:", "file:2:"]
     assert all(f"that of user {email}, " in one for one in told)
     assert await dump(calls.services.database) == before
+
+
+@ON_POSTGRES
+async def test_nobody_who_is_known_by_the_time_that_the_file_locks_them_is_taken_over(
+    both_nodes: tuple[Calls, Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = both_nodes
+    email = address()
+    (holder,) = (await invite(one, email)).memberships
+    lock_all = users.lock_all
+
+    async def once_they_have_a_token(*asked: Any) -> Mapping[str, User]:
+        monkeypatch.setattr(users, "lock_all", lock_all)
+        await other.services.tokens.create(operator(), OwnerName(user=email), None)
+        return await lock_all(*asked)
+
+    monkeypatch.setattr(users, "lock_all", once_they_have_a_token)
+    with pytest.raises(Refusal) as refusal:
+        await apply(one, UserEntry(f"kim-{uuid4().hex}", email, at="file:1"))
+    assert f"that of user {email}, " in refusal.value.faults[0].detail
+    assert (await user(one, holder.user.id)).username == email
 
 
 async def test_invitations_that_race_with_the_file_end_as_invitations_of_its_users(
