@@ -9,10 +9,11 @@ import pytest
 from teamvars.domain.errors import Refusal
 from teamvars.metrics import Gauge
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.engines import connections
+from teamvars.storage.engines import connections, postgres
 from teamvars.storage.engines.connections import CONNECTIONS, IN_USE, WAITING, Lane
+from teamvars.storage.engines.poolers import is_through_one
 from tests.storage.stores import make_things, opened, words
-from tests.support.patience import until
+from tests.support.patience import HANGS, until
 
 ALL = sum(CONNECTIONS.values())
 
@@ -171,6 +172,33 @@ async def test_after_a_lost_server_new_connections_are_kept(store: Any, admin: A
     used = await store.read(served_by)
     store._connections._sweep()
     assert await until_open(admin, 1) == {used}
+
+
+async def test_a_first_connection_that_is_closed_while_it_is_looked_at_is_made_again(
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def once_it_is_closed(connection: Any) -> bool:
+        monkeypatch.setattr(connections, "is_through_one", is_through_one)
+        await admin.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+
+        async def is_closed() -> bool:
+            return bool(connection.is_closed())
+
+        await until(is_closed)
+        return await is_through_one(connection)
+
+    monkeypatch.setattr(connections, "is_through_one", once_it_is_closed)
+    monkeypatch.setattr(postgres, "_OPEN_AGAIN_SECONDS", 0.01)
+    database = postgres.PostgresDatabase(postgres_url, HANGS)
+    try:
+        with pytest.raises(Refusal) as refusal:
+            await database.open()
+        assert words(refusal.value) == ["storage_unavailable"]
+        assert database._opening is not None
+        await asyncio.wait_for(database._opening, HANGS)
+        assert await database.query(served_by)
+    finally:
+        await database.close()
 
 
 async def test_whoever_finds_no_connection_in_time_is_refused(
