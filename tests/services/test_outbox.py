@@ -43,7 +43,7 @@ from tests.support.mailbox import (
 )
 from tests.support.patience import HANGS, until
 from tests.support.server import free_port
-from tests.support.tenant import Tenant, build_tenant
+from tests.support.tenant import Tenant, build_tenant, linkage_document
 
 
 @asynccontextmanager
@@ -557,6 +557,22 @@ async def test_an_owner_whom_no_mail_reaches_is_given_up_at_once(
     mailbox.says["RCPT"] = "550 nobody of that name"
     await until(mailing.services.outbox.send_next)
     assert await due_of(mailing, runner_id) == (None, 0)
+
+
+@pytest.mark.parametrize(("away", "gone"), [("owner", "writer"), ("writer", "owner")])
+async def test_whoever_is_away_is_told_later_beside_another_owner_whom_no_mail_reaches(
+    mailing: Calls, mailbox: Mailbox, away: str, gone: str
+) -> None:
+    tenant = mailing.tenant
+    document = linkage_document(tenant.users["writer"])
+    path = tenant.linkage_path("owners")
+    assert (await tenant.call("owner", "POST", path, document)).status_code == 204
+    runner_id = await propose_one(mailing)
+    for who, says in ((away, "451 come back later"), (gone, "550 nobody of that name")):
+        mailbox.says[f"RCPT {mailing.named(who)[0]}@example.com"] = says
+    await until(mailing.services.outbox.send_next)
+    due_at, tried = await due_of(mailing, runner_id)
+    assert (due_at is not None, tried) == (True, 1)
 
 
 async def test_what_has_waited_for_longer_than_a_day_is_no_news(

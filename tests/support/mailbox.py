@@ -22,7 +22,9 @@ _LINK = re.compile(r"(http\S+/invitations)#(tvi_[0-9A-Za-z]{49})")
 
 @dataclass
 class Mailbox:
-    """What came, and what the server says to each command from now on, if not 250."""
+    """What came, and what the server says to each command from now on, if not 250; to `RCPT` also
+    of one address.
+    """
 
     port: int = 0
     messages: list[EmailMessage] = field(default_factory=list)
@@ -68,8 +70,9 @@ class Mailbox:
     async def handle_RCPT(  # noqa: N802 - the server's own name
         self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: list[str]
     ) -> str:
-        if "RCPT" in self.says:
-            return self.says["RCPT"]
+        for said in (f"RCPT {address}", "RCPT"):
+            if said in self.says:
+                return self.says[said]
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
