@@ -118,7 +118,7 @@ class TeamMembers(UseCases):
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
         decide = partial(team_members.change, asked=asked)
         linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
-        # An entry of what only takes away may stand in a stream that does not hold, if at its end.
+        # What only takes away goes on where the trail was altered, and so asks what is there.
         last = (LastNumber(team_id),) if direction == "remove" else ()
         change = Change(caller, team_id, decide, foreseen=(asked.team, linked, *last))
         await self._house.runner.make(change)
