@@ -50,6 +50,7 @@ from teamvars.services.data_keys import DataKeys
 from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
+from teamvars.services.gauges import Gauges
 from teamvars.services.host_deliveries import HostDeliveries
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
@@ -75,7 +76,6 @@ from teamvars.services.rendered import RenderedLists
 from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
-from teamvars.services.stock import Stock
 from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
@@ -174,7 +174,6 @@ class Services(msgspec.Struct, frozen=True):
     invitation_links: InvitationLinks
     operator_invitations: OperatorInvitations
     outbox: Outbox
-    stock: Stock
     teams: Teams
     grants: Grants
     project_grants: ProjectGrants
@@ -196,6 +195,7 @@ class Services(msgspec.Struct, frozen=True):
     runners: Runners
     approvals: Approvals
     deliveries: Deliveries
+    gauges: Gauges
     host_deliveries: HostDeliveries
     keys: Keys
     keys_in_use: KeysInUse
@@ -280,7 +280,6 @@ def services(
         invitation_links=InvitationLinks(house),
         operator_invitations=OperatorInvitations(own_house, inviting),
         outbox=outbox,
-        stock=Stock(house),
         teams=Teams(house),
         grants=Grants(house),
         project_grants=ProjectGrants(house),
@@ -302,6 +301,7 @@ def services(
         runners=Runners(house, trust),
         approvals=Approvals(own_house, trust),
         deliveries=deliveries,
+        gauges=Gauges(house),
         host_deliveries=HostDeliveries(own_house),
         keys=all_keys,
         keys_in_use=in_use,
@@ -441,10 +441,10 @@ def asgi(
         ]
         if [memory.process_id for memory in memories[1:2]] == [os.getpid()]:
             # One worker of a node is enough for what takes long.
-            stock = all_services.stock
+            gauges = all_services.gauges
             chores += [
                 asyncio.create_task(_each_minute(count))
-                for count in (stock.count_key_uses, stock.count_seals)
+                for count in (gauges.count_key_uses, gauges.count_seals)
             ]
         yield
         for chore in chores:
@@ -583,7 +583,7 @@ async def _keep_house(all_services: Services) -> None:
         all_services.sign_ins.forget_ended,
         all_services.outbox.forget_stale,
         all_services.logins.forget_expired,
-        all_services.stock.count,
+        all_services.gauges.count,
     )
 
 

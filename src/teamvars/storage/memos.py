@@ -3,27 +3,12 @@
 from typing import Any
 
 from teamvars.domain.notices import Memo
-from teamvars.domain.times import LATEST
 from teamvars.storage.database import Transaction
 from teamvars.storage.queues import Claimed, Queue
 
 QUEUE = Queue("memos")
 
 _READ = "SELECT {encoded id}, {encoded address}, {encoded subject}, {encoded text} FROM memos"
-_OUTBOX = """
-SELECT count(*), min(due_at) FROM (
-    SELECT due_at FROM memos WHERE due_at <= $1
-    UNION ALL SELECT due_at FROM invitations WHERE due_at <= $1
-    UNION ALL SELECT notice_due_at FROM runners WHERE notice_due_at <= $1
-) AS messages
-"""
-
-
-async def outbox(tx: Transaction) -> tuple[int, int | None]:
-    """How many messages of every kind wait, and when the first of them is to be tried."""
-    row = await tx.fetch_one(_OUTBOX, LATEST)
-    assert row is not None
-    return row[0], row[1]
 
 
 async def get(tx: Transaction, one: Claimed) -> Memo:

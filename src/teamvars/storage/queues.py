@@ -40,6 +40,12 @@ class Queue(msgspec.Struct, frozen=True):
         row = await tx.fetch_one(sql, LATEST)
         return None if row is None else row[0]
 
+    async def waiting(self, tx: Transaction) -> tuple[int, int | None]:
+        """How many wait, and since when the first is due, as `next_due`."""
+        sql = f"SELECT count(*), min({self.due_at}) FROM {self.table} WHERE {self.due_at} <= $1"
+        ((number, due_at),) = await tx.fetch(sql, LATEST)
+        return number, due_at
+
     async def claim(self, tx: Transaction, now: int, until: int) -> Claimed | None:
         """Takes the one that has been due for longest; nobody else does until then."""
         # Two nodes may find the same row; the second then finds that it is not due any more.

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from teamvars.domain.generations import active_of
+from teamvars.domain.times import LATEST
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases
-from teamvars.storage import data_keys, keys, memos, tokens
+from teamvars.storage import data_keys, invitations, keys, memos, runners, tokens
 from teamvars.storage.database import Body, T, Transaction
 
 WAITING = Gauge("teamvars_messages_waiting", "Messages that wait to be sent.")
@@ -35,6 +36,9 @@ SEALS = Gauge(
     "so: each value that was sealed has left one.",
 )
 
+QUEUES = (invitations.QUEUE, runners.NOTICES, memos.QUEUE)
+"""Those of messages."""
+
 _PAUSE = 200
 """How many times as long as a page took is waited for the next one: whoever counts leaves 99.5 % of
 the time to others, however much there is to count.
@@ -48,7 +52,7 @@ its last; None: there are no more.
 """
 
 
-class Stock(UseCases):
+class Gauges(UseCases):
     """Says how much there is, as of the last time it was counted."""
 
     def __init__(self, house: House) -> None:
@@ -57,9 +61,10 @@ class Stock(UseCases):
 
     async def count(self) -> None:
         """Counts what takes no time."""
-        waiting, due_at = await self._database.read(memos.outbox)
-        WAITING.set(waiting)
-        OVERDUE.set(0 if due_at is None else max(0, self._clock() - due_at) / 1_000_000)
+        queues = [await self._database.read(queue.waiting) for queue in QUEUES]
+        due_at = min((due_at for _, due_at in queues if due_at is not None), default=LATEST)
+        WAITING.set(sum(number for number, _ in queues))
+        OVERDUE.set(max(0, self._clock() - due_at) / 1_000_000)
         ENDLESS.set(await self._database.read(tokens.count_endless))
 
     async def count_key_uses(self) -> None:

@@ -12,9 +12,17 @@ from teamvars.domain.keys import AUDIT, DATA, MASTER
 from teamvars.metrics import Gauge
 from teamvars.metrics.memory import Memory
 from teamvars.security import keyring
-from teamvars.services import stock as service
-from teamvars.services.stock import COUNTED, ENDLESS, KEY_USES, OVERDUE, SEALS, WAITING
-from teamvars.storage import data_keys, keys, memos
+from teamvars.services import gauges as service
+from teamvars.services.gauges import (
+    COUNTED,
+    ENDLESS,
+    KEY_USES,
+    OVERDUE,
+    QUEUES,
+    SEALS,
+    WAITING,
+)
+from teamvars.storage import data_keys, keys
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
 from tests.services.jobs import Job, approve, propose
@@ -41,40 +49,50 @@ def memory() -> Iterator[Memory]:
         yield memory
 
 
-async def test_messages_that_wait_are_counted_and_how_long_the_first_has_been_due(
-    deployment: Deployment, memory: Memory
+async def test_messages_of_each_kind_that_wait_are_counted_and_how_long_the_first_has_been_due(
+    tenant: Tenant, memory: Memory
 ) -> None:
-    stock, database = deployment.services.stock, deployment.services.database
-    before, _ = await database.read(memos.outbox)
+    gauges, database = tenant.deployment.services.gauges, tenant.deployment.services.database
+    runner_id = await propose(tenant)
+
+    async def execute(sql: str, *values: object) -> None:
+        await database.write(lambda tx: tx.execute(sql, *values))
+
+    await execute("UPDATE runners SET notice_due_at = NULL")
+    before = sum([(await database.read(queue.waiting))[0] for queue in QUEUES])
     now = database.now()
-
-    async def write(tx: Transaction) -> None:
-        sql = (
-            "INSERT INTO memos (id, address, subject, text, due_at, attempts) "
-            "VALUES ($1, 'a@b.example', 's', 't', $2, 0)"
-        )
-        await tx.execute(sql, "memo-early", now - 90_000_000)
-        await tx.execute(sql, "memo-late", now + 90_000_000)
-
-    await database.write(write)
-    await stock.count()
-    assert told(memory, WAITING.name) == {(): before + 2}
-    assert told(memory, OVERDUE.name)[()] >= 90
-    await database.write(lambda tx: tx.execute("DELETE FROM memos WHERE id LIKE 'memo-%'"))
-    await stock.count()
-    assert told(memory, WAITING.name) == {(): before}
+    of_runner = "UPDATE runners SET notice_due_at = $2 WHERE id = $1"
+    of_memo = (
+        "INSERT INTO memos (id, address, subject, text, due_at, attempts) "
+        "VALUES ($1, 'a@b.example', 's', 't', $2, 0)"
+    )
+    invited = (
+        "INSERT INTO invitations (membership_id, expires_at, delivery, sealed_secret, due_at) "
+        "SELECT min(id), $2, 'waiting', $1, $2 FROM memberships"
+    )
+    kinds = ((of_memo, "memo-1", 10), (of_runner, runner_id, 90), (invited, b"sealed", 300))
+    for number, (sql, id_, seconds) in enumerate(kinds, 1):
+        await execute(sql, id_, now - seconds * 1_000_000)
+        await gauges.count()
+        assert told(memory, WAITING.name) == {(): before + number}
+        assert told(memory, OVERDUE.name)[()] >= seconds
+    await execute(of_memo, "memo-2", now + 90_000_000)
+    await gauges.count()
+    assert told(memory, WAITING.name) == {(): before + len(kinds) + 1}
+    await execute("DELETE FROM memos WHERE id IN ('memo-1', 'memo-2')")
+    await execute("DELETE FROM invitations WHERE sealed_secret = $1", b"sealed")
 
 
 async def test_what_needs_each_key_is_counted_through_all_pages_and_what_is_gone_is_0(
     tenant: Tenant, memory: Memory
 ) -> None:
     deployment = tenant.deployment
-    stock, database = deployment.services.stock, deployment.services.database
+    gauges, database = deployment.services.gauges, deployment.services.database
     path = f"/workspaces/{tenant.workspaces['network']}/vars"
     for number in range(3):
         document = variable_document(key=f"key-{number}")
         assert (await tenant.call("owner", "POST", path, document)).status_code == 201
-    await stock.count_key_uses()
+    await gauges.count_key_uses()
     first = told(memory, KEY_USES.name)
     assert first == await said_of_keys(deployment)
     assert first["data-1", "variables"] >= 3
@@ -92,10 +110,10 @@ async def test_what_needs_each_key_is_counted_through_all_pages_and_what_is_gone
             await tx.execute(more, str(number))
 
     await database.write(fill)
-    await stock.count_key_uses()
+    await gauges.count_key_uses()
     assert told(memory, KEY_USES.name) == {**first, ("data-2", "variables"): 250}
     await database.write(lambda tx: tx.execute("DELETE FROM variables WHERE key_version = 2"))
-    await stock.count_key_uses()
+    await gauges.count_key_uses()
     assert told(memory, KEY_USES.name) == {**first, ("data-2", "variables"): 0}
 
 
@@ -108,7 +126,7 @@ async def said_of_keys(deployment: Deployment) -> dict[tuple[str, str], int]:
 async def test_what_only_expires_or_is_signed_anew_is_counted_by_its_key(
     own_calls: Calls, tmp_path: Path, memory: Memory
 ) -> None:
-    stock, database = own_calls.services.stock, own_calls.services.database
+    gauges, database = own_calls.services.gauges, own_calls.services.database
     hand = Hand(own_calls.node, tmp_path / "keyring.json")
     await approve(own_calls.tenant, await propose(own_calls.tenant))
     await Job.new(own_calls.tenant).exchange()
@@ -120,14 +138,14 @@ async def test_what_only_expires_or_is_signed_anew_is_counted_by_its_key(
             await tx.execute(sql, name, master, b"x", end)
 
     await database.write(keep)
-    await stock.count_key_uses()
+    await gauges.count_key_uses()
     first = told(memory, KEY_USES.name)
     assert first == await said_of_keys(own_calls.node)
     assert (first[master, "kept answers"], first[audit, "approvals"]) == (1, 1)
     assert first[audit, "tokens of jobs"] == 1
     assert first[audit, "heads of streams"] > 1
     await hand.keys.sign_anew()
-    await stock.count_key_uses()
+    await gauges.count_key_uses()
     assert (audit, "heads of streams") not in await said_of_keys(own_calls.node)
     now = told(memory, KEY_USES.name)
     assert (now[audit, "heads of streams"], now[audit, "approvals"]) == (0, 0)
@@ -143,7 +161,7 @@ async def test_others_have_a_turn_after_each_page_of_what_is_counted(tenant: Ten
             await asyncio.sleep(0)
 
     waiting = asyncio.create_task(others())
-    await tenant.deployment.services.stock.count_key_uses()
+    await tenant.deployment.services.gauges.count_key_uses()
     waiting.cancel()
     assert turns > len(keys.USES) + len(data_keys.USES)
 
@@ -155,7 +173,7 @@ async def test_tokens_that_never_end_are_counted_and_others_are_not(
     (before,) = await services.database.read(
         lambda tx: tx.fetch("SELECT count(*) FROM tokens WHERE expires_at IS NULL")
     )
-    await services.stock.count()
+    await services.gauges.count()
     assert told(memory, ENDLESS.name) == {(): before[0]}
 
     async def add(tx: Transaction) -> None:
@@ -169,7 +187,7 @@ async def test_tokens_that_never_end_are_counted_and_others_are_not(
             )
 
     await services.database.write(add)
-    await services.stock.count()
+    await services.gauges.count()
     assert told(memory, ENDLESS.name) == {(): before[0] + 2}
 
 
@@ -177,21 +195,21 @@ async def test_the_entries_that_seals_have_left_are_counted_since_the_data_key_i
     own_calls: Calls, tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data_keys, "_PAGE_ENTRIES", 3)
-    stock, database = own_calls.services.stock, own_calls.services.database
+    gauges, database = own_calls.services.gauges, own_calls.services.database
     for number in range(8):
         await own_calls.create(key=f"key-{number}")
     at = database.now()
     await database.write(lambda tx: tx.execute("UPDATE audit_entries SET at = $1", at))
     most = await database.read(partial(data_keys.busiest, since=0))
     assert most is not None
-    await stock.count_seals()
+    await gauges.count_seals()
     assert told(memory, SEALS.name) == {(): most.entries}
     hand = Hand(own_calls.node, tmp_path / "keyring.json")
     await hand.activate(await hand.add(DATA))
-    await stock.count_seals()
+    await gauges.count_seals()
     assert told(memory, SEALS.name) == {(): 0}
     await own_calls.create(key="late")
-    await stock.count_seals()
+    await gauges.count_seals()
     assert told(memory, SEALS.name) == {(): 1}
 
 
