@@ -29,6 +29,7 @@ from teamvars.web.http.resource_objects import (
     Identifier,
     RelatedLink,
     Time,
+    WorkspaceIdentifier,
     identifiers,
     self_link,
     timestamp,
@@ -56,17 +57,10 @@ _IN_OBJECTS = (OWN_MODE, OWN_POOL)
 T = TypeVar("T")
 
 
-class MovedWorkspace(msgspec.Struct):
-    """A workspace by its id."""
-
-    type: Literal["workspaces"]
-    id: str
-
-
 class MovedWorkspacesDocument(msgspec.Struct):
     """Workspaces that are to be in a project, all or none."""
 
-    data: Annotated[list[MovedWorkspace], Meta(max_length=MAX_ITEMS)]
+    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
     meta: DryRunOptions | UnsetType = UNSET
 
 

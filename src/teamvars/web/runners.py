@@ -30,7 +30,14 @@ from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, SelfLink, Time, timestamp, to_many
+from teamvars.web.http.resource_objects import (
+    Identifier,
+    SelfLink,
+    Time,
+    WorkspaceIdentifier,
+    timestamp,
+    to_many,
+)
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
@@ -48,13 +55,6 @@ _PUBLIC_KEY = Meta(description="Of a machine: Ed25519, 32 bytes in base64url; no
 _PATTERNS = Meta(max_length=MAX_PATTERNS, description="Of names of workspaces, with `*`.")
 _TTL = Meta(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS, description="Of a job's token, in seconds.")
 _EXPIRY = Meta(description="When it ends (RFC 3339), at most 90 days ahead.")
-
-
-class WorkspaceIdentifier(msgspec.Struct):
-    """A workspace by id."""
-
-    type: Literal["workspaces"]
-    id: str
 
 
 class RunnerWorkspacesDocument(msgspec.Struct):

@@ -23,7 +23,12 @@ from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.parameters import Parameter, indexed_texts
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Path, to_one
+from teamvars.web.http.resource_objects import (
+    Path,
+    ProjectIdentifier,
+    WorkspaceIdentifier,
+    to_one,
+)
 from teamvars.web.http.resources import Relations, Resource
 from teamvars.web.http.routes import RequestBody
 from teamvars.web.organizations import owner
@@ -91,24 +96,10 @@ class TagIdentifiersDocument(msgspec.Struct):
     data: Annotated[list[TagIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
-class TaggedWorkspaceIdentifier(msgspec.Struct):
-    """A workspace by its id."""
-
-    type: Literal["workspaces"]
-    id: str
-
-
 class TaggedWorkspacesDocument(msgspec.Struct):
     """Workspaces that are to have a tag, all or none."""
 
-    data: Annotated[list[TaggedWorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
-
-
-class ProjectIdentifier(msgspec.Struct):
-    """A project by its id."""
-
-    type: Literal["projects"]
-    id: str
+    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
 class GivenProject(msgspec.Struct):

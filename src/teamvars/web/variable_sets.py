@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, UnsetType
@@ -30,7 +30,9 @@ from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
+    ProjectIdentifier,
     Time,
+    WorkspaceIdentifier,
     self_link,
     timestamp,
     to_many,
@@ -57,30 +59,16 @@ _PRIORITY = Meta(description="It comes before what workspaces have themselves.")
 _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 
-class WorkspaceOfSet(msgspec.Struct):
-    """A workspace by id."""
-
-    type: Literal["workspaces"]
-    id: str
-
-
 class SetWorkspacesDocument(msgspec.Struct):
     """Workspaces that a set is attached to, or no more, all or none."""
 
-    data: Annotated[list[WorkspaceOfSet], Meta(max_length=MAX_ITEMS)]
-
-
-class ProjectOfSet(msgspec.Struct):
-    """A project by id."""
-
-    type: Literal["projects"]
-    id: str
+    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
 class SetProjectsDocument(msgspec.Struct):
     """Projects that a set is attached to, or no more, all or none."""
 
-    data: Annotated[list[ProjectOfSet], Meta(max_length=MAX_ITEMS)]
+    data: Annotated[list[ProjectIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
 class AttachedWorkspacesDocument(SetWorkspacesDocument):

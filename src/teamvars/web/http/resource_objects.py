@@ -5,7 +5,7 @@ The types of texts are for those who read `/openapi.json`: the rules that count 
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import structlog
@@ -32,6 +32,20 @@ class Identifier(msgspec.Struct):
 
     id: str
     type: str
+
+
+class WorkspaceIdentifier(msgspec.Struct):
+    """A workspace by its id."""
+
+    type: Literal["workspaces"]
+    id: str
+
+
+class ProjectIdentifier(msgspec.Struct):
+    """A project by its id."""
+
+    type: Literal["projects"]
+    id: str
 
 
 class RelatedLink(msgspec.Struct):
