@@ -52,6 +52,18 @@ async def test_an_approved_job_gets_every_value_and_leaves_a_receipt(
     assert await tenant.deployment.audit_holds()
 
 
+async def test_a_job_counts_among_those_of_its_organization_once_it_is_handed_its_values(
+    tenant: Tenant, job: Job
+) -> None:
+    await approve(tenant, await propose(tenant))
+    issued = await job.exchange()
+    caller = Caller(hash_token(issued.token), new_id("req"))
+    place, draft = tenant.workspaces["network"], DeliveryDraft(job.key.public)
+    await tenant.deployment.services.deliveries.deliver(caller, place, draft)
+    info, _ = await job.deliver(issued)
+    assert caller.organization_id == info.organization
+
+
 async def test_a_runner_that_nobody_approved_gets_nothing(tenant: Tenant, job: Job) -> None:
     runner_id = await propose(tenant)
     with pytest.raises(Refusal, match="invalid_target"):

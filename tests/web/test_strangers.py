@@ -8,10 +8,14 @@ from dataclasses import replace
 import apsw
 import asyncpg
 import pytest
+from msgspec import structs
 
-from teamvars.security.tokens import new_token
+from teamvars.security.tokens import RUNNER, new_token
+from tests.services.calls import refusal_of
+from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import Deployment
 from tests.support.engines import ON_POSTGRES
+from tests.support.patience import HANGS
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
@@ -122,6 +126,23 @@ async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(tenan
     async with locked_by_another(tenant.deployment):
         answer = await tenant.call("plain", "POST", path)
         assert answer.status_code == 403
+
+
+async def test_who_has_no_token_of_a_job_waits_for_no_writer_though_the_values_are_kept(
+    tenant: Tenant,
+) -> None:
+    await tenant.make_variable()
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)
+    await job.deliver(await job.exchange())  # from now on they are kept
+    issued = await job.exchange()
+    async with locked_by_another(tenant.deployment):
+        waiting = asyncio.ensure_future(job.deliver(issued))
+        forged = structs.replace(issued, token=new_token(RUNNER))
+        async with asyncio.timeout(HANGS):
+            assert await refusal_of(job.deliver(forged)) == "unauthenticated"
+        assert not waiting.done(), "the control waits"
+    assert (await waiting)[1]
 
 
 async def test_nothing_is_changed_of_what_is_not_there_or_by_nobody(tenant: Tenant) -> None:
