@@ -1,8 +1,11 @@
 """What is found is changed in several workspaces: looked at first, each workspace whole."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import make_set
@@ -26,6 +29,23 @@ async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "
     visitor = await opened(site, crowd, tenant, f"workspaces?key={key}", who)
     await visitor.page.get_by_label("Choose all variables").wait_for()
     return visitor
+
+
+@asynccontextmanager
+async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """What is asked for there is answered once the block has ended. What it gives waits until
+    something is.
+    """
+    is_asked, is_over = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        is_asked.set()
+        await is_over.wait()
+        await route.continue_()
+
+    await page.route(where, hold)
+    yield is_asked.wait
+    is_over.set()
 
 
 @on_each_engine
@@ -206,6 +226,48 @@ async def test_what_is_there_stays_where_that_is_said_and_its_workspace_stays_ti
     await visitor.button("Close").click()
     await expect(page.get_by_label("Choose payments")).to_be_checked()
     await expect(page.get_by_label("Choose network")).not_to_be_checked()
+
+
+async def test_what_one_ticks_while_the_workspaces_are_read_again_stays_ticked(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await opened(site, crowd, tenant, "workspaces")
+    page = visitor.page
+    await page.get_by_label("Choose network").check()
+    await visitor.button("Set a key in 1 workspace …").click()
+    await page.get_by_label("Key", exact=True).fill("PSK")
+    await page.get_by_label("Value", exact=True).fill("new-one")
+    await visitor.button("Preview").click()
+    async with held(page, "**/workspaces?*") as are_asked_for:
+        await visitor.button("Set: 1 variable in 1 workspace").click()
+        await are_asked_for()
+        await page.get_by_label("Choose payments").check()
+    await expect(page.get_by_role("listitem").filter(has_text="network")).to_contain_text("1 var")
+    await expect(page.get_by_label("Choose payments")).to_be_checked()
+    await expect(page.get_by_label("Choose network")).not_to_be_checked()
+    await expect(visitor.button("Set a key in 1 workspace …")).to_be_visible()
+
+
+async def test_what_one_ticks_while_a_search_is_repeated_stays_ticked_until_one_looks_for_another(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "PSK", "old")
+    await site.make(tenant, "PSK", "old", "payments")
+    visitor = await found(site, crowd, tenant, "psk")
+    page = visitor.page
+    await page.get_by_label("Choose PSK in network").check()
+    await visitor.button("Make sensitive …").click()
+    async with held(page, "**/vars?*") as are_asked_for:
+        await visitor.button("Make sensitive: 1 variable in 1 workspace").click()
+        await are_asked_for()
+        await page.get_by_label("Choose PSK in payments").check()
+    await page.get_by_text("write-only").wait_for()
+    await expect(page.get_by_label("Choose PSK in payments")).to_be_checked()
+    await expect(page.get_by_label("Choose PSK in network")).not_to_be_checked()
+    await page.get_by_label("Find a key anywhere").fill("PS")
+    await expect(page.get_by_label("Choose PSK in payments")).not_to_be_checked()
 
 
 async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(

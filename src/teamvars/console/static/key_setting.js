@@ -58,12 +58,12 @@ export class KeySetting {
   }
 
   /**
-   * What did not get it stays chosen.
+   * What did not get it stays chosen, beside what one chooses while it is read again.
    * @param {Owner[]} left
    */
   async #done(left) {
     this.#names = left.map((one) => one.name);
-    await this.again();
     this.choosing.keep(new Set(left.map(({ id }) => id)));
+    await this.again();
   }
 }

@@ -24,6 +24,7 @@ const PAGES_AT_ONCE = 5;
 export class KeySearch {
   #asked = 0;
   #text = "";
+  #shown = "";
   /** @type {Entries} */
   #entries = [];
   #rest = "";
@@ -50,7 +51,10 @@ export class KeySearch {
     this.#asked += 1;
     this.#text = text;
     this.element.hidden = !text;
-    if (!text) return;
+    if (!text) {
+      this.#shown = "";
+      return;
+    }
     const query = new URLSearchParams({ q: text, "fields[vars]": FIELDS, "page[size]": String(PAGE_SIZE) });
     await this.#draw(`/organizations/${encodeURIComponent(this.organization)}/vars?${query}`, true);
   }
@@ -79,8 +83,9 @@ export class KeySearch {
     this.#rest = next ?? "";
     const more = { key: "more", seen: true, make: () => button("Search on", () => this.#draw(this.#rest, false)) };
     redraw(this.more, this.#rest ? [more] : []);
-    if (isFirst) this.choosing.keep(new Set());
-    else this.choosing.told();
+    if (this.#shown === this.#text) this.choosing.told();
+    else this.choosing.keep(new Set());
+    this.#shown = this.#text;
   }
 
   /**
@@ -103,12 +108,12 @@ export class KeySearch {
   }
 
   /**
-   * Shows what there is now; what did not become so stays chosen.
+   * Shows what there is now; what did not become so stays chosen, beside what one chooses meanwhile.
    * @param {Chosen[]} left
    */
   async #again(left) {
-    await this.find(this.#text);
     this.choosing.keep(new Set(left.map(({ id }) => id)));
+    await this.find(this.#text);
   }
 
   /** @param {Found} found */
