@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -350,15 +351,22 @@ def test_sigterm_lets_a_request_in_flight_finish(served: Server) -> None:
 
 def test_a_request_in_flight_is_finished_after_another_worker_has_ended(host: Host) -> None:
     host.succeed("init")
-    with Server(host, "--log-format", "json", workers=2) as server:
-        with SlowRequest(server) as slow:
-            server.signal(signal.SIGTERM)
-            until_refused(server.port)
-            while len(workers(server)) > 1:
-                time.sleep(0.01)
-            assert slow.finish() == b"HTTP/1.1 422 Unprocessable Entity"
-            assert server.wait() == 0
-        assert not [line for line in server.log_lines() if "killed" in line["event"]]
+    for _ in range(5):  # where the other takes as long as the grace, the host is too slow to tell
+        with Server(host, "--log-format", "json", workers=2) as server:
+            with SlowRequest(server) as slow:
+                server.signal(signal.SIGTERM)
+                begun = time.monotonic()
+                until_refused(server.port)
+                with suppress(psutil.NoSuchProcess):
+                    while len(workers(server)) > 1:
+                        time.sleep(0.01)
+                if time.monotonic() - begun > GRACE_SECONDS / 2:
+                    continue
+                assert slow.finish() == b"HTTP/1.1 422 Unprocessable Entity"
+                assert server.wait() == 0
+            assert not [line for line in server.log_lines() if "killed" in line["event"]]
+            return
+    pytest.fail("The other worker never ended in time.")
 
 
 def until_refused(port: int) -> None:
