@@ -24,6 +24,8 @@ from tests.support.patience import HANGS
 TRUSTS_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _PORTS = 11_000, 32_768
 """From which up to which. Linux gives connections those above; browsers block one below."""
+_GIVEN: list[socket.socket] = []
+"""Of UDP, each with the number of a port that was given, for as long as this process lives."""
 
 
 class Server:
@@ -130,10 +132,16 @@ def end_group(process: Started) -> None:
 
 
 def free_port() -> int:
-    """A port on which nobody listens now. No connection is given one of these, so that a server
-    that was killed finds its own free when it is started again.
+    """A port on which nobody listens now, and that no other process of tests is given. No
+    connection is given one of these, so that a server that was killed finds its own free when it is
+    started again.
     """
     while True:
         port = random.SystemRandom().randrange(*_PORTS)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        given = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with suppress(OSError):
+            given.bind(("127.0.0.1", port))
+            with socket.create_server(("127.0.0.1", port)):
+                _GIVEN.append(given)
+                return port
+        given.close()
