@@ -8,6 +8,7 @@ import pytest
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import (
     ProjectWithId,
+    TokensIssued,
     ToOrganization,
     ToOrganizationWithId,
     ToProject,
@@ -32,6 +33,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.projects import Project, default_project
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, Visibility, owners_of, whole
+from teamvars.domain.tokens import IssuedToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
 
@@ -112,6 +114,11 @@ def to_network(level: Level) -> Answers:
 def to_sets(*found: tuple[Standing, bool]) -> Answers:
     """The sets of each of the projects or attached to them."""
     return {touched_by(NETWORK, id_): found for id_ in (DEFAULT.id, SHOP.id)}
+
+
+def there_is(*tokens: Token) -> Answers:
+    """Each of these tokens is there still."""
+    return {TokensIssued("id", one.id): [IssuedToken(one, "alice")] for one in tokens}
 
 
 def found(*answers: Answers, actor: Actor = USER, locked: tuple[str, ...] = ()) -> Found:

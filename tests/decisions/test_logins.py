@@ -43,11 +43,10 @@ from teamvars.domain.tokens import (
     DAY,
     MAX_LIVE_TOKENS,
     HashedToken,
-    IssuedToken,
     Token,
     TokenOwner,
 )
-from tests.decisions.directory import ALICE, NOW, USER, actions, found, refused
+from tests.decisions.directory import ALICE, NOW, USER, actions, found, refused, there_is
 
 CHALLENGE = "c" * 43
 REDIRECT = "http://127.0.0.1:1/callback"
@@ -72,7 +71,7 @@ SIGNED_IN: Any = {
     WhoCalls(): USER,
     LiveTokensOf(OF_ALICE): 0,
     SessionOf("at-1"): None,
-    TokenWithId("at-1"): OWN,
+    **there_is(OWN),
     LoginCalled("BCDFGHJKLM"): WAITS,
     LoginWithId(BESIDE.id): None,
 }
@@ -80,7 +79,7 @@ APPROVED = replace(BESIDE, code_hash=b"code", token_id="at-1", ends_at=NOW + 5)
 SHOWN = Presented(b"code", CHALLENGE, REDIRECT)
 REDEEMING: Any = {
     LoginShowing(b"code"): APPROVED,
-    TokensIssued("id", "at-1"): [IssuedToken(OWN, "alice")],
+    **there_is(OWN),
     UserWithId("user-1"): ALICE,
     LiveTokensOf(OF_ALICE): 0,
 }
@@ -90,7 +89,7 @@ LOCKED = (SYSTEM_STREAM,)
 def test_what_is_approved_ends_no_later_than_the_token_that_approves() -> None:
     assert show(found(SIGNED_IN), ASKED).ends_at == NOW + DAY
     assert show(found(SIGNED_IN), replace(ASKED, expires_in=60)).ends_at == NOW + 60_000_000
-    unending = {TokenWithId("at-1"): replace(OWN, expires_at=None)}
+    unending = there_is(replace(OWN, expires_at=None))
     assert show(found(SIGNED_IN, unending), ASKED).ends_at == NOW + LIFETIME
     all_of_it = replace(ASKED, expires_in=86_400)
     assert show(found(SIGNED_IN), all_of_it).ends_at == NOW + DAY
@@ -178,7 +177,7 @@ def test_the_token_is_that_of_whoever_approved_and_reaches_as_far() -> None:
         Insert(HashedToken(token, b"hash")),
         Update(APPROVED, replace(APPROVED, issued_id="at-9")),
     )
-    unending = {TokensIssued("id", "at-1"): [IssuedToken(replace(OWN, expires_at=None), "alice")]}
+    unending = there_is(replace(OWN, expires_at=None))
     there = found(REDEEMING, unending, locked=LOCKED)
     there.caller.address = "192.0.2.1"
     made = redeem(there, SHOWN, FRESH).answer
@@ -208,7 +207,7 @@ def test_what_proves_nothing_is_no_grant(login: Login | None, word: str) -> None
     "answers",
     [
         {TokensIssued("id", "at-1"): []},
-        {TokensIssued("id", "at-1"): [IssuedToken(replace(OWN, expires_at=NOW), "alice")]},
+        there_is(replace(OWN, expires_at=NOW)),
         {UserWithId("user-1"): None},
         {UserWithId("user-1"): replace(ALICE, disabled=True)},
     ],
@@ -229,7 +228,7 @@ def test_what_is_redeemed_again_ends_what_it_gave() -> None:
     given = replace(OWN, id="at-9")
     again = {
         LoginShowing(b"code"): replace(APPROVED, issued_id="at-9"),
-        TokensIssued("id", "at-9"): [IssuedToken(given, "alice")],
+        **there_is(given),
     }
     decision = redeem(found(REDEEMING, again, locked=LOCKED), SHOWN, FRESH)
     assert decision.answer is None
@@ -240,7 +239,7 @@ def test_what_is_redeemed_again_ends_what_it_gave() -> None:
 def test_whoever_has_a_token_of_a_user_may_end_it() -> None:
     nameless = Actor("user", "user-1")  # as one who accepts by a link
     assert refused(revoke, found({WhoCalls(): nameless})) == ["unsupported_token_type"]
-    decision = revoke(found(SIGNED_IN))
+    decision = revoke(found(SIGNED_IN, {TokenWithId("at-1"): OWN}))
     assert decision.writes == (Delete(HashedToken, ("at-1",)),)
     assert actions(decision) == [(SYSTEM_STREAM, "token.revoke")]
 

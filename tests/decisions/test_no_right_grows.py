@@ -49,7 +49,7 @@ from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType, Grant, GrantDraft, GrantLevel
 from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, TeamDraft, Visibility, owners_of
-from teamvars.domain.tokens import HashedToken, OfTeam, Token, TokenDraft
+from teamvars.domain.tokens import HashedToken, IssuedToken, OfTeam, Token, TokenDraft
 from teamvars.domain.workspaces import (
     Workspace,
     WorkspaceDetails,
@@ -176,8 +176,8 @@ class World:
         match need:
             case needs.OrganizationWithId():
                 return ACME
-            case needs.TokenWithId(id_):
-                return Token(id_, "team", "", 1, None, None)
+            case needs.TokensIssued("id", id_):
+                return [IssuedToken(Token(id_, "team", "", 1, None, None), "")]
             case needs.DetailsOf(id_):
                 project = self._record(id_).project_id
                 return WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, Tags(), project)

@@ -70,6 +70,7 @@ from tests.decisions.directory import (
     actions,
     found,
     refused,
+    there_is,
     to_acme,
     to_team,
 )
@@ -80,7 +81,7 @@ OF_TEAM = TokenOwner("team", "team-1", "team-1")
 CURRENT = Token("at-1", "user", "user-1", 1, NOW + 5, None)
 OLD = Token("at-2", "team", "team-1", 1, None, None)
 MINE: dict[Any, Any] = {
-    TokenWithId("at-1"): CURRENT,
+    **there_is(CURRENT),
     SessionOf("at-1"): None,
     LiveTokensOf(OWN): 1,
     UserWithId("user-1"): ALICE,
@@ -97,13 +98,18 @@ def test_a_users_token_ends_no_later_than_the_one_it_is_made_with() -> None:
 
 
 def test_what_a_user_makes_is_of_the_sign_in_that_they_make_it_with() -> None:
-    used = {TokenWithId("at-1"): replace(CURRENT, provider="company", sid="s-1")}
+    used = there_is(replace(CURRENT, provider="company", sid="s-1"))
     own = make(found(MINE, used), OfUser("user-1"), TokenDraft(), FRESH).answer.token
     assert (own.provider, own.sid) == ("company", "s-1")
     full = {LiveTokensOf(OF_TEAM): 0, TokensOf(OF_TEAM): ()}
     known = limited(to_team(), used, full)
     crews = make(known, OfTeam("team-1"), TokenDraft(), FRESH).answer.token
     assert (crews.provider, crews.sid) == (None, None)
+
+
+def test_nothing_is_made_with_a_token_that_has_ended_meanwhile() -> None:
+    ended = found(MINE, {TokensIssued("id", "at-1"): []})
+    assert refused(make, ended, OfUser("user-1"), TokenDraft(), FRESH) == ["unauthenticated"]
 
 
 def limited(
@@ -140,19 +146,19 @@ ROBOTS = Actor("team", "team-2", "at-7"), Actor("organization", "org-1", "at-7")
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_what_is_made_with_a_token_of_a_team_or_organization_ends_no_later(robot: Actor) -> None:
     own = Token("at-7", robot.kind, robot.id, 1, NOW + 3_600_000_005, None)
-    answers = {**to_team(), TokensOf(OF_TEAM): (OLD,), TokenWithId("at-7"): own}
+    answers = {**to_team(), TokensOf(OF_TEAM): (OLD,), **there_is(own)}
     for by, ends in ((ACME, NOW + 3_600_000_005), (LIMITS, NOW + 3_600_000_000)):
         known = limited(answers, by=by, limits=(HOUR,), actor=robot)
         made = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
         assert made.answer.token.expires_at == ends
         later = TokenDraft(expired_at="2999-01-01T00:00:00Z")
         assert refused(make, known, OfTeam("team-1"), later, FRESH) == ["invalid_value"]
-    soon = {**answers, TokenWithId("at-7"): replace(own, expires_at=NOW + 5)}
+    soon = {**answers, **there_is(replace(own, expires_at=NOW + 5))}
     made = make(
         limited(soon, by=LIMITS, limits=(HOUR,), actor=robot), OfTeam("team-1"), TokenDraft(), FRESH
     )
     assert made.answer.token.expires_at == NOW + 5
-    endless = limited({**answers, TokenWithId("at-7"): replace(own, expires_at=None)}, actor=robot)
+    endless = limited(answers, there_is(replace(own, expires_at=None)), actor=robot)
     made = make(endless, OfTeam("team-1"), TokenDraft(), FRESH)
     assert made.answer.token.expires_at == in_24_months(NOW)
 
@@ -297,7 +303,7 @@ def test_whoever_manages_a_token_ends_it(token: Token, answers: Any) -> None:
 
 
 def test_the_token_in_use_can_be_ended() -> None:
-    decision = end(found(MINE), "at-1")
+    decision = end(found(MINE, {TokenWithId("at-1"): CURRENT}), "at-1")
     assert decision.writes == (Delete(HashedToken, ("at-1",)),)
     assert decision.notes[0].event.only_takes_away
 

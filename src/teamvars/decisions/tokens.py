@@ -36,6 +36,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NO_SUCH_EXPIRY,
     NO_SUCH_TOKEN,
+    NO_VALID_TOKEN,
     TOO_MANY_TOKENS,
     Code,
     Fault,
@@ -342,12 +343,11 @@ def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | No
 
 def own_end(found: Found) -> tuple[int | None, str]:
     """When the token ends that the caller uses, or what is made in a session, and why."""
-    actor = found.caller.actor
-    assert actor is not None and actor.token_id is not None  # authenticated by it
-    session = found.of(SessionOf(actor.token_id)) if actor.kind == "user" else None
+    used = _used(found)
+    session = found.of(SessionOf(used.id)) if used.owner_kind == "user" else None
     if session is not None:
         return found.now + session.longest, SESSION_END
-    return found.of(TokenWithId(actor.token_id)).expires_at, OWN_END
+    return used.expires_at, OWN_END
 
 
 def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None]:
@@ -356,10 +356,17 @@ def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None
     """
     if owner.kind != "user":
         return None, None
+    used = _used(found)
+    return used.provider, used.sid
+
+
+def _used(found: Found) -> Token:
+    """The token that the caller uses. Refuses: unauthenticated, where it has ended meanwhile."""
     actor = found.caller.actor
     assert actor is not None and actor.token_id is not None  # authenticated by it
-    used = found.of(TokenWithId(actor.token_id))
-    return used.provider, used.sid
+    for one in found.of(TokensIssued("id", actor.token_id)):
+        return one.token
+    raise Refusal(NO_VALID_TOKEN)
 
 
 def _let_in(found: Found, token: Token, place: Organization) -> Decision[None]:
