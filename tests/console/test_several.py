@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import make_set
-from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
 from tests.support.tenant import Tenant
 from tests.web.test_variable_search import make_workspaces
 
@@ -29,23 +27,6 @@ async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "
     visitor = await opened(site, crowd, tenant, f"workspaces?key={key}", who)
     await visitor.page.get_by_label("Choose all variables").wait_for()
     return visitor
-
-
-@asynccontextmanager
-async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    """What is asked for there is answered once the block has ended. What it gives waits until
-    something is.
-    """
-    is_asked, is_over = asyncio.Event(), asyncio.Event()
-
-    async def hold(route: Route) -> None:
-        is_asked.set()
-        await is_over.wait()
-        await route.continue_()
-
-    await page.route(where, hold)
-    yield is_asked.wait
-    is_over.set()
 
 
 @on_each_engine
@@ -268,6 +249,26 @@ async def test_what_one_ticks_while_a_search_is_repeated_stays_ticked_until_one_
     await expect(page.get_by_label("Choose PSK in network")).not_to_be_checked()
     await page.get_by_label("Find a key anywhere").fill("PS")
     await expect(page.get_by_label("Choose PSK in payments")).not_to_be_checked()
+
+
+async def test_a_search_goes_on_from_what_is_shown_and_never_from_what_was_typed_before(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await asyncio.gather(*(site.make(tenant, f"KEY_{number:02}") for number in range(60)))
+    await site.make(tenant, "PSK")
+    visitor = await found(site, crowd, tenant, "key_")
+    page, rows = visitor.page, visitor.page.locator("main ul.rows > li:visible")
+    await expect(rows).to_have_count(50)
+    async with held(page, "**/vars?*") as is_asked_for:
+        await page.get_by_label("Find a key anywhere").fill("psk")
+        await is_asked_for()
+        await visitor.button("Search on").click()
+    await expect(rows).to_have_count(1)
+    await page.get_by_label("Find a key anywhere").fill("key")
+    await visitor.button("Search on").dblclick()
+    await expect(rows).to_have_count(60)
+    await expect(visitor.button("Search on")).to_be_hidden()
 
 
 async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(

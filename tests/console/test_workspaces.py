@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import Crowd, Site, held
 from tests.support.tenant import Tenant
 from tests.web.test_variable_sets import make_set, put
 
@@ -35,6 +35,19 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await expect(rows).to_have_count(10)
     await visitor.page.get_by_label("Filter by name").fill("nowhere")
     await visitor.page.get_by_text("No workspace has this in its name").first.wait_for()
+
+    await visitor.page.get_by_label("Filter by name").fill("")
+    await expect(rows).to_have_count(100)
+    async with held(visitor.page, "**/workspaces?*") as are_asked_for:
+        await visitor.page.get_by_label("Filter by name").fill("net")
+        await are_asked_for()
+        await visitor.button("Show more").click()
+    await visitor.page.get_by_text("1 workspace found").first.wait_for()
+    await expect(rows).to_have_count(1)
+    await visitor.page.get_by_label("Filter by name").fill("")
+    await visitor.button("Show more").dblclick()
+    await expect(rows).to_have_count(102)
+    await expect(visitor.button("Show more")).to_be_hidden()
 
 
 async def test_the_tags_and_the_project_of_workspaces_are_seen_beside_their_names(

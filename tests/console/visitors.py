@@ -1,10 +1,13 @@
 """Whoever looks at the console: a browser of their own, and what its pages complain of."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page
+from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, Route
 
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant, build_tenant
@@ -165,3 +168,22 @@ class Crowd:
     def complaints(self) -> list[str]:
         """Of all pages together."""
         return [one for visitor in self._visitors for one in visitor.complaints]
+
+
+@asynccontextmanager
+async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """What is asked for there is answered once the block has ended. What it gives waits until
+    something is.
+    """
+    is_asked, is_over = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        is_asked.set()
+        await is_over.wait()
+        await route.continue_()
+
+    await page.route(where, hold)
+    try:
+        yield is_asked.wait
+    finally:
+        is_over.set()

@@ -23,8 +23,8 @@ let made = 0;
  */
 export class PagedList {
   #asked = 0;
-  /** @type {Set<string>} */
-  #known = new Set();
+  #isReading = false;
+  #shown = "";
   /** @type {Entries} */
   #entries = [];
   #last = 1;
@@ -62,7 +62,6 @@ export class PagedList {
   async draw(words = this.words) {
     const last = words === this.words ? this.#last : 1;
     this.words = words;
-    this.#known.clear();
     await this.#read(1, last, []);
     if (words) announce(this.lead.textContent);
     return this.total;
@@ -89,21 +88,32 @@ export class PagedList {
    */
   async #read(first, last, before) {
     const mine = ++this.#asked;
-    const entries = [...before];
+    const entries = new Map(before.map((one) => [one.key, one]));
     let next = /** @type {number | null} */ (first);
     let total = 0;
-    while (next && next <= last) {
-      /** @type {Page<R, I>} */
-      const page = await readPage(this.path(this.words), next, { signal: this.signal });
-      if (mine !== this.#asked) return; // something else was asked meanwhile
-      const fresh = page.items.filter((one) => !this.#known.has(one.id)); // pages move while one looks
-      fresh.forEach((one) => this.#known.add(one.id));
-      const { included } = page;
-      [next, total] = [page.next, page.total];
-      entries.push(...fresh.map((one) => ({ key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) })));
+    this.#isReading = true;
+    try {
+      while (next && next <= last) {
+        /** @type {Page<R, I>} */
+        const { items, included, ...page } = await readPage(this.path(this.words), next, { signal: this.signal });
+        if (mine !== this.#asked) return; // something else was asked meanwhile
+        [next, total] = [page.next, page.total];
+        for (const one of items) {
+          if (entries.has(one.id)) continue; // pages move while one looks
+          entries.set(one.id, { key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) });
+        }
+      }
+    } finally {
+      if (mine === this.#asked) this.#isReading = false;
     }
-    this.#entries = entries;
+    this.#entries = [...entries.values()];
     this.#tell(next, total, last);
+  }
+
+  /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
+  async #goOn() {
+    if (this.#isReading) return;
+    await (this.#shown === this.words ? this.#read(this.#next, this.#next, this.#entries) : this.draw());
   }
 
   /**
@@ -113,6 +123,7 @@ export class PagedList {
    */
   #tell(next, total, last) {
     const { noun, words } = this;
+    this.#shown = words;
     this.#last = last;
     this.total = total;
     this.lead.textContent = [count(total, noun), words ? "found" : this.suffix].filter(Boolean).join(" ");
@@ -122,7 +133,7 @@ export class PagedList {
     redraw(this.rows, total || isEmpty ? this.#entries : [none]);
     this.drawn();
     this.#next = next ?? last;
-    const more = () => button("Show more", () => this.#read(this.#next, this.#next, this.#entries));
+    const more = () => button("Show more", () => this.#goOn());
     if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);
     else redraw(this.more, next ? [{ key: "more", seen: true, make: more }] : []);
   }

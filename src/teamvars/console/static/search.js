@@ -23,6 +23,7 @@ const PAGES_AT_ONCE = 5;
 /** The variables that have a text in their keys, in any case, page by page. */
 export class KeySearch {
   #asked = 0;
+  #isReading = false;
   #text = "";
   #shown = "";
   /** @type {Entries} */
@@ -69,23 +70,34 @@ export class KeySearch {
     const found = [];
     /** @type {string | null} */
     let next = path;
-    for (let page = 0; next && page < PAGES_AT_ONCE && found.length < PAGE_SIZE; page++) {
-      /** @type {Answer<{data: Found[], links: Api.CursorLinks}>} */
-      const { document } = await read(next, { signal: this.signal });
-      if (mine !== this.#asked) return; // something else was typed meanwhile
-      found.push(...document.data);
-      next = document.links.next;
+    this.#isReading = true;
+    try {
+      for (let page = 0; next && page < PAGES_AT_ONCE && found.length < PAGE_SIZE; page++) {
+        /** @type {Answer<{data: Found[], links: Api.CursorLinks}>} */
+        const { document } = await read(next, { signal: this.signal });
+        if (mine !== this.#asked) return; // something else was typed meanwhile
+        found.push(...document.data);
+        next = document.links.next;
+      }
+    } finally {
+      if (mine === this.#asked) this.#isReading = false;
     }
     const fresh = found.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => this.#row(one) }));
     this.#entries = isFirst ? fresh : [...this.#entries, ...fresh];
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, "No key that you can see has this in it.") };
     redraw(this.rows, this.#entries.length ? this.#entries : [none]);
     this.#rest = next ?? "";
-    const more = { key: "more", seen: true, make: () => button("Search on", () => this.#draw(this.#rest, false)) };
+    const more = { key: "more", seen: true, make: () => button("Search on", () => this.#goOn()) };
     redraw(this.more, this.#rest ? [more] : []);
     if (this.#shown === this.#text) this.choosing.told();
     else this.choosing.keep(new Set());
     this.#shown = this.#text;
+  }
+
+  /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
+  async #goOn() {
+    if (this.#isReading) return;
+    await (this.#shown === this.#text ? this.#draw(this.#rest, false) : this.find(this.#text));
   }
 
   /**
