@@ -189,6 +189,9 @@ def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
     for text in asked.values():
         assert text in done.err
     assert served_host.host.run("audit", "list", "--actor", "operator:nobody").code == 5
+    for nobody in ("operator", f"team:{OPERATOR}"):
+        done = served_host.host.run("audit", "list", "--actor", nobody)
+        assert (done.code, f"called {nobody}," in done.err) == (5, True)
     assert (
         served_host.host.run(
             "audit", "list", "--workspace", served_host.applied["users"]["bob"]
