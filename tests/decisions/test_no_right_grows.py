@@ -177,7 +177,7 @@ class World:
             case needs.OrganizationWithId():
                 return ACME
             case needs.TokensIssued("id", id_):
-                return [IssuedToken(Token(id_, "team", "", 1, None, None), "")]
+                return [IssuedToken(Token(str(id_), "team", "", 1, None, None), "")]
             case needs.DetailsOf(id_):
                 project = self._record(id_).project_id
                 return WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, Tags(), project)
