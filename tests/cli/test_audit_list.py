@@ -117,6 +117,8 @@ def test_an_actor_is_found_by_each_kind_of_name(served_host: ServedHost, gone: s
 
 def test_an_organization_has_all_that_is_or_was_in_it(served_host: ServedHost, gone: str) -> None:
     found = listed(served_host, "--organization", "Acme")
+    acme = served_host.applied["organizations"]["acme"]["id"]
+    assert listed(served_host, "--organization", acme) == found
     assert actions(listed(served_host, "--workspace", gone)) <= actions(found)
     assert {"organization.create", "team.create", "member.add", "grant.put"} <= actions(found)
     assert "user.create" not in actions(found)
@@ -188,6 +190,8 @@ def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
     assert (done.code, done.out) == (5, "")
     for text in asked.values():
         assert text in done.err
+    for noun, option in (("variable set", "set"), ("team", "team"), ("workspace", "workspace")):
+        assert f"is and was no {noun} {asked[option]};" in done.err
     assert served_host.host.run("audit", "list", "--actor", "operator:nobody").code == 5
     for nobody in ("operator", f"team:{OPERATOR}"):
         done = served_host.host.run("audit", "list", "--actor", nobody)
