@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Needs
+from teamvars.decisions import Decision, Found, Locks, Needs
 from teamvars.decisions.approvals import (
     SEASONED,
     Recorded,
@@ -18,7 +18,7 @@ from teamvars.decisions.approvals import (
 from teamvars.decisions.needs import MembersOf, TeamsOf
 from teamvars.decisions.runners import AllRunners, OrganizationOf, RunnerView, seen
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, AuditEntry
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner
 from teamvars.domain.users import User
@@ -205,6 +205,15 @@ def test_a_second_owner_approves_by_the_rule_of_owners() -> None:
     assert (approval.mode, approval.approved_by) == (ApprovalMode.OWNERS, "user-1")
     assert asking({TeamsOf("org-1"): [CREW, OWNERS]}).answer == decided.answer
     assert note.event.details["proposed-by"] == "user-2"
+
+
+def test_whether_an_owner_may_approve_is_asked_once_nobody_changes_it_any_more() -> None:
+    with pytest.raises(Needs) as needs:
+        asking({MembersOf("team-0"): []}, locked=())
+    assert needs.value.need == Locks(frozenset(LOCKED))
+    with pytest.raises(Refusal) as gone:
+        asking({TeamsOf("org-1"): []})
+    assert gone.value.kind is Kind.NOT_FOUND
 
 
 @pytest.mark.parametrize(

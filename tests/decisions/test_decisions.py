@@ -2,11 +2,11 @@
 
 import pytest
 
-from teamvars.decisions import Decision, Needs, Verdict
+from teamvars.decisions import Decision, Locks, Needs, Verdict
 from teamvars.decisions.needs import GrantWithId
 from teamvars.decisions.rows import together
 from teamvars.domain.errors import Code, Fault
-from tests.decisions.directory import actions, found
+from tests.decisions.directory import actions, found, refused
 
 CODE, GRANT = Verdict("a"), GrantWithId("tws-1")
 
@@ -30,6 +30,15 @@ def test_only_streams_that_are_not_locked_are_asked_for() -> None:
     with pytest.raises(Needs) as needs:
         known.require_locked(["org-1", "ws-1"])
     assert needs.value.need.stream_ids == {"ws-1"}  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_has_ended_before_its_lock_is_refused_where_it_is_still_wanted() -> None:
+    known = found({Locks(frozenset({"org-1", "ws-1"})): {}}, locked=("org-1",))
+    with pytest.raises(Needs):  # of what was found anew, it may be wanted no longer
+        known.require_locked(["org-1", "ws-1"])
+    ended = found({Locks(frozenset({"ws-1"})): {}}, locked=("org-1",))
+    assert refused(ended.require_locked, ["org-1", "ws-1"]) == ["not_found"]
+    ended.require_locked(["org-1"])
 
 
 def test_a_taken_name_is_that_of_the_first_part_that_has_one() -> None:

@@ -22,7 +22,6 @@ from teamvars.decisions.needs import (
     LoginWithId,
     SessionOf,
     TokensIssued,
-    TokenWithId,
     UserWithId,
     WhoCalls,
 )
@@ -239,9 +238,11 @@ def test_what_is_redeemed_again_ends_what_it_gave() -> None:
 def test_whoever_has_a_token_of_a_user_may_end_it() -> None:
     nameless = Actor("user", "user-1")  # as one who accepts by a link
     assert refused(revoke, found({WhoCalls(): nameless})) == ["unsupported_token_type"]
-    decision = revoke(found(SIGNED_IN, {TokenWithId("at-1"): OWN}))
+    decision = revoke(found(SIGNED_IN))
     assert decision.writes == (Delete(HashedToken, ("at-1",)),)
     assert actions(decision) == [(SYSTEM_STREAM, "token.revoke")]
+    ended = found(SIGNED_IN, {TokensIssued("id", "at-1"): []})
+    assert refused(revoke, ended) == ["unauthenticated"]
 
 
 @pytest.mark.parametrize(

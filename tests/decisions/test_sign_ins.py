@@ -124,6 +124,16 @@ def test_whoever_was_joined_meanwhile_is_not_joined_again() -> None:
     assert join(found(NEW, known), COMPANY, PERSON, "id-9") == Decision(ALICE)
     linked = {StandingOf("user-1"): replace(MEMBER, is_known=True)}
     assert meant(found(NEW, known, linked), COMPANY, PERSON) == ALICE
+    # Whoever is seen to be linked may be so by this account, since a moment ago.
+    unasked = {need: answer for need, answer in NEW.items() if need != IdentityOf(ISSUER, "a-1")}
+    with pytest.raises(Needs) as needs:
+        meant(found(unasked, linked), COMPANY, PERSON)
+    assert needs.value.need == IdentityOf(ISSUER, "a-1")
+
+
+def test_nobody_signs_in_as_one_with_whom_the_account_was_linked_meanwhile() -> None:
+    other = {arriving(COMPANY, PERSON): replace(ARRIVAL, user=replace(ALICE, id="user-2"))}
+    assert refused(sign_in, found(other), COMPANY, PERSON, FRESH) == ["forbidden"]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,11 @@ def test_what_a_user_makes_is_of_the_sign_in_that_they_make_it_with() -> None:
 def test_nothing_is_made_with_a_token_that_has_ended_meanwhile() -> None:
     ended = found(MINE, {TokensIssued("id", "at-1"): []})
     assert refused(make, ended, OfUser("user-1"), TokenDraft(), FRESH) == ["unauthenticated"]
+    # A session goes with its token: that there is none says nothing before that is there.
+    unasked = {need: answer for need, answer in MINE.items() if need != SessionOf("at-1")}
+    with pytest.raises(Needs) as needs:
+        make(found(unasked), OfUser("user-1"), TokenDraft(), FRESH)
+    assert needs.value.need == SessionOf("at-1")
 
 
 def limited(

@@ -14,7 +14,7 @@ from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import ValuesOf
 from teamvars.decisions.host_deliveries import WorkspaceCalled
 from teamvars.decisions.invitations import Invite
-from teamvars.decisions.needs import DataKeyOf, MembershipWithId
+from teamvars.decisions.needs import DataKeyOf, DetailsOf, MembershipWithId
 from teamvars.decisions.variables import ToSet, ToWorkspace
 from teamvars.domain.access import Level, SetAccess, WorkspaceAccess
 from teamvars.domain.audit import Stream
@@ -97,9 +97,11 @@ async def test_what_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -
         (effective, "sealed_of_workspace"),
     ):
         monkeypatch.setattr(module, name, answering(None))
+    monkeypatch.setattr(workspaces, "find_details", answering({}))
     called = WorkspaceCalled("acme", "network")
     for look_ups, need in (
         (directory.LOOK_UPS, MembershipWithId("ou-1")),
+        (directory.LOOK_UPS, DetailsOf("ws-1")),
         (runners.LOOK_UPS, called),
     ):
         assert await refusal_of(look_ups, need) == "not_found"
@@ -124,7 +126,7 @@ async def test_what_takes_long_gives_way_where_others_can_use_it(
 async def test_what_was_seen_before_a_lock_is_asked_again_where_others_write(
     monkeypatch: pytest.MonkeyPatch, one_writer: bool
 ) -> None:
-    monkeypatch.setattr(streams, "lock", answering({"org-1": OPENED}))
+    monkeypatch.setattr(streams, "lock_existing", answering({"org-1": OPENED}))
     found, tx = Found(operator(), 7), Transaction(one_writer=one_writer)
     found.answers[MembershipWithId("ou-1")] = INVITED
     need = Locks(frozenset({"org-1"}))

@@ -10,10 +10,11 @@ import pytest
 from teamvars.changes.runner import Storing
 from teamvars.decisions import Decision, Found
 from teamvars.decisions import team_access as grant_decisions
+from teamvars.decisions import teams as team_decisions
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.rows import together
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.access import Caller
+from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import TeamEntry
@@ -23,7 +24,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
-from teamvars.storage import memberships, streams, team_access
+from teamvars.storage import access, memberships, streams, team_access, teams
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.support.deployment import operator, secret_of
@@ -161,6 +162,59 @@ async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_n
     asked = await meanwhile([organization, tenant.teams["owners"]], ask, demote)
     assert await refusal_of(asked) == "forbidden"
     assert await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+
+
+async def test_who_is_removed_while_a_team_of_theirs_is_deleted_is_removed(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant = calls.tenant
+    organization, team = await organization_of(calls), tenant.teams["readers"]
+    removed = tenant.memberships["reader"]
+
+    async def delete(tx: Transaction) -> None:
+        found = Found(operator(), 1, streams=await streams.lock(tx, [organization, team]))
+        there = await teams.of_organizations(tx, [organization])
+        (gone,) = (each for each in there if each.id == team)
+        await Storing(tx, calls.tools, found).store(team_decisions.deleted(found, gone))
+
+    asked = await meanwhile(
+        [organization, team],
+        lambda: calls.services.memberships.remove(caller(tenant, "owner"), removed),
+        delete,
+    )
+    await asked
+    assert not await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+
+
+class Between:
+    """A transaction in which something happens before each look but the first."""
+
+    def __init__(self, tx: Transaction, happens: Callable[[], Awaitable[object]]) -> None:
+        self.fetch_one = tx.fetch_one
+        self._tx = tx
+        self._happens = happens
+
+    async def fetch(self, *asked: Any) -> Any:
+        await self._happens()
+        return await self._tx.fetch(*asked)
+
+
+async def test_who_has_a_right_and_no_token_any_more_is_unauthenticated(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    calls, other = both_nodes
+    id_, who = await organization_of(calls), caller(calls.tenant, "writer")
+
+    async def revoke() -> None:
+        gone = "DELETE FROM tokens WHERE hash = $1"
+        await other.services.database.write(lambda tx: tx.execute(gone, who.token_hash))
+
+    async def look(tx: Transaction) -> OrganizationAccess:
+        between: Any = Between(tx, revoke)
+        return await access.organization(between, who, 1, id_)
+
+    assert await refusal_of(calls.services.database.query(look)) == "unauthenticated"
 
 
 DISABLED = (

@@ -83,7 +83,10 @@ async def _members(
 
 
 async def _details(tx: Transaction, _: Tools, __: Found, need: needs.DetailsOf) -> object:
-    return (await workspaces.find_details(tx, [need.workspace_id]))[need.workspace_id]
+    details = await workspaces.find_details(tx, [need.workspace_id])
+    if need.workspace_id not in details:  # it has gone since it was found
+        raise not_found()
+    return details[need.workspace_id]
 
 
 async def _membership(

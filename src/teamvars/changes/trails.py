@@ -191,7 +191,7 @@ def _known(lasts: Mapping[LastNumber, int | None], need: LastNumber) -> int | No
 
 
 async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:
-    found.streams |= await streams.lock(tx, need.stream_ids)
+    found.streams |= await streams.lock_existing(tx, need.stream_ids)
     if not tx.has_one_writer:
         # What was seen before has only said what to lock: others may have changed it meanwhile.
         found.forget()

@@ -14,7 +14,7 @@ import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import ACTIONS, Event, Stream
-from teamvars.domain.errors import Fault, Refusal
+from teamvars.domain.errors import Fault, Refusal, not_found
 from teamvars.domain.workspaces import Usage
 from teamvars.kernel import Discreet
 
@@ -102,10 +102,14 @@ class Found(msgspec.Struct, eq=False):
         return answer
 
     def require_locked(self, stream_ids: Iterable[str]) -> None:
-        """Raises Needs unless the streams are locked; what was found before is asked again then."""
+        """Raises Needs unless the streams are locked; what was found before is asked again then.
+
+        One that has ended by then may be wanted no longer. Refuses: not found, where it still is.
+        """
         missing = frozenset(id_ for id_ in stream_ids if id_ not in self.streams)
         if missing:
             self.of(Locks(missing))
+            raise not_found()
 
     def forget(self) -> None:
         """Has everything asked again but what does not change."""

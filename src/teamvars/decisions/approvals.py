@@ -21,7 +21,7 @@ from teamvars.decisions.runners import (
     told,
 )
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.runners import (
     Approval,
@@ -114,8 +114,8 @@ def approve_as_owner(
     the commit has approved nothing.
     """
     runner, name = owned(found, runner_id)
-    refuse_all(_barred(found, runner, trust))
     found.require_locked([runner.organization_id, _owners_team(found, runner)])
+    refuse_all(_barred(found, runner, trust))
     refuse_all([*draft.faults, *conflicts(draft, runner_id)])
     by, more = found.caller.user_id or "", {}
     if trust.mode is ApprovalMode.OWNERS:
@@ -256,4 +256,7 @@ def _said(entry: AuditEntry, name: str) -> object:
 
 
 def _owners_team(found: Found, runner: Runner) -> str:
-    return next(team.id for team in found.of(TeamsOf(runner.organization_id)) if team.is_owners)
+    for team in found.of(TeamsOf(runner.organization_id)):
+        if team.is_owners:
+            return team.id
+    raise not_found()  # the organization has gone meanwhile

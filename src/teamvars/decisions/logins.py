@@ -146,7 +146,7 @@ def revoke(found: Found) -> Decision[None]:
     actor = found.of(WhoCalls())
     if actor.kind != "user" or actor.token_id is None:
         raise Refusal(_NOT_SO)
-    return tokens.end(found, actor.token_id)
+    return tokens.revoked(found, tokens.used(found))
 
 
 def approving(found: Found, login: Login) -> Token:

@@ -132,7 +132,7 @@ def sign_in(
     of theirs. Refuses: as `arrival`, and whom it means no longer.
     """
     there = arrival(found, provider, person)
-    if there is None:
+    if there is None or there.user.id != found.caller.user_id:  # linked otherwise meanwhile
         raise forbidden(_NOBODY)
     if there.sessions >= MAX_SESSIONS:
         return Decision(None)
@@ -298,20 +298,26 @@ def meant(found: Found, provider: Provider, person: Person) -> User:
     Nobody may who owns an organization, is a site admin, or is linked with anybody already.
     Refuses: forbidden, where it means nobody.
     """
+    user = _addressed(found, provider, person)
+    # After that: where another sign-in of theirs has just linked them, it is seen.
     known = found.of(IdentityOf(person.issuer, person.subject))
     if known is not None:
         user = found.of(UserWithId(known.user_id))
         assert user is not None  # it goes with its user
-        return user
-    if person.email is None or not provider.speaks_for(person.email):
-        raise forbidden(_NOBODY)
-    user = found.of(UserAt(person.email))
-    if user is None or user.site_admin:
-        raise forbidden(_NOBODY)
-    standing = found.of(StandingOf(user.id))
-    if standing.is_owner or standing.is_known:
+    if user is None:
         raise forbidden(_NOBODY)
     return user
+
+
+def _addressed(found: Found, provider: Provider, person: Person) -> User | None:
+    """Who may be linked with the person, by the address that the provider has verified."""
+    if person.email is None or not provider.speaks_for(person.email):
+        return None
+    user = found.of(UserAt(person.email))
+    if user is None or user.site_admin:
+        return None
+    standing = found.of(StandingOf(user.id))
+    return None if standing.is_owner or standing.is_known else user
 
 
 def _linked(found: Found, user: User, person: Person, fresh_id: str) -> Decision[None]:

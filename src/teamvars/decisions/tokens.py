@@ -343,11 +343,13 @@ def _latest_end(found: Found, whose: Whose, owner: TokenOwner) -> tuple[int | No
 
 def own_end(found: Found) -> tuple[int | None, str]:
     """When the token ends that the caller uses, or what is made in a session, and why."""
-    used = _used(found)
-    session = found.of(SessionOf(used.id)) if used.owner_kind == "user" else None
+    actor = found.caller.actor
+    assert actor is not None and actor.token_id is not None  # authenticated by it
+    # Before the token, with which it goes: one that is gone is not taken for one that never was.
+    session = found.of(SessionOf(actor.token_id)) if actor.kind == "user" else None
     if session is not None:
         return found.now + session.longest, SESSION_END
-    return used.expires_at, OWN_END
+    return used(found).expires_at, OWN_END
 
 
 def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None]:
@@ -356,11 +358,11 @@ def _sign_in_of(found: Found, owner: TokenOwner) -> tuple[str | None, str | None
     """
     if owner.kind != "user":
         return None, None
-    used = _used(found)
-    return used.provider, used.sid
+    own = used(found)
+    return own.provider, own.sid
 
 
-def _used(found: Found) -> Token:
+def used(found: Found) -> Token:
     """The token that the caller uses. Refuses: unauthenticated, where it has ended meanwhile."""
     actor = found.caller.actor
     assert actor is not None and actor.token_id is not None  # authenticated by it

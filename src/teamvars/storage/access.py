@@ -127,7 +127,10 @@ async def organization(
     # Who sees nothing of it waits for no more than if it were not there.
     if is_owner or is_member:
         caller.organization_id = id_
-        acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
+        rows = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
+        if not rows:  # the token has ended meanwhile
+            raise Refusal(NO_VALID_TOKEN)
+        acting = [row for row in rows if row[0] is not None]
     return OrganizationAccess(
         organization=to_organization(row[:6]),
         is_owner=bool(is_owner),

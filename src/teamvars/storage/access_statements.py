@@ -366,8 +366,10 @@ READ_ORGANIZATION_BY_NAME = READ_ORGANIZATION.replace(
 )
 
 # $3: the organization's id.
+# A row for each team of an organization, or one without a team.
 FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}
-SELECT acting.id, {rights_of("acting")} FROM acting WHERE acting.organization_id = $3
+SELECT acting.id, {rights_of("acting")}
+FROM caller LEFT JOIN acting ON acting.organization_id = $3
 """
 
 # A row for each team, or one without a team.
