@@ -314,6 +314,15 @@ async def test_a_dry_run_says_what_workspaces_gain_and_lose_as_it_then_happens(
             is_handed = space == "network" and (seen[0] or seen[1])
             assert handed.get(space, ()) == (("ci",) if is_handed else ())
         assert told
+    # An approval that nobody gave hands nothing out, whatever the database says.
+    forged = "UPDATE runners SET approval_mac = $1"
+    await own_calls.services.database.write(lambda tx: tx.execute(forged, bytes(32)))
+    sets = (SetEntry("c", is_priority=True, workspaces=("network",)),)
+    entry = OrganizationEntry(tenant.organization, workspaces=SPACES, variable_sets=sets)
+    foreseen = await own_calls.services.directory.apply(
+        operator(), Directory(organizations=(entry,)), Options(dry_run=True)
+    )
+    assert {one.runners for one in foreseen.effects[tenant.organization]} == {()}
 
 
 async def test_sets_of_projects_and_sets_that_are_attached_to_them(own_calls: Calls) -> None:

@@ -139,6 +139,7 @@ async def test_what_is_new_takes_a_former_name_and_a_second_time_nothing(calls: 
         f"create organization {old}"
     )
     assert await apply(calls, name=old) == ()  # a live name always wins
+    assert await apply(calls, **entry, origin=Origin(old)) == ()  # it has that one's name already
 
 
 async def test_names_are_given_on_in_whatever_order_the_file_has(calls: Calls) -> None:

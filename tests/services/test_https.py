@@ -217,6 +217,18 @@ async def test_what_a_server_says_unasked_is_no_answer(
     assert issuer.connections == 2
 
 
+async def test_a_server_that_says_much_unasked_is_hung_up_on(
+    lines: https.Lines, issuer: IssuerServer
+) -> None:
+    issuer.says(raw(b"{}"), "/a")
+    await ask(lines, issuer)
+    (line,) = lines._idle
+    line.data_received(OK)
+    assert not line.transport.is_closing()
+    line.data_received(bytes(2**22))
+    assert line.transport.is_closing()
+
+
 async def test_a_server_that_has_hung_up_is_asked_on_a_new_connection(
     lines: https.Lines, issuer: IssuerServer
 ) -> None:

@@ -17,7 +17,7 @@ from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.directory import TeamEntry
+from teamvars.domain.directory import Applied, Directory, TeamEntry, UserEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.organizations import OrganizationDraft
@@ -26,7 +26,7 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
 from teamvars.storage import access, memberships, streams, team_access, teams
 from teamvars.storage.database import Transaction
-from tests.services.calls import Calls, caller, count, draft, refusal_of
+from tests.services.calls import AS_WRITTEN, Calls, caller, count, draft, refusal_of
 from tests.support.deployment import operator, secret_of
 
 Ask = Callable[[], Coroutine[Any, Any, object]]
@@ -185,6 +185,24 @@ async def test_who_is_removed_while_a_team_of_theirs_is_deleted_is_removed(
     )
     await asked
     assert not await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+
+
+async def test_who_is_disabled_while_a_file_changes_them_is_told_as_that(
+    both_nodes: tuple[Calls, Calls], store_url: str
+) -> None:
+    (calls, other), (name,) = both_nodes, both_nodes[0].named("plain")
+    directory = Directory(users=(UserEntry(name, email=f"{new_id('user')}@example.com"),))
+
+    async def disable(tx: Transaction) -> asyncio.Task[Applied]:
+        await tx.execute("UPDATE users SET disabled = 1 WHERE username = $1", name)
+        applying = calls.services.directory.apply(operator(), directory, AS_WRITTEN)
+        asked = asyncio.create_task(applying)
+        await waits(store_url, asked)
+        return asked
+
+    applied = await (await other.services.database.write(disable))
+    assert applied.disabled == (name,)
+    assert applied.changes
 
 
 class Between:
