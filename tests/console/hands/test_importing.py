@@ -107,6 +107,18 @@ async def test_a_second_press_applies_nothing_that_nobody_has_seen(person: Perso
     assert (await person.site.stored(person.tenant))["LEVEL"]["value"] == "theirs"
 
 
+async def test_a_second_press_deletes_nothing_that_nobody_has_seen(person: Person) -> None:
+    await person.site.make(person.tenant, "PSK", "x")
+    person.enter("owner", f"/{person.tenant.organization}/workspaces?key=PSK")
+    person.click("Choose all variables")
+    person.click("Delete …")
+    person.wait_for(lambda: person.find("button", "Delete: 1 variable in 1 workspace"))
+    presses_for_nothing(person)
+    assert "PSK" in await person.site.stored(person.tenant)
+    person.click("Delete: 1 variable in 1 workspace")
+    person.reads("1 variable in 1 workspace deleted.", "#notices")
+
+
 def presses_for_nothing(person: Person) -> None:
     """What is pressed once more sends nothing."""
     person.sees()

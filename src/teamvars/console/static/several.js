@@ -4,7 +4,7 @@
  */
 
 import { Change, Refused, Unreachable, read, send } from "./api.js";
-import { show } from "./dialogs.js";
+import { headed, show } from "./dialogs.js";
 import { button, count, h, icon, listed, name, scrolling } from "./dom.js";
 import { choice, field, form, leaveButton, tick } from "./fields.js";
 import { workspacesField } from "./named.js";
@@ -236,7 +236,7 @@ class Several {
     this.element.replaceChildren(element);
     await inTurns(this.parts, (part) => this.#try(part, true, signal));
     this.#offer(submit);
-    submit.focus();
+    headed(this.element);
   }
 
   #table() {
