@@ -99,3 +99,13 @@ async def test_a_page_that_cannot_ask_for_the_session_says_so_and_takes_a_token(
     await page.goto(f"{scene.site.url}/app/")
     await page.get_by_label("Token").wait_for()
     await expect(page.locator("#notices")).not_to_be_empty()
+
+
+async def test_whoever_signs_out_of_a_session_deletes_what_waits(scene: Scene) -> None:
+    await scene.site.make(scene.tenant, "OLD")
+    page = await scene.tab(f"/{scene.tenant.organization}/workspaces/network")
+    await scene.sign_in(page, "writer")
+    await page.get_by_role("button", name="Delete OLD").click()
+    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_text("You are signed out.").first.wait_for()
+    assert await scene.site.stored(scene.tenant) == {}

@@ -199,6 +199,29 @@ async def knowing(tenant: Tenant, workspace: str) -> Tenant:
     return replace(tenant, workspaces={**tenant.workspaces, workspace: id_})
 
 
+async def test_whoever_has_left_is_not_led_to_what_was_made(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await visitor.button("New workspace").click()
+    form = page.get_by_role("form", name="A new workspace")
+    await form.get_by_label("Name", exact=True).fill("third")
+    made = f"**/api/v2/organizations/{tenant.organization}/workspaces"
+    async with page.expect_response(made), held(page, made) as is_asked_for:
+        await visitor.button("Create workspace").click()
+        await is_asked_for()
+        await page.get_by_role("link", name="Members").click()
+        await visitor.button("Leave it").click()
+        await visitor.button("Invite").wait_for()
+    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
+    await expect(visitor.button("Invite")).to_be_visible()
+    assert page.url.endswith("/members")
+
+
 async def test_who_does_not_manage_workspaces_is_offered_none(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

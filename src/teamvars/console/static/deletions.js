@@ -22,8 +22,13 @@ export class Deletions {
   constructor(path, told, signal) {
     this.path = path;
     this.told = told;
-    signal.addEventListener("abort", () => this.#leave());
-    addEventListener("pagehide", () => this.#leave(), { signal });
+    const leave = () => Promise.all([...this.#waiting.values()].map(({ act }) => act()));
+    session.before.add(leave);
+    signal.addEventListener("abort", () => {
+      session.before.delete(leave);
+      leave();
+    });
+    addEventListener("pagehide", leave, { signal });
   }
 
   /**
@@ -62,9 +67,5 @@ export class Deletions {
     }
     this.told.gone(id);
     notify("told", `${key} is deleted.`);
-  }
-
-  #leave() {
-    for (const { act } of [...this.#waiting.values()]) act();
   }
 }

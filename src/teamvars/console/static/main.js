@@ -46,16 +46,21 @@ async function render() {
   const { signal } = leaving;
   const [make, names] = pageOf(location.pathname);
   const waiting = setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
+  signal.addEventListener("abort", () => clearTimeout(waiting));
   const query = new URLSearchParams(location.search);
   // Who one is, and what the page shows, are asked for together.
   const asked = account ? Promise.resolve(account) : accountOf().then((found) => {
     if (!signal.aborted) account = found;
     return found;
   });
+  /** @type {typeof go} */
+  const goOn = async (...how) => {
+    if (!signal.aborted) await go(...how); // what was asked on a page that one has left leads nowhere
+  };
   /** @type {HTMLElement | null} */
   let content;
   try {
-    [content] = await Promise.all([make({ ...names, account: asked, signal, go, query }), asked]);
+    [content] = await Promise.all([make({ ...names, account: asked, signal, go: goOn, query }), asked]);
   } catch (error) {
     content = failure(error);
     await asked.catch(() => {});
@@ -131,7 +136,10 @@ function head({ organization, workspace, ...named } = NOWHERE) {
 
 /** Of a session, in all tabs: its token ends. */
 async function signOut() {
-  if (session.named()) await remove(`/authentication-tokens/${session.named()}`);
+  if (session.named()) {
+    await Promise.all([...session.before].map((act) => act()));
+    await remove(`/authentication-tokens/${session.named()}`);
+  }
   session.end("left");
 }
 

@@ -36,6 +36,11 @@ let isAsked = false;
 let isAskedInSight = false;
 /** @type {Set<(reason: Reason) => unknown>} */
 const ended = new Set();
+/**
+ * What is done with the token before it ends, as it does when somebody signs out of a session.
+ * @type {Set<() => Promise<unknown>>}
+ */
+export const before = new Set();
 
 /** The token; null where nobody is signed in. */
 export function token() {
