@@ -2,9 +2,11 @@
 
 import re
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.visitors import Crowd, Site
+
+TOKENS = "**/authentication-tokens*"
 
 
 async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Crowd) -> None:
@@ -35,6 +37,51 @@ async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Cr
     await row.wait_for(state="detached")
     gone = await tenant.call(None, "GET", "/account/details", None, bearer(made))
     assert gone.status_code == 401
+
+
+async def test_no_token_is_made_over_one_that_is_still_shown(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writer")
+    await visitor.button("Create token").click()
+    made = await page.get_by_label("The new token").input_value()
+    await visitor.button("Create token").click()
+    await page.get_by_text("Take the token below first").wait_for()
+    await expect(page.get_by_label("The new token")).to_have_value(made)
+    await expect(page.get_by_role("listitem")).to_have_count(2)
+    await visitor.button("I have it").click()
+    await visitor.button("Create token").click()
+    await expect(page.get_by_role("listitem")).to_have_count(3)
+
+
+async def test_a_token_whose_answer_is_lost_is_told_of_before_another_is_made(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writer")
+
+    async def lose(route: Route) -> None:
+        if route.request.method == "POST":
+            await route.fetch()
+            await route.abort()
+        else:
+            await route.continue_()
+
+    await page.route(TOKENS, lose)
+    await visitor.button("Create token").click()
+    await page.locator("form .error").wait_for()
+    await page.unroute(TOKENS)
+    await visitor.button("Create token").click()
+    await expect(page.get_by_role("listitem")).to_have_count(2)
+    await page.locator("form .error").wait_for()
+    await visitor.button("Create token").click()
+    await page.get_by_label("The new token").wait_for()
+    await expect(page.get_by_role("listitem")).to_have_count(3)
 
 
 async def test_revoking_the_token_one_has_signs_out(sqlite_site: Site, crowd: Crowd) -> None:

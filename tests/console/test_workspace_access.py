@@ -71,6 +71,22 @@ async def test_a_team_is_given_access_which_is_changed_and_taken_away(
     assert await statuses(tenant, "reader") == 200
 
 
+async def test_what_was_changed_back_is_changed_once_more(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant, workspace="payments")
+    await give(visitor, "Team", "readers")
+    await visitor.button("Change to read and write: readers").click()
+    await visitor.button("Change to read: readers").click()
+    await visitor.button("Change to read and write: readers").wait_for()
+    await give(visitor, "Team", "crew")  # the list is drawn anew
+    await visitor.button("Change to read and write: crew").wait_for()
+    await visitor.button("Change to read and write: readers").click()
+    await visitor.button("Change to read: readers").wait_for()
+    document = variable_document(category="env")
+    wrote = await tenant.call("reader", "POST", tenant.vars_path("payments"), document)
+    assert wrote.status_code == 201
+
+
 async def test_it_says_through_which_teams_and_tokens(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     mark = tenant.organization.removeprefix("org-")

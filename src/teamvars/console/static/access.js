@@ -4,7 +4,7 @@ import { Change, loaded, oneOf, readAll, readPage, remove, send } from "./api.js
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
-import { lead, stay } from "./hands.js";
+import { lead, settle, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -210,6 +210,7 @@ class Grants {
         const { document } = await this.list.answer(send("PATCH", `/team-workspaces/${id}`, { data }, { change }));
         const fresh = this.#row(document.data, included);
         row.replaceWith(fresh);
+        settle(fresh);
         lead(fresh.querySelector("button"));
         announce(`${called}: ${label}`);
         await this.changed();
@@ -240,7 +241,7 @@ class Grants {
     const { other } = this.from;
     const base = `/organizations/${encodeURIComponent(this.organization)}`;
     const pointer = `/data/relationships/${other}/data/id`;
-    let change = new Change();
+    const change = new Change();
     const { input, names } = namesOf(base, other);
     this.input = input;
     const level = choice({ legend: "May", options: OPTIONS, chosen: "read", pointer: "/data/attributes/access" });
@@ -252,7 +253,6 @@ class Grants {
         const data = { type: "team-workspaces", attributes: { access: level.chosen() },
           relationships: { [this.side]: own, [other]: { data: { type, id } } } };
         await send("POST", "/team-workspaces", { data }, { change, signal });
-        change = new Change(); // what is taken away meanwhile may be given again
         announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
         input.value = "";
         await Promise.all([this.list.draw(), this.changed()]);

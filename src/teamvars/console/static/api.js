@@ -64,7 +64,10 @@ export class Unreachable extends Error {
   }
 }
 
-/** One change, which happens once however often it is sent: the same document has the same key. */
+/**
+ * One change, which happens once however often it is sent: the same document has the same key, until an answer says that it
+ * has happened. What has been undone since may then be done again.
+ */
 export class Change {
   #said = "";
   #key = "";
@@ -76,6 +79,11 @@ export class Change {
   keyOf(body) {
     if (!this.#key || body !== this.#said) [this.#said, this.#key] = [body, newKey()];
     return this.#key;
+  }
+
+  /** It has happened. */
+  happened() {
+    this.#key = "";
   }
 }
 
@@ -240,7 +248,9 @@ async function request(method, path, options = {}) {
   let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
-      return answered(await fetched(url, { method, headers, body, signal, keepalive }));
+      const answer = answered(await fetched(url, { method, headers, body, signal, keepalive }));
+      change?.happened();
+      return answer;
     } catch (error) {
       // Somebody else may have signed in since.
       if (error instanceof Refused && error.status === 401 && token === undefined && used === session.token()) session.end("refused");

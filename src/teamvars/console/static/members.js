@@ -119,12 +119,11 @@ class MembersPage {
     // A server without mail sends nothing again: it is good for longer.
     const again = !invitation || invitation.delivery === "none" ? "Renew" : "Resend";
     const path = `/organization-memberships/${membershipId}/actions`;
-    let resending = new Change();
+    const resending = new Change();
     const revoking = new Change();
     const resend = async () => {
       /** @type {Answer<Api.MembershipDocument>} */
       const { document } = await this.list.answer(send("POST", `${path}/resend`, undefined, { change: resending }));
-      resending = new Change();
       const { invitation } = document.data.attributes;
       state.replaceChildren("renewed, ", ...nodes(this.#stateOf(invitation)));
       announce(invitation?.delivery === "none" ? `The invitation of ${username} is valid for seven days again.`

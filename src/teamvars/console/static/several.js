@@ -290,10 +290,12 @@ class Several {
       const answer = await send("POST", `/${part.owner.type}/${part.owner.id}/actions/apply`, document,
         dryRun ? { repeats: true, signal } : { change: part.change, signal });
       const { results, effects } = answer.document.meta;
-      part.told.replaceChildren(...results.map((one) => outcome(one, !dryRun)), ...(effects ? [await effectsText(effects)] : []));
-      part.state = dryRun ? "waiting" : "done";
+      part.told.replaceChildren(...results.map((one) => outcome(one, !dryRun)));
+      if (!dryRun) part.state = "done"; // whether or not what it does elsewhere can be told
+      if (effects) part.told.append(await effectsText(effects));
     } catch (error) {
       if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
+      if (part.state === "done") return;
       part.told.replaceChildren(why(error, part.chosen));
       part.state = "failed";
     }

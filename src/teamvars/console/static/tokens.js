@@ -1,6 +1,6 @@
 /** One's own tokens: where `terraform login` sends people. */
 
-import { Change, readAll, remove, send } from "./api.js";
+import { Change, Refused, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
@@ -94,16 +94,31 @@ function newToken(path, description, draw) {
   const words = h("input", { value: description, placeholder: "What it is for" });
   const lifetime = choice({ legend: "It lives", options: LIFETIMES, chosen: "90", pointer: "/data/attributes/expired-at" });
   const place = h("div", { "aria-live": "polite" });
+  /**
+   * When it ends, by how long it lives: the same for what is sent once more.
+   * @type {Map<string, string>}
+   */
+  const ends = new Map();
   /** @type {HTMLFormElement} */
   const element = form({
     class: "card",
     busy: "Creating …",
     onsubmit: async (signal) => {
+      if (place.firstChild) throw new Error("Take the token below first: it is not shown again.");
       const days = lifetime.chosen();
-      const ends = days && new Date(Date.now() + Number(days) * DAY_MS).toISOString();
-      const attributes = { description: words.value, ...(ends && { "expired-at": ends }) };
-      /** @type {Answer<Api.TokenDocument>} */
-      const { document } = await send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change, signal });
+      if (days && !ends.has(days)) ends.set(days, new Date(Date.now() + Number(days) * DAY_MS).toISOString());
+      const attributes = { description: words.value, ...(days && { "expired-at": ends.get(days) }) };
+      /** @type {Promise<Answer<Api.TokenDocument>>} */
+      const sent = send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change, signal });
+      const { document } = await sent.catch(async (error) => {
+        // Nobody sees the one again whose answer was lost: it is listed, and the next try makes another.
+        if (error instanceof Refused && error.has("already_made")) {
+          change.happened();
+          await draw();
+        }
+        throw error;
+      });
+      ends.clear();
       keepTyped(element, false);
       words.value = "";
       place.replaceChildren(shownOnce(document.data.attributes.token ?? "", () => place.replaceChildren()));
