@@ -6,9 +6,10 @@ from playwright.async_api import Locator, Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import EVERYWHERE, make_set, put
-from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
 from tests.support.tenant import Tenant
 from tests.web.test_accesses import grant
+from tests.web.test_variable_search import make_workspaces
 
 
 async def compare(visitor: Visitor) -> None:
@@ -177,3 +178,21 @@ async def test_what_they_get_of_sets_is_compared_and_not_copied(
     inspection = Inspection(visitor.page)
     await inspection.look("compare")
     assert inspection.found == []
+
+
+async def test_whoever_comes_back_while_another_one_is_read_sees_that_one(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await fill(site, tenant)
+    await make_workspaces(tenant, "third")
+    visitor = await crowd.member(site, tenant)
+    await compared(visitor)
+    async with held(
+        visitor.page, f"**/workspaces/{tenant.workspaces['third']}/vars"
+    ) as is_asked_for:
+        await visitor.page.get_by_label("With workspace").fill("third")
+        await visitor.button("Compare").click()
+        await is_asked_for()
+        await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await visitor.page.get_by_role("columnheader", name="third").first.wait_for()

@@ -1,6 +1,7 @@
 """Files of variables and copies: looked at first, and then made exactly as they were seen."""
 
 import re
+from pathlib import Path
 
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
 
@@ -89,6 +90,24 @@ async def test_a_dropped_env_file_with_faults_imports_nothing_and_says_where(
     await visitor.button("Apply 2 changes").click()
     await visitor.row("B").get_by_text("$HOME").wait_for()
     assert {one["category"] for one in (await site.stored(tenant)).values()} == {"env"}
+
+
+async def test_a_file_that_says_something_else_by_now_is_chosen_again(
+    sqlite_site: Site, crowd: Crowd, tmp_path: Path
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.button("Import").click()
+    contents = visitor.page.get_by_label("Contents of the file")
+    await contents.wait_for()
+    hand = await visitor.page.context.new_cdp_session(visitor.page)
+    chooser = {"expression": "document.querySelector('input[type=file]')"}
+    for said in ("A=1\n", "A=2\n"):
+        (tmp_path / "file.env").write_text(said)
+        it = (await hand.send("Runtime.evaluate", chooser))["result"]["objectId"]
+        files = {"files": [str(tmp_path / "file.env")], "objectId": it}
+        await hand.send("DOM.setFileInputFiles", files)
+        await expect(contents).to_have_value(said)
+    await hand.detach()
 
 
 async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd) -> None:

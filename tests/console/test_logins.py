@@ -77,9 +77,7 @@ async def test_the_code_of_a_terminal_is_typed_and_judged(
     tenant = await sqlite_site.tenant()
     visitor = await crowd.visitor(sqlite_site, tenant)
     page = visitor.page
-    form = {"client_id": CLIENT, "host": "build-7"}
-    async with httpx.AsyncClient(base_url=sqlite_site.url, timeout=HANGS) as client:
-        said = (await client.post("/oauth/device_authorization", data=form)).json()
+    said = await begun(sqlite_site)
     assert said["verification_uri"] == f"{sqlite_site.url}/app/settings/device"
     await visitor.go("/settings/device")
     await visitor.sign_in("writer")
@@ -99,6 +97,26 @@ async def test_the_code_of_a_terminal_is_typed_and_judged(
     ).first.wait_for()
     shown = {"client_id": CLIENT, "grant_type": BY_DEVICE, "device_code": said["device_code"]}
     assert await redeemed(sqlite_site, shown) == (200 if word == "Approve" else 400)
+
+
+async def test_a_code_that_is_good_no_longer_makes_room_for_another(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    code = (await begun(sqlite_site))["user_code"]
+    await visitor.go("/settings/device")
+    await visitor.sign_in("writer")
+    await visitor.page.get_by_label("Code").fill(code)
+    await visitor.button("Go on").click()
+    await visitor.button("Approve").wait_for()
+    document = {"data": {"type": "logins", "attributes": {"user-code": code}}}
+    gone = await tenant.call("writer", "POST", "/logins/actions/deny", document)
+    assert gone.status_code < 300, gone.text
+    await visitor.button("Approve").click()
+    await visitor.page.get_by_text("No program waits with this code.").first.wait_for()
+    await expect(visitor.page.get_by_label("Code")).to_have_value("")
+    await expect(visitor.button("Approve")).to_have_count(0)
 
 
 async def test_no_other_page_has_the_question_in_a_frame(
@@ -133,6 +151,14 @@ def opened(site: Site, program: Program, **other: str) -> str:
     asked = {name.replace("-", "_"): one for name, one in program.asks(**other).items()}
     fixed = {"response_type": "code", "client_id": CLIENT, "code_challenge_method": "S256"}
     return f"{site.url}/oauth/authorize?{urlencode({**fixed, **asked})}"
+
+
+async def begun(site: Site) -> dict[str, str]:
+    """What a program is answered that begins to wait for somebody to type its code."""
+    form = {"client_id": CLIENT, "host": "build-7"}
+    async with httpx.AsyncClient(base_url=site.url, timeout=HANGS) as client:
+        said: dict[str, str] = (await client.post("/oauth/device_authorization", data=form)).json()
+        return said
 
 
 async def redeemed(site: Site, form: dict[str, str]) -> int:

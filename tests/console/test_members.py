@@ -3,7 +3,7 @@
 from playwright.async_api import Locator, Route, expect
 
 from tests.console.test_access import tab_to
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import Crowd, Site, Visitor, held, small_pages
 from tests.support.tenant import Tenant
 
 HOSTILE = "<img/src=x/onerror=alert(1)>@example.com"
@@ -324,6 +324,40 @@ async def test_of_many_teams_any_is_found_and_chosen(sqlite_site: Site, crowd: C
     await form.get_by_role("button", name="Invite").click()
     await row(visitor, email).wait_for()
     assert sorted((await members(tenant))[email][1]) == ["crew", "readers"]
+
+
+async def test_the_team_of_an_address_is_joined_though_its_name_is_not_known_yet(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    email, crew = address("new", tenant), tenant.teams["crew"]
+    form = visitor.page.get_by_role("form", name="Invite people")
+    async with held(visitor.page, f"**/teams/{crew}") as is_asked_for:
+        await visitor.go(f"/{tenant.organization}/members?invite={email}&team={crew}")
+        await is_asked_for()
+        await form.get_by_role("button", name="Invite").click()
+        await row(visitor, email).wait_for()
+    assert (await members(tenant))[email] == ("invited", ["crew"])
+
+
+async def test_more_of_a_list_is_never_of_what_was_chosen_before(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    lists = "**/organization-memberships?*"
+    await small_pages(visitor.page, lists, 3)
+    await visitor.go(f"/{tenant.organization}/members")
+    await visitor.sign_in("owner")
+    await expect(rows(visitor)).to_have_count(3)
+    refused = {"errors": [{"status": "403", "code": "forbidden", "detail": "Not today."}]}
+    await visitor.page.route(lists, lambda route: route.fulfill(status=403, json=refused), times=1)
+    await visitor.page.get_by_role("radio", name="Invited").check()
+    await visitor.page.get_by_text("Not today.").first.wait_for()
+    await visitor.button("Show more").click()
+    await expect(rows(visitor).locator(".badge")).to_have_text(["invited", "invited"])
+    await expect(rows(visitor)).to_have_count(2)
 
 
 async def test_the_keyboard_is_enough_to_invite(sqlite_site: Site, crowd: Crowd) -> None:

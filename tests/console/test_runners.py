@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from tests.console.deliveries import hand_out, machine_key
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import Crowd, Site, Visitor, held
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant
 
@@ -95,6 +95,20 @@ async def test_where_owners_approve_they_do_so_here_and_take_it_back(
         await visitor.button(button).click()
         await dialog.get_by_role("button", name=then).click()
         await expect(row(visitor, "backup").locator(".badge")).to_have_text([words])
+
+
+async def test_a_change_that_is_proposed_at_once_keeps_the_workspaces(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
+    await propose(visitor, "backup")
+    form = visitor.page.get_by_role("form", name="Change the runner")
+    async with held(visitor.page, "**/workspaces?*") as are_asked_for:
+        await visitor.button("Change backup").click()
+        await are_asked_for()
+        await form.get_by_label("Name", exact=True).fill("renamed")
+        await form.get_by_role("button", name="Propose").click()
+    await expect(row(visitor, "renamed")).to_contain_text("1 workspace")
 
 
 async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:

@@ -344,6 +344,33 @@ async def test_whoever_comes_back_to_the_page_sees_what_others_have_changed(
         assert await form.get_by_label("Value").input_value() == "typed"
 
 
+async def test_a_list_that_comes_late_takes_back_nothing_that_was_saved(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "first", "theirs")
+    visitor = await crowd.member(site, tenant)
+    await site.make(tenant, "second")
+    is_read, is_over = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        answer = await route.fetch()
+        is_read.set()
+        await is_over.wait()
+        await route.fulfill(response=answer)
+
+    await visitor.page.route("**/vars", hold, times=1)
+    await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await is_read.wait()
+    form = await visitor.edit("first")
+    await form.get_by_label("Value").fill("mine")
+    await form.get_by_role("button", name="Save").click()
+    await form.wait_for(state="detached")
+    is_over.set()
+    await visitor.row("second").wait_for()
+    await expect(visitor.row("first")).to_contain_text("mine")
+
+
 async def test_a_user_for_whom_no_more_answers_are_kept_goes_on_editing(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site, held
+from tests.console.hands.test_elsewhere import UNSETTLED
+from tests.console.visitors import Crowd, Site, held, small_pages
 from tests.support.tenant import Tenant
 from tests.web.test_variable_sets import make_set, put
 
@@ -220,6 +222,36 @@ async def test_whoever_has_left_is_not_led_to_what_was_made(
     await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
     await expect(visitor.button("Invite")).to_be_visible()
     assert page.url.endswith("/members")
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "last"),
+    [
+        ("", "Show more", "Choose payments"),
+        ("?key=KEY_", "Search on", "Choose KEY_5 in network"),
+    ],
+)
+async def test_rows_that_come_where_a_button_was_take_no_click_at_once(
+    sqlite_site: Site, crowd: Crowd, query: str, more: str, last: str
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    for number in range(6):
+        await site.make(tenant, f"KEY_{number}")
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await small_pages(page, "**/api/v2/organizations/**page*", 1)
+    await visitor.go(f"/{tenant.organization}/workspaces{query}")
+    await visitor.sign_in("owner")
+    await visitor.button(more).wait_for()
+    await page.evaluate(UNSETTLED)
+    await visitor.button(more).click()
+    box = page.get_by_label(last)
+    place = await box.bounding_box()
+    assert place is not None
+    await page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    await expect(box).not_to_be_checked()
+    await page.evaluate("goOn()")
+    await box.check()  # the control
 
 
 async def test_who_does_not_manage_workspaces_is_offered_none(

@@ -1,6 +1,7 @@
 """Whoever looks at the console: a browser of their own, and what its pages complain of."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -187,3 +188,13 @@ async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[o
         yield is_asked.wait
     finally:
         is_over.set()
+
+
+async def small_pages(page: Page, where: str, size: int) -> None:
+    """Lists that are asked for there come in pages of so many."""
+
+    async def shorten(route: Route) -> None:
+        url = re.sub(r"page(\[|%5B)size(\]|%5D)=\d+", f"page[size]={size}", route.request.url)
+        await route.continue_(url=url)
+
+    await page.route(where, shorten)

@@ -4,6 +4,7 @@ import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
+import { settle } from "./hands.js";
 import { organizationHead, readOrganization, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
 import { redraw } from "./redraw.js";
@@ -127,7 +128,10 @@ class Events {
     const number = document.meta?.pagination["next-page"];
     this.#next = number ? `${this.path}&page[number]=${number}` : document.links?.next ?? "";
     this.rows.hidden = !this.#known.size;
-    const older = { key: "older", seen: true, make: () => button("Older", () => this.draw(this.#next)) };
+    const older = { key: "older", seen: true, make: () => button("Older", async () => {
+      await this.draw(this.#next);
+      settle(this.rows);
+    }) };
     const nothing = { key: "nothing", seen: true, make: () => this.#nothing() };
     redraw(this.more, this.#next ? [older] : this.#known.size ? [] : [nothing]);
   }

@@ -110,7 +110,7 @@ class Comparison {
 
   /** What others have changed shows once one comes back to the page. */
   async #again() {
-    if (document.hidden || !this.#pairs.length) return;
+    if (document.hidden || !this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
     try {
       await this.#show(this.#of.there, this.signal);
     } catch (error) {

@@ -81,6 +81,7 @@ class Import {
     const chosen = h("input", { type: "file", class: "unseen", "aria-label": "Choose a file",
       onchange: async ({ target }) => {
         const [file] = target.files ?? [];
+        target.value = ""; // the same may be chosen again, once it says something else
         if (file) this.#take(await contentsOf(file));
       } });
     return form({ onsubmit: (signal) => this.#read(signal), busy: "Reading …" },

@@ -161,12 +161,15 @@ class TeamChoice {
    * @param {string | null} teamId
    */
   async #begin(teamId) {
-    if (teamId) {
+    try {
+      if (!teamId) return;
+      this.#chosen.set(teamId, teamId); // until it is known how it is called
       /** @type {Answer<Api.TeamDocument>} */
       const { document } = await read(`/teams/${encodeURIComponent(teamId)}`);
       this.#chosen.set(teamId, document.data.attributes.name);
+    } finally {
+      await this.#draw("");
     }
-    await this.#draw("");
   }
 
   /** @param {string} words */

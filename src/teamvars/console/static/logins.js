@@ -1,6 +1,6 @@
 /** Where somebody approves that a program of theirs acts as them: `teamvars login`. */
 
-import { readAll, send } from "./api.js";
+import { readAll, Refused, send } from "./api.js";
 import { announce, button, h, listed, name, time } from "./dom.js";
 import { field, form } from "./fields.js";
 import { lead } from "./hands.js";
@@ -53,19 +53,29 @@ export async function devicePage({ account, signal }) {
         element.hidden = false;
         input.value = "";
       };
+      /**
+       * Where no program waits any more, another code may be typed.
+       * @param {Promise<unknown>} sent
+       * @param {string} text
+       */
+      const answer = async (sent, text) => {
+        try {
+          await sent;
+        } catch (error) {
+          if (!(error instanceof Refused && error.status === 422)) throw error;
+          text = error.message;
+        }
+        ended(text);
+      };
       element.hidden = true;
       place.replaceChildren(h("section", { class: "card" }, asks,
         h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
           " yourself and your own terminal shows this code. Whoever sent it to you would act as you."),
         h("div", { class: "actions" },
-          button("Approve", async () => {
-            await told("approve", asked, signal);
-            ended("Approved. Go back to your terminal.");
-          }, { kind: "primary" }),
-          button("Refuse", async () => {
-            await send("POST", `${ACTIONS}/deny`, document(asked), { signal });
-            ended("Refused. The program is told so.");
-          }))));
+          button("Approve", () => answer(told("approve", asked, signal), "Approved. Go back to your terminal."),
+            { kind: "primary" }),
+          button("Refuse", () => answer(send("POST", `${ACTIONS}/deny`, document(asked), { signal }),
+            "Refused. The program is told so.")))));
       lead(place.querySelector("h2"));
     },
   },

@@ -2,6 +2,7 @@
 
 import { Refused, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
+import { settle } from "./hands.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 
@@ -24,6 +25,7 @@ let made = 0;
 export class PagedList {
   #asked = 0;
   #isReading = false;
+  /** The path of what is shown. */
   #shown = "";
   /** @type {Entries} */
   #entries = [];
@@ -113,7 +115,8 @@ export class PagedList {
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
   async #goOn() {
     if (this.#isReading) return;
-    await (this.#shown === this.words ? this.#read(this.#next, this.#next, this.#entries) : this.draw());
+    await (this.#shown === this.path(this.words) ? this.#read(this.#next, this.#next, this.#entries) : this.draw());
+    settle(this.rows);
   }
 
   /**
@@ -123,7 +126,7 @@ export class PagedList {
    */
   #tell(next, total, last) {
     const { noun, words } = this;
-    this.#shown = words;
+    this.#shown = this.path(words);
     this.#last = last;
     this.total = total;
     this.lead.textContent = [count(total, noun), words ? "found" : this.suffix].filter(Boolean).join(" ");

@@ -28,6 +28,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
     class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
     busy: "Proposing …",
     onsubmit: async (waiting) => {
+      if (runner && workspaces.disabled) await fill(workspaces, path, runner.relationships.workspaces.data, waiting);
       const found = await findWorkspaces(path, lines(workspaces), WORKSPACES, signal);
       const data = found.map(({ id }) => ({ type: "workspaces", id }));
       await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } }, waiting);

@@ -3,7 +3,7 @@
 import { late, read } from "./api.js";
 import { Choosing } from "./choosing.js";
 import { button, h, icon, name } from "./dom.js";
-import { stay } from "./hands.js";
+import { settle, stay } from "./hands.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Answer } from "./api.js" */
@@ -98,6 +98,7 @@ export class KeySearch {
   async #goOn() {
     if (this.#isReading) return;
     await (this.#shown === this.#text ? this.#draw(this.#rest, false) : this.find(this.#text));
+    settle(this.rows);
   }
 
   /**

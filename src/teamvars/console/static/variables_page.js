@@ -64,6 +64,9 @@ export async function variablesPage(context, place) {
 /** @typedef {Answer<Api.VariableListDocument>} Listed */
 
 class VariablesPage {
+  #changes = 0;
+  #readings = 0;
+
   /**
    * How many there are of each category.
    * @type {Map<string, Element>}
@@ -226,6 +229,7 @@ class VariablesPage {
    * @param {Resource} resource
    */
   #took(resource) {
+    this.#changes += 1;
     this.list.put(resource);
     this.list.pin(resource.id);
     this.#inherit();
@@ -254,6 +258,7 @@ class VariablesPage {
 
   /** @param {string} id */
   #gone(id) {
+    this.#changes += 1;
     this.list.drop(id);
     this.table.stays(id);
     this.#draw();
@@ -297,12 +302,18 @@ class VariablesPage {
     await this.#refresh();
   }
 
-  /** What others have changed shows once one comes back to the page; what one edits stays. */
+  /**
+   * What others have changed shows once one comes back to the page; what one edits stays.
+   * @returns {Promise<void>}
+   */
   async #refresh() {
     if (document.hidden) return;
     try {
+      const [changes, mine] = [this.#changes, ++this.#readings];
       /** @type {Answer<Api.VariableListDocument | null>} */
       const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
+      if (mine !== this.#readings) return; // a newer one is on its way
+      if (changes !== this.#changes) return this.#refresh(); // it may be older than what was saved meanwhile
       if (found) {
         this.etag = etag;
         this.list.replace(found.data);
