@@ -57,6 +57,21 @@ async def test_no_token_is_made_over_one_that_is_still_shown(
     await expect(page.get_by_role("listitem")).to_have_count(3)
 
 
+async def test_a_token_that_the_browser_does_not_copy_is_selected(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writer")
+    await visitor.button("Create token").click()
+    made = await page.get_by_label("The new token").input_value()
+    await page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))")
+    await visitor.button("Copy").click()
+    await page.get_by_text("copy it with your keyboard").wait_for(state="attached")
+    assert await page.evaluate("getSelection().toString()") == made
+
+
 async def test_a_token_whose_answer_is_lost_is_told_of_before_another_is_made(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

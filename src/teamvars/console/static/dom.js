@@ -158,6 +158,25 @@ export function pictureButton(picture, label, onclick, attributes = {}) {
 }
 
 /**
+ * A button that copies a text, where pages may; `shown` has that text, and is selected where the browser does not copy.
+ * @param {string} text
+ * @param {HTMLElement} shown
+ * @param {Attributes} [attributes]
+ */
+export function copyButton(text, shown, attributes = {}) {
+  return navigator.clipboard && button("Copy", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      announce("Copied.");
+    } catch {
+      if (shown.matches("input")) /** @type {HTMLInputElement} */ (shown).select();
+      else getSelection()?.selectAllChildren(shown);
+      announce("It is selected: copy it with your keyboard.");
+    }
+  }, { picture: "copy", ...attributes });
+}
+
+/**
  * What may be longer than the dialog that it is in; `label` says what it is.
  * @param {string} label
  * @param {Child} content

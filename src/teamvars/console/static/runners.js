@@ -2,7 +2,7 @@
 
 import { Change, read, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { addButton, announce, button, count, h, listed, name, time } from "./dom.js";
+import { addButton, announce, button, copyButton, count, h, listed, name, time } from "./dom.js";
 import { FormPlace } from "./fields.js";
 import { lead } from "./hands.js";
 import { organizationHead, readOrganization } from "./heads.js";
@@ -180,12 +180,10 @@ function proof({ issuer, conditions, "public-key": key }) {
 function approval({ id, attributes: { status, digest } }) {
   if (status !== "proposed" && status !== "changed") return false;
   const command = `teamvars approvals approve ${id}@${digest}`;
-  const copy = navigator.clipboard && button("Copy", async () => {
-    await navigator.clipboard.writeText(command);
-    announce("Copied.");
-  }, { picture: "copy", kind: "bare", "aria-label": "Copy the command" });
+  const shown = h("code", {}, command);
   return h("div", { class: "notice made" },
-    "It waits until an operator has looked at it and types, on the service's host: ", h("code", {}, command), copy);
+    "It waits until an operator has looked at it and types, on the service's host: ", shown,
+    copyButton(command, shown, { kind: "bare", "aria-label": "Copy the command" }));
 }
 
 /**

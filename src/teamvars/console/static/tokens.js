@@ -2,7 +2,7 @@
 
 import { Change, Refused, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, name, time } from "./dom.js";
+import { announce, button, copyButton, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
 import { notify } from "./notices.js";
 import { finishLinking, linkButtons } from "./providers.js";
@@ -141,11 +141,7 @@ function shownOnce(token, hide) {
   /** @type {HTMLInputElement} */
   const text = h("input", { class: "code", readonly: true, value: token, "aria-label": "The new token",
     onfocus: () => text.select() });
-  const copy = navigator.clipboard && button("Copy", async () => {
-    await navigator.clipboard.writeText(token);
-    announce("Copied.");
-  }, { picture: "copy" });
   return h("div", { class: "notice made" },
     h("p", {}, h("strong", {}, "This is the only time it is shown.")),
-    h("div", { class: "replace" }, text, copy, button("I have it", hide)));
+    h("div", { class: "replace" }, text, copyButton(token, text), button("I have it", hide)));
 }

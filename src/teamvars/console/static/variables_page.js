@@ -66,6 +66,7 @@ export async function variablesPage(context, place) {
 class VariablesPage {
   #changes = 0;
   #readings = 0;
+  #inheritings = 0;
 
   /**
    * How many there are of each category.
@@ -267,8 +268,9 @@ class VariablesPage {
 
   /** What comes from elsewhere, and what of these does not count, may be others after each change. */
   async #inherit() {
+    const mine = ++this.#inheritings;
     const found = await this.place.inherited?.read();
-    if (!found) return;
+    if (!found || mine !== this.#inheritings) return; // a newer answer is there, or comes
     this.list.inherit(found);
     this.#draw();
   }
