@@ -14,9 +14,9 @@
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #4; #5; #6; #7; #8; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #4; #5; #6; #7; ROLLBACK; #1; #9
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #4; #5; #6; #7; ROLLBACK; #9; #1
 -- GET /workspaces/{id}/vars/{id}
---     #1; #9
+--     #9; #1
 -- PATCH /workspaces/{id}/vars/{id}
 --     #1; #9; #10
 -- DELETE /workspaces/{id}/vars/{id}
@@ -42,7 +42,7 @@
 -- GET /workspaces/{id}/vars, several callers at the same time
 --     #32; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #32; #33
+--     #33; #32
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #32; #34
 -- POST /workspaces/{id}/vars, into several workspaces at the same time

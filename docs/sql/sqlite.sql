@@ -14,9 +14,9 @@
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 --     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; #5; #6; #8; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #1; #9
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #9; #1
 -- GET /workspaces/{id}/vars/{id}
---     #1; #9
+--     #9; #1
 -- PATCH /workspaces/{id}/vars/{id}
 --     BEGIN IMMEDIATE; #3; #1; #9; #10; #5; #6; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}

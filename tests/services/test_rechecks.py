@@ -24,6 +24,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
+from teamvars.services.house import access_to
 from teamvars.storage import access, memberships, streams, team_access, teams
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, count, draft, refusal_of
@@ -203,6 +204,24 @@ async def test_who_is_disabled_while_a_file_changes_them_is_told_as_that(
     applied = await (await other.services.database.write(disable))
     assert applied.disabled == (name,)
     assert applied.changes
+
+
+async def test_who_loses_the_right_to_read_is_shown_nothing_that_is_written_since(
+    both_nodes: tuple[Calls, Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, other = both_nodes
+    place, who = ToWorkspace(calls.tenant.workspaces["network"]), caller(calls.tenant, "reader")
+    variable = await calls.create(value="before")
+
+    async def then_written(*asked: Any) -> Any:
+        granted = await access_to(*asked)
+        by, draft = caller(calls.tenant, "owner"), VariableDraft(value="after")
+        await other.services.variables.update(by, place, variable.id, draft, ANY_VERSION)
+        return granted
+
+    monkeypatch.setattr("teamvars.services.variables.access_to", then_written)
+    seen = await calls.services.variables.read(who, place, variable.id)
+    assert seen.variable.value == "before"
 
 
 class Between:

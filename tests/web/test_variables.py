@@ -512,8 +512,9 @@ async def test_a_variable_created_sensitive_is_never_shown(tenant: Tenant) -> No
 @pytest.mark.parametrize("sensitive", [True, False])
 async def test_no_value_is_stored_in_the_open(tenant: Tenant, sensitive: bool) -> None:
     made = await tenant.make_variable("token", value="hunter2" * 9, sensitive=sensitive)
-    stored = await tenant.deployment.services.database.read(
-        lambda tx: stored_variables.get(tx, tenant.workspaces["network"], made["id"])
+    lookup, args = stored_variables.getting(tenant.workspaces["network"], made["id"])
+    stored = stored_variables.stored(
+        await tenant.deployment.services.database.read(lambda tx: tx.look_up(lookup, *args))
     )
     assert stored.sealed is not None
     assert b"hunter2" not in stored.sealed

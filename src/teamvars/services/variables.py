@@ -91,11 +91,13 @@ class Variables(UseCases):
         self, caller: Caller, to: ToOwner, variable_id: str, *, at: str | None = None
     ) -> OwnedVariable:
         """One variable; `at` as of a list. Refuses: a damaged value."""
+        lookup, args = variables.getting(to.owner_id, variable_id)
 
         async def body(tx: Transaction) -> OwnedVariable:
+            # Before the right: whoever loses that meanwhile is shown nothing written since.
+            row = await tx.look_up(lookup, *args)
             granted = await self._readable(tx, caller, to, at)
-            stored = await variables.get(tx, to.owner_id, variable_id)
-            shown = _shown(stored, self._tools.sealer.data_key(granted.key))
+            shown = _shown(variables.stored(row), self._tools.sealer.data_key(granted.key))
             if shown.value is None and not shown.sensitive:
                 raise Refusal(damaged_value(shown))
             return OwnedVariable(granted.owner, shown)

@@ -73,12 +73,6 @@ def listed(rows: Iterable[Row], owner_id: str, open_value: OpenValue) -> Iterato
             )
 
 
-async def get(tx: Transaction, owner_id: str, variable_id: str) -> StoredVariable:
-    """One variable of an owner, with its sealed value. Refuses: not found."""
-    lookup, args = getting(owner_id, variable_id)
-    return stored(await tx.look_up(lookup, *args))
-
-
 async def workspace_of(tx: Transaction, variable_id: str) -> str:
     """The id of the workspace that has a variable, now and as long as there is one. Refuses: not
     found.
