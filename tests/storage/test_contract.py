@@ -226,7 +226,8 @@ async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
     schema: Database,
 ) -> None:
     async def one(tx: Transaction) -> StoredVariable:
-        return await variables.get(tx, "ws-1", "var-a")
+        lookup, args = variables.getting("ws-1", "var-a")
+        return variables.stored(await tx.look_up(lookup, *args))
 
     await insert(schema, stored("a", sensitive=True), stored("b"))
     assert [one.value for one in await list_(schema)] == [None, "sealed 1 var-b"]

@@ -43,8 +43,9 @@ async def read(tenant: Tenant, made: dict[str, Any]) -> dict[str, Any]:
 async def sealed(tenant: Tenant, made: dict[str, Any]) -> bytes:
     """The bytes that are stored as its value."""
     workspace_id = tenant.workspaces["network"]
-    stored = await tenant.deployment.services.database.read(
-        lambda tx: stored_variables.get(tx, workspace_id, made["id"])
+    lookup, args = stored_variables.getting(workspace_id, made["id"])
+    stored = stored_variables.stored(
+        await tenant.deployment.services.database.read(lambda tx: tx.look_up(lookup, *args))
     )
     assert stored.sealed is not None
     return stored.sealed.content
