@@ -311,6 +311,7 @@ async def test_a_clock_is_off_that_is_far_from_the_stores(
 
 async def test_nobody_complains_of_a_check_that_failed_or_was_ended_for_nobody() -> None:
     loop, complaints = asyncio.get_running_loop(), list[object]()
+    gc.collect()  # what other tests have left complains before this
     loop.set_exception_handler(lambda _, said: complaints.append(said))
     failed, ended = loop.create_future(), loop.create_future()
     failed.set_exception(ValueError())
