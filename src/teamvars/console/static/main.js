@@ -138,7 +138,13 @@ function head({ organization, workspace, ...named } = NOWHERE) {
 async function signOut() {
   if (session.named()) {
     await Promise.all([...session.before].map((act) => act()));
-    await remove(`/authentication-tokens/${session.named()}`);
+    leaving.abort(); // what the page still asks for would be refused, as if the token had ended by itself
+    try {
+      await remove(`/authentication-tokens/${session.named()}`);
+    } catch (error) {
+      await render();
+      throw error;
+    }
   }
   session.end("left");
 }
