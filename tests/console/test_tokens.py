@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import Crowd, Site, Visitor
 
 TOKENS = "**/authentication-tokens*"
 
@@ -39,13 +39,19 @@ async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Cr
     assert gone.status_code == 401
 
 
+async def at_tokens(site: Site, crowd: Crowd) -> Visitor:
+    """A writer, who looks at their own tokens."""
+    visitor = await crowd.visitor(site, await site.tenant())
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writer")
+    return visitor
+
+
 async def test_no_token_is_made_over_one_that_is_still_shown(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    visitor = await at_tokens(sqlite_site, crowd)
     page = visitor.page
-    await visitor.go("/settings/tokens")
-    await visitor.sign_in("writer")
     await visitor.button("Create token").click()
     made = await page.get_by_label("The new token").input_value()
     await visitor.button("Create token").click()
@@ -60,10 +66,8 @@ async def test_no_token_is_made_over_one_that_is_still_shown(
 async def test_a_token_that_the_browser_does_not_copy_is_selected(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    visitor = await at_tokens(sqlite_site, crowd)
     page = visitor.page
-    await visitor.go("/settings/tokens")
-    await visitor.sign_in("writer")
     await visitor.button("Create token").click()
     made = await page.get_by_label("The new token").input_value()
     await page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))")
@@ -75,10 +79,8 @@ async def test_a_token_that_the_browser_does_not_copy_is_selected(
 async def test_a_token_whose_answer_is_lost_is_told_of_before_another_is_made(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    visitor = await at_tokens(sqlite_site, crowd)
     page = visitor.page
-    await visitor.go("/settings/tokens")
-    await visitor.sign_in("writer")
 
     async def lose(route: Route) -> None:
         if route.request.method == "POST":

@@ -6,10 +6,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from teamvars.storage import variables as stored_variables
 from tests.support.deployment import Deployment
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, build_tenant, faults
+from tests.web.test_variables import stored_as
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,7 @@ async def read(tenant: Tenant, made: dict[str, Any]) -> dict[str, Any]:
 
 async def sealed(tenant: Tenant, made: dict[str, Any]) -> bytes:
     """The bytes that are stored as its value."""
-    workspace_id = tenant.workspaces["network"]
-    lookup, args = stored_variables.getting(workspace_id, made["id"])
-    stored = stored_variables.stored(
-        await tenant.deployment.services.database.read(lambda tx: tx.look_up(lookup, *args))
-    )
+    stored = await stored_as(tenant, made)
     assert stored.sealed is not None
     return stored.sealed.content
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from teamvars.storage import variables as stored_variables
+from teamvars.domain.variables import StoredVariable
+from teamvars.storage import variables
 from tests.support.deployment import Deployment
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import JSON_API, Tenant, build_tenant, faults, variable_document
@@ -509,13 +510,18 @@ async def test_a_variable_created_sensitive_is_never_shown(tenant: Tenant) -> No
     assert "hunter2" not in events.text
 
 
+async def stored_as(tenant: Tenant, made: dict[str, Any]) -> StoredVariable:
+    """The row of a variable of the workspace `network`."""
+    lookup, args = variables.getting(tenant.workspaces["network"], made["id"])
+    return variables.stored(
+        await tenant.deployment.services.database.read(lambda tx: tx.look_up(lookup, *args))
+    )
+
+
 @pytest.mark.parametrize("sensitive", [True, False])
 async def test_no_value_is_stored_in_the_open(tenant: Tenant, sensitive: bool) -> None:
     made = await tenant.make_variable("token", value="hunter2" * 9, sensitive=sensitive)
-    lookup, args = stored_variables.getting(tenant.workspaces["network"], made["id"])
-    stored = stored_variables.stored(
-        await tenant.deployment.services.database.read(lambda tx: tx.look_up(lookup, *args))
-    )
+    stored = await stored_as(tenant, made)
     assert stored.sealed is not None
     assert b"hunter2" not in stored.sealed
     assert stored.value_bytes == 63
