@@ -591,8 +591,8 @@ async def _each_minute(*chores: Callable[[], Awaitable[object]]) -> None:
     """Does them one after another, until it is cancelled."""
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
-        try:
-            for chore in chores:
+        for chore in chores:
+            try:
                 await chore()
-        except Exception:  # whatever it was, the next minute may be better
-            log.exception("housekeeping is put off")
+            except Exception:  # whatever it was, the next minute may be better
+                log.exception("housekeeping is put off")

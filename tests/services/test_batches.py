@@ -26,6 +26,7 @@ from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import poolers
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
 from tests.services.calls import Calls, caller, count, draft, refusal_of
+from tests.services.jobs import Job, approve, propose
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres, words
 from tests.support.deployment import Deployment, open_deployment, operator
@@ -193,6 +194,23 @@ async def test_those_that_wait_at_the_same_time_share_a_transaction(crowd: Crowd
     await asyncio.gather(*crowd.make_each())
     assert len(await crowd.transactions("x")) == 1
     assert await crowd.keys() == dict.fromkeys(WORKSPACES, "x")
+
+
+async def test_whoever_renames_a_workspace_keeps_those_waiting_who_ask_for_it_and_no_others(
+    crowd: Crowd, admin: Any
+) -> None:
+    tenant = crowd.calls.tenant
+    runner_id = await propose(tenant)
+    await approve(tenant, runner_id)
+    async with admin.transaction():
+        row = tenant.workspaces["network"]
+        await admin.fetch("SELECT 1 FROM workspaces WHERE id = $1 FOR UPDATE", row)
+        jobs = [asyncio.create_task(Job.new(tenant).exchange()) for _ in range(LOCK_WAITERS + 1)]
+        await until_waiting(admin)
+        for key in "ab":
+            await asyncio.gather(*crowd.make_each(key=key))
+        assert not any(job.done() for job in jobs)
+    assert {issued.runner_id for issued in await asyncio.gather(*jobs)} == {runner_id}
 
 
 async def test_no_batch_is_larger_than_it_may_be(crowd: Crowd) -> None:

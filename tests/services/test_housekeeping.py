@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from teamvars import wiring
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.audit import AuditFilter
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Actor, AuditFilter
 from teamvars.domain.errors import Refusal
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import ProjectDraft
@@ -21,7 +22,9 @@ from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
+from teamvars.security.tokens import hash_token
 from teamvars.services.installation import Installation
+from teamvars.services.tokens import _USES_AT_ONCE
 from teamvars.storage import migrations, streams
 from teamvars.storage.database import Body, Database, NotReady, T, Transaction
 from teamvars.storage.deadlines import Deadline
@@ -30,6 +33,7 @@ from tests.services.calls import Calls, caller, caller_with, count, dump, refusa
 from tests.storage.stores import fresh, opened
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.observed_transaction import ObservedTransaction
+from tests.support.patience import HANGS
 from tests.support.tenant import Tenant, build_tenant
 
 SLACK = 60_000_000
@@ -225,20 +229,42 @@ async def test_an_older_use_that_another_node_stores_later_does_not_win(
     assert await last_use(one, new.token.id) == newest
 
 
-async def test_last_uses_are_stored_in_order_of_ids_and_without_a_stream(
+async def test_last_uses_of_many_are_stored_some_at_a_time_and_without_a_stream(
     watched: Watched, watched_calls: Calls
 ) -> None:
+    sessions = watched_calls.services.sessions
     people = ("writer", "owner", "reader", "manager", "plain")
     for who in people:
         await use(watched_calls, watched_calls.tenant.tokens[who])
+    for number in range(_USES_AT_ONCE):
+        sessions.note_use(Caller(b"", "", Actor("user", "user-gone", f"at-gone-{number}")))
     before = (await dump(watched_calls.services.database))["streams"]
     watched.writes.clear()
-    await watched_calls.services.sessions.store_uses()
-    (statements,) = watched.writes
-    ids = [statement.split("-- ")[1] for statement in statements]
-    assert len(ids) == len(people)
-    assert ids == sorted(ids)
+    await sessions.store_uses()
+    assert list(map(len, watched.writes)) == [1, 1]
     assert (await dump(watched_calls.services.database))["streams"] == before
+    question = "SELECT count(*) FROM tokens WHERE hash = $1 AND last_used_at IS NOT NULL"
+    for who in people:
+        used = hash_token(watched_calls.tenant.tokens[who])
+        assert await count(watched_calls.services.database, question, used) == 1
+
+
+async def test_a_chore_that_fails_keeps_none_of_the_others_from_being_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_done = asyncio.Event()
+
+    async def fail() -> None:
+        raise ValueError
+
+    async def do() -> None:
+        is_done.set()
+
+    monkeypatch.setattr(wiring, "HOUSEKEEPING_SECONDS", 0)
+    house = asyncio.create_task(wiring._each_minute(fail, do))
+    async with asyncio.timeout(HANGS):
+        await is_done.wait()
+    house.cancel()
 
 
 async def test_last_uses_that_could_not_be_stored_are_stored_later(own_calls: Calls) -> None:

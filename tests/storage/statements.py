@@ -58,7 +58,7 @@ MODULES = (
 )
 
 
-OF_THE_DRIVER = ("typeinfo_tree", "set_config(")
+OF_THE_DRIVER = ("typeinfo_tree", "set_config('jit'")
 """In what asyncpg asks about types by itself, once a connection."""
 
 Note = Callable[[str], None]

@@ -764,7 +764,7 @@ async def test_a_session_ends_when_nobody_uses_it_and_after_twelve_hours(scene: 
         (begun + 3 * IDLE - 3, begun + 3 * IDLE - 2, begun + 3 * IDLE - 2),  # it has ended by then
         (begun + 3 * IDLE, begun + 3 * IDLE, begun + 3 * IDLE - 2),
     ):
-        await database.write(partial(tokens.note_uses, uses={id_: used}, now=noted))
+        await database.write(partial(tokens.note_uses, uses=[(id_, used)], now=noted))
         assert (await database.read(end))[1] == expected
 
     async def move(tx: Transaction) -> None:
@@ -774,7 +774,7 @@ async def test_a_session_ends_when_nobody_uses_it_and_after_twelve_hours(scene: 
 
     await database.write(move)
     used = begun + SESSION - 2
-    await database.write(partial(tokens.note_uses, uses={id_: used}, now=used))
+    await database.write(partial(tokens.note_uses, uses=[(id_, used)], now=used))
     assert (await database.read(end))[1] == begun + SESSION
     assert await scene.call(token, "/account/details") == 200
 

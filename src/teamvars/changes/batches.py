@@ -1,7 +1,7 @@
 """Group commit: changes that wait at the same time share a transaction.
 
-On PostgreSQL a batch locks streams with SKIP LOCKED, so that it never blocks: neither two nodes in
-a deadlock, nor one stream for another's lock.
+On PostgreSQL a batch locks streams with SKIP LOCKED, and waits hardly at all for another row's
+lock, so that it never blocks: neither two nodes in a deadlock, nor one stream for another's lock.
 
 The first attempt of a change is in a batch. What the batch could not do runs isolated, stream by
 stream, while batches go on with all other streams: first the changes of the stream in one
@@ -18,15 +18,16 @@ from typing import Any, TypeVar
 
 from teamvars.changes.looks import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
-from teamvars.domain.errors import Kind, Refusal, storage_unavailable
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.metrics import Histogram
-from teamvars.storage.database import Store
+from teamvars.storage.database import Locked, Store
 from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
     Coalescer,
     Queue,
     Waiter,
     fail,
+    in_time,
     is_unavailable,
 )
 
@@ -77,7 +78,7 @@ class _SubjectQueue(Queue[Call, Any]):
                 continue
             waiters = self._waiters.pop(subject)
             if min(map(_LATEST, waiters), default=now) < now:
-                waiters = _in_time(waiters, now)
+                waiters = in_time(waiters)
             room = BATCH_LIMIT - len(batch)
             batch += waiters[:room]
             if waiters[room:]:
@@ -125,12 +126,31 @@ class Batches:
             await self._coalescer.close()
 
     async def _run_batch(self, batch: list[Waiting]) -> None:
-        remaining, blocked = await self._run_in_one(batch, waits=False)
+        try:
+            remaining, blocked = await self._run_in_one(batch, waits=False)
+        except Locked:
+            remaining, blocked = await self._run_apart(batch)
         for subject, group in groupby(remaining, _SUBJECT):
             go_on = self._run_locked if subject in blocked else self._run_isolated
             task = asyncio.create_task(go_on(subject, list(group)))
             # From here on no batch takes the subject: see `_SubjectQueue`.
             self._isolated[subject] = task
+
+    async def _run_apart(self, batch: list[Waiting]) -> tuple[list[Waiting], set[str]]:
+        """As `_run_in_one`, with a transaction for each subject: the lock that one of them met
+        keeps none of the others waiting.
+        """
+        remaining: list[Waiting] = []
+        blocked: set[str] = set()
+        for subject, group in groupby(batch, _SUBJECT):
+            waiters = list(group)
+            try:
+                waiters, subjects = await self._run_in_one(waiters, waits=False)
+            except Locked:
+                subjects = {subject}
+            remaining += waiters
+            blocked |= subjects
+        return remaining, blocked
 
     async def _run_in_one(
         self, waiters: list[Waiting], *, waits: bool
@@ -140,7 +160,7 @@ class Batches:
         Puts those back that came too late for it. Returns the others, in order, and which of their
         subjects are locked by another transaction. Raises Refusal when the store is unavailable or
         the outcome of the commit unknown: that is for all of them, since what refuses one job stays
-        with that job.
+        with that job. Raises Locked: one of them met a lock that none of these looks for.
         """
         calls: list[Call] = list(map(_ITEM, waiters))
         body = partial(run, self._tools, calls, waits)
@@ -154,6 +174,8 @@ class Batches:
             if refusal.kind is Kind.UNAVAILABLE:
                 raise
             return waiters, set()
+        except Locked:
+            raise
         except Exception:  # of a statement, and so of anybody in it
             return waiters, set()
         if all(list(map(_has_settled, waiters))):
@@ -213,13 +235,6 @@ class Batches:
         """Lets batches take the subject again."""
         del self._isolated[subject]
         self._coalescer.wake()
-
-
-def _in_time(waiters: list[Waiting], now: float) -> list[Waiting]:
-    """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
-    late = [waiter for waiter in waiters if waiter.item.deadline.latest < now]
-    fail(late, storage_unavailable())
-    return [waiter for waiter in waiters if waiter not in late]
 
 
 def _has_settled(waiter: Waiting) -> bool:

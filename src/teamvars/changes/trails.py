@@ -190,11 +190,13 @@ def _known(lasts: Mapping[LastNumber, int | None], need: LastNumber) -> int | No
         raise Needs(need) from None
 
 
-async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:
+async def _lock(tx: Transaction, tools: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:
     found.streams |= await streams.lock_existing(tx, need.stream_ids)
     if not tx.has_one_writer:
-        # What was seen before has only said what to lock: others may have changed it meanwhile.
+        # What was seen before has only said what to lock: others may have changed it meanwhile, and
+        # what was good may have expired.
         found.forget()
+        found.now = tools.clock()
     return found.streams
 
 

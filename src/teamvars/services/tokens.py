@@ -19,6 +19,9 @@ from teamvars.security.tokens import hash_token, is_token, new_token
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.storage import access, tokens
 
+_USES_AT_ONCE = 500
+"""That one transaction notes: whoever revokes one of these tokens waits for it."""
+
 
 class Tokens(UseCases):
     """Makes tokens for an operator, and does what callers do with those they manage.
@@ -113,13 +116,14 @@ class Sessions(UseCases):
             self._uses[caller.actor.token_id] = self._clock()
 
     async def store_uses(self) -> None:
-        """Stores the uses noted since the last time; keeps them when storing fails."""
-        uses, self._uses = self._uses, {}
-        if not uses:
-            return
-        try:
-            note = partial(tokens.note_uses, uses=uses, now=self._clock())
-            await self._database.write(note)
-        except Exception:
-            self._uses = {**uses, **self._uses}
-            raise
+        """Stores the uses noted since the last time, some at a time; keeps what fails to be stored.
+
+        In id order, so that nodes cannot deadlock.
+        """
+        uses = sorted(self._uses.items())
+        for start in range(0, len(uses), _USES_AT_ONCE):
+            some = uses[start : start + _USES_AT_ONCE]
+            await self._database.write(partial(tokens.note_uses, uses=some, now=self._clock()))
+            for token_id, used in some:
+                if self._uses.get(token_id) == used:  # and not used again meanwhile
+                    del self._uses[token_id]

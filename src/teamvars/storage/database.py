@@ -262,8 +262,9 @@ class Store(Protocol):
     ) -> T:
         """As `write`, for the changes of many callers, with the earliest deadline of theirs.
 
-        Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
-        own kind. To be called in a task that nobody cancels.
+        Unless it `waits`, nothing that it looks up waits for a lock, what it writes raises Locked
+        soon where it would, and it has a connection of its own kind. To be called in a task that
+        nobody cancels.
 
         `is_brief`: nothing needs to stay as it is looked up but the one stream that it adds to.
         Then PostgreSQL is asked to begin and to commit nothing: each look-up is a statement, and so
@@ -364,6 +365,13 @@ class Taken(Exception):
 
 class Moved(Exception):
     """What a brief batch rests on is not, or not surely, as it was looked up."""
+
+
+class Locked(Exception):
+    """A batch met a row that somebody else has locked, and does not wait for: nothing was written.
+
+    Not the stream's, which it looks for, but one that a constraint has it lock.
+    """
 
 
 class MissingReference(Exception):

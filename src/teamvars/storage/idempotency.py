@@ -36,8 +36,9 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name
 """
 
+# Said of the row itself as well: one that was written anew while this waited for it is live.
 DELETE_EXPIRED = """
-DELETE FROM idempotency_records WHERE name IN (
+DELETE FROM idempotency_records WHERE expires_at <= $1 AND name IN (
     SELECT name FROM (
         SELECT name, sum(bytes) OVER (ORDER BY expires_at, name) - bytes AS before
         FROM (

@@ -29,8 +29,9 @@ def _login(row: Row) -> Login | None:
 
 
 _LOGINS = Reading(_COLUMNS, "logins", _login)
-# The oldest of those networks that have the most, down to where all have as many.
-_LEVEL = """DELETE FROM logins WHERE id IN (
+# The oldest of those networks that have the most, down to where all have as many; but none that was
+# approved since this began to wait for it.
+_LEVEL = """DELETE FROM logins WHERE token_id IS NULL AND id IN (
     SELECT id FROM (
         SELECT id, created_at,
             row_number() OVER (PARTITION BY network ORDER BY created_at DESC, id DESC) AS place

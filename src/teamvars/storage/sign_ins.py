@@ -128,8 +128,9 @@ async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSessio
 
 async def forget_ended(tx: Transaction, now: int) -> None:
     """Removes some of the sessions that have ended, with their tokens."""
+    # Said of the token itself as well: it may live longer since this began to wait for it.
     await tx.execute(
-        "DELETE FROM tokens WHERE id IN (SELECT tokens.id FROM sessions "
+        "DELETE FROM tokens WHERE expires_at <= $1 AND id IN (SELECT tokens.id FROM sessions "
         "JOIN tokens ON tokens.id = sessions.token_id "
         f"WHERE tokens.expires_at <= $1 LIMIT {_SWEPT_AT_ONCE})",
         now,

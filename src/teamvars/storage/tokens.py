@@ -1,6 +1,6 @@
 """Tokens as rows: hashes, never the tokens. Operators see them with the names of their owners."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
@@ -205,13 +205,13 @@ def shortening(organization_id: str, kind: str, lifetime: int) -> Statement:
     return Statement(_SHORTEN[kind], (organization_id, lifetime), is_long=True)
 
 
-async def note_uses(tx: Transaction, uses: Mapping[str, int], now: int) -> None:
-    """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock.
+async def note_uses(tx: Transaction, uses: Iterable[tuple[str, int]], now: int) -> None:
+    """Stores when tokens were last used, by id and in µs UTC, in this order.
 
     A session's token ends later for it, unless it has ended by now: no session comes back.
     """
-    for token_id in sorted(uses):
-        await tx.execute(_NOTE_USE, token_id, uses[token_id], uses[token_id] + IDLE, now)
+    rows = [(token_id, used, used + IDLE, now) for token_id, used in uses]
+    await tx.execute_many(_NOTE_USE, rows)
 
 
 async def every(tx: Transaction) -> list[IssuedToken]:

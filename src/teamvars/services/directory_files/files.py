@@ -172,8 +172,11 @@ class DirectoryFiles(UseCases):
     async def _store(self, tx: Transaction, found: Found, changeset: Changeset) -> None:
         """Stores all that is planned. Raises Overtaken."""
         before = changeset.changed_users
-        if before and await users.lock_all(tx, before) != before:
-            raise Overtaken
+        if before:
+            # Before the rows of users, as whoever begins a session does.
+            found.streams |= await streams.lock(tx, {SYSTEM_STREAM})
+            if await users.lock_all(tx, before) != before:
+                raise Overtaken
         details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
         if changeset.changed_sets:

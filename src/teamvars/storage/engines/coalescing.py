@@ -1,13 +1,15 @@
 """Coalescing: what is submitted while a batch runs waits, and then runs as one batch."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.errors import Code, Refusal, storage_unavailable
+from teamvars.storage.deadlines import Deadline
 
 BATCH_LIMIT = 64
 """How many a batch holds at most, be they statements, lookups or transactions."""
@@ -130,6 +132,25 @@ def fail(waiters: Iterable[Waiter[I, R]], error: BaseException) -> None:
     """Gives the exception to every waiter that has neither a result nor an exception."""
     for waiter in waiters:
         waiter.set_exception(error)
+
+
+class Timed(Protocol):
+    """An item that has to be done by a deadline."""
+
+    @property
+    def deadline(self) -> Deadline:
+        """That deadline."""
+
+
+D = TypeVar("D", bound=Timed)
+
+
+def in_time(waiters: Iterable[Waiter[D, R]]) -> list[Waiter[D, R]]:
+    """Those of which a batch can still come in time. The others are refused, with nothing begun."""
+    now = time.monotonic()
+    late = [waiter for waiter in waiters if waiter.item.deadline.latest < now]
+    fail(late, storage_unavailable())
+    return [waiter for waiter in waiters if waiter not in late]
 
 
 def is_unavailable(error: BaseException) -> bool:

@@ -6,6 +6,11 @@ from functools import cache, partial
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)(\s+ON CONFLICT .+?)?\s*", re.DOTALL)
+BATCH_WAITS = "20ms"
+"""For a lock, at most, which PostgreSQL takes for a constraint: what is added refers to a row that
+somebody renames, or deletes. Whoever meets one waits for it elsewhere.
+"""
+_WAITS = f"set_config('lock_timeout', '{BATCH_WAITS}', true) IS NOT NULL"
 _TYPES = {str: "TEXT", int: "BIGINT", bytes: "BYTEA"}
 
 
@@ -38,15 +43,16 @@ def if_unmoved(
 ) -> str:
     """Statements, each with the types of its parameters, as one that commits by itself. None has an
     effect where `refusing` has a row, nor, if it `has_stream`, unless the stream $1 has the head $2
-    and nobody else has it locked. Its number is 1 where all have, else 0.
+    and nobody else has it locked. Its number is 1 where all have, else 0. It fails where it would
+    wait for a lock.
     """
-    conditions = [] if refusing is None else [f"NOT EXISTS ({refusing})"]
+    conditions = [_WAITS] if refusing is None else [_WAITS, f"NOT EXISTS ({refusing})"]
     tables, before = [], 0
     if has_stream:
         found = "SELECT id FROM streams WHERE id = $1 AND head = $2\nFOR UPDATE SKIP LOCKED"
         tables, before = [f"held AS (\n{found}\n)"], 2
         conditions.append("EXISTS (SELECT FROM held)")
-    met = " AND ".join(conditions) or "TRUE"
+    met = " AND ".join(conditions)
     tables.append(f"may AS MATERIALIZED (\nSELECT WHERE {met}\n)")
     calls, sqls = _called(parts, before, "SELECT {} FROM may")
     return _with([*tables, *calls], [*sqls, "SELECT count(*) FROM may"])

@@ -32,6 +32,7 @@ from teamvars.storage.database import (
     Body,
     Database,
     Fragments,
+    Locked,
     Lookup,
     MissingReference,
     MissingTable,
@@ -45,8 +46,15 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages, poolers, servers
-from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.engines.coalescing import (
+    Coalescer,
+    Fifo,
+    Waiter,
+    in_time,
+    is_unavailable,
+)
 from teamvars.storage.engines.combined import (
+    BATCH_WAITS,
     array_type,
     for_all,
     if_unmoved,
@@ -87,11 +95,12 @@ _OPEN_AGAIN_SECONDS = 1.0
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
-_BATCH = f"{_WRITE}; SET LOCAL plan_cache_mode = force_generic_plan"
+_OF_BATCH = (
+    f"; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '{BATCH_WAITS}'"
+)
 _MISSING = (pg.UndefinedTableError, pg.UndefinedColumnError)
 _BEFORE_A_COMMIT = (
     pg.ReadOnlySQLTransactionError,
-    pg.LockNotAvailableError,
     *poolers.NOT_PREPARED_HERE,
 )
 """Errors of a statement that also commits, after which nothing was committed."""
@@ -111,7 +120,7 @@ class PostgresTransaction(Transaction):
     __slots__ = ("_is_batch", "connection")
 
     def __init__(self, connection: Connection, *, is_batch: bool = False) -> None:
-        """`is_batch`: lookups of many calls are one statement, and wait for no lock."""
+        """`is_batch`: lookups of many calls are one statement, and nothing waits for a lock."""
         self.connection = connection
         self._is_batch = is_batch
 
@@ -173,6 +182,10 @@ class PostgresTransaction(Transaction):
             raise MissingReference from None
         except _MISSING as error:
             raise MissingTable from error
+        except pg.LockNotAvailableError:
+            if self._is_batch or self.writes_once:
+                raise Locked from None
+            raise
         except DRIVER as error:
             raise _explained(error, self.connection) from error
 
@@ -256,16 +269,28 @@ class Queries(Transaction):
         return await coalescer.submit(_Call(args, self._deadline()))
 
     async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
-        if len(batch) == 1:
-            args, deadline = batch[0].item
-            batch[0].set_result(await self._statement(deadline, lookup.single, *args))
+        while batch:
+            # The statement may take no longer than the caller that has waited longest can.
+            deadline = min(waiter.item.deadline for waiter in batch)
+            if deadline.latest < time.monotonic():
+                batch = in_time(batch)
+                continue
+            try:
+                found = await self._found(lookup, deadline, [waiter.item.args for waiter in batch])
+            except Refusal as refusal:
+                if is_unavailable(refusal) and deadline.latest < time.monotonic():
+                    continue  # without that caller: the others have time left
+                raise
+            for waiter, rows in zip(batch, found, strict=True):
+                waiter.set_result(rows)
             return
-        calls = [waiter.item for waiter in batch]
-        # The statement may take no longer than the caller that has waited longest can.
-        fetch = partial(self._statement, min(call.deadline for call in calls))
-        found = await _find_all(fetch, lookup, [call.args for call in calls])
-        for waiter, rows in zip(batch, found, strict=True):
-            waiter.set_result(rows)
+
+    async def _found(
+        self, lookup: Lookup, deadline: Deadline, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[Sequence[Row]]:
+        if len(calls) == 1:
+            return [await self._statement(deadline, lookup.single, *calls[0])]
+        return await _find_all(partial(self._statement, deadline), lookup, calls)
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
@@ -378,9 +403,9 @@ class PostgresDatabase(Database):
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         if subject is None:
-            return await self._run(body, self._beginning(_WRITE), self.deadline())
+            return await self._run(body, self._beginning(), self.deadline())
         async with self._subjects.held(subject):
-            return await self._run(body, self._beginning(_WRITE), self.deadline())
+            return await self._run(body, self._beginning(), self.deadline())
 
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
@@ -390,7 +415,7 @@ class PostgresDatabase(Database):
     ) -> Coroutine[Any, Any, T]:
         if is_brief and not self._each:  # which no statement of its own would have
             return self._brief(body, deadline)
-        lane, begin = (Lane.WRITES, _WRITE) if waits else (Lane.BATCH, _BATCH)
+        lane, begin = (Lane.WRITES, "") if waits else (Lane.BATCH, _OF_BATCH)
 
         def run(connection: Connection) -> Coroutine[Any, Any, T]:
             tx = PostgresTransaction(connection, is_batch=not waits)
@@ -415,10 +440,10 @@ class PostgresDatabase(Database):
         if self._refusing is not None:
             self._refusing.also(sql)
 
-    def _beginning(self, begin: str) -> "_Beginning":
+    def _beginning(self, also: str = "") -> "_Beginning":
         """How a transaction that changes something begins."""
         asked = "" if self._refusing is None else f"; {self._refusing.asked}"
-        return _Beginning(f"{begin}{self._each}{asked}", self._refusing)
+        return _Beginning(f"{_WRITE}{self._each}{also}{asked}", self._refusing)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -429,7 +454,7 @@ class PostgresDatabase(Database):
         async def run(connection: Connection) -> None:
             self._probing = connection
             try:
-                begin = self._beginning(_WRITE)
+                begin = self._beginning()
                 tx = PostgresTransaction(connection)
                 await _write(tx, outages.probe, begin, deadline, is_patient=True)
             finally:
@@ -607,8 +632,12 @@ async def _begin(connection: Connection, begin: _Beginning) -> None:
 
 
 async def _roll_back(connection: Connection) -> None:
+    """Ends a transaction of which nothing stays. Where that fails the connection is given up, and
+    whoever used it hears of what came before.
+    """
     if not connection.is_closed():
-        await _execute(connection, "ROLLBACK")
+        with suppress(*UNUSABLE, *DRIVER):
+            await _execute(connection, "ROLLBACK")
 
 
 async def _commit(connection: Connection) -> None:
