@@ -5,11 +5,14 @@ import math
 from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import force_setattr
 
+from teamvars.domain.errors import storage_unavailable
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import BATCH_LIMIT
 from teamvars.storage.engines.postgres import Queries
+from tests.storage.stores import words
 from tests.support.tenant import Tenant, variable_document
 
 LOOKUP = Lookup("one", "many")
@@ -22,12 +25,14 @@ class Slow:
         self.statements: list[str] = []
         self.go = asyncio.Event()
         self.failure: Exception | None = None
+        """What the next statement raises."""
 
     async def fetch(self, _: Deadline, sql: str, *args: object) -> Sequence[Row]:
         self.statements.append(sql)
         await self.go.wait()
-        if self.failure is not None:
-            raise self.failure
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
         if sql == "one":
             return found(args[0])
         (asked,) = args
@@ -85,8 +90,36 @@ async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
     for caller in callers:
         with pytest.raises(ConnectionResetError):
             await caller
-    store.failure = None
     assert await lookups.look_up_all(LOOKUP, 5) == found(5)
+
+
+async def test_who_has_no_time_left_is_refused_alone() -> None:
+    store, left = Slow(), iter([never(), Deadline(math.inf, 1, latest=0), *[never()] * 80])
+    lookups = Queries(store.fetch, lambda: next(left))
+    first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 1))
+    await until(lambda: store.statements == ["one"])
+    others = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(81)]
+    await asyncio.sleep(0)
+    store.go.set()
+    assert await first == found(1)
+    late, *rest = await asyncio.gather(*others, return_exceptions=True)
+    assert words(late) == ["storage_unavailable"]
+    assert rest == [*map(found, range(1, 81))]
+
+
+async def test_a_statement_that_ends_with_one_callers_time_is_asked_again_for_the_others() -> None:
+    store, short = Slow(), Deadline(math.inf, 1)
+    left = iter([short, never(), never()])
+    lookups = Queries(store.fetch, lambda: next(left))
+    callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(3)]
+    await until(lambda: store.statements == ["many"])
+    store.failure = storage_unavailable()
+    force_setattr(short, "latest", 0.0)  # so much time has gone by
+    store.go.set()
+    late, *rest = await asyncio.gather(*callers, return_exceptions=True)
+    assert words(late) == ["storage_unavailable"]
+    assert rest == [found(1), found(2)]
+    assert store.statements == ["many", "many"]
 
 
 async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, not_found
 from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
-from teamvars.storage.engines import connections, poolers, servers
+from teamvars.storage.engines import connections, poolers, postgres, servers
 from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import way_to
@@ -163,6 +163,28 @@ async def test_a_connection_lost_before_the_commit_is_no_loss(store: Database, a
     await store.write(terminated_in_between(admin, runs))
     assert len(runs) == 2
     assert await store.read(ids) == ["a", "b"]
+
+
+async def test_who_is_refused_hears_why_though_the_connection_is_lost_by_then(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute, runs = postgres._execute, []
+
+    async def lost(connection: Any, sql: str) -> str:
+        if sql == "ROLLBACK":
+            connection.terminate()
+        return await execute(connection, sql)
+
+    async def body(_: Transaction) -> None:
+        runs.append(1)
+        raise Refusal(*not_found().faults)
+
+    monkeypatch.setattr(postgres, "_execute", lost)
+    for use in (store.read, store.write):
+        with pytest.raises(Refusal) as refusal:
+            await use(body)
+        assert words(refusal.value) == ["not_found"]
+    assert len(runs) == 2
 
 
 async def test_neither_is_one_whose_end_was_announced_and_has_not_come_yet(
