@@ -254,6 +254,24 @@ async def test_who_has_a_right_and_no_token_any_more_is_unauthenticated(
     assert await refusal_of(calls.services.database.query(look)) == "unauthenticated"
 
 
+async def test_whose_token_expires_while_they_wait_for_a_lock_changes_nothing(
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+) -> None:
+    calls, _ = both_nodes
+    id_, who = await organization_of(calls), caller(calls.tenant, "owner")
+
+    async def expire(tx: Transaction) -> None:
+        # Until then it was good, and what waits has begun before.
+        now = calls.services.database.now()
+        await tx.execute("UPDATE tokens SET expires_at = $2 WHERE hash = $1", who.token_hash, now)
+
+    name, draft = calls.tenant.organization, OrganizationDraft(email="new@example.com")
+    change = calls.services.organizations.update
+    asked = await meanwhile([id_], lambda: change(who, name, draft), expire)
+    assert await refusal_of(asked) == "unauthenticated"
+
+
 DISABLED = (
     "UPDATE users SET disabled = 1 WHERE id = (SELECT user_id FROM memberships WHERE id = $1)"
 )
