@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,62 @@ def test_lines_of_a_loop_are_whole_in_order_and_none_is_lost_at_the_end() -> Non
     events = [json.loads(line) for line in lines if line != "after"]
     assert [line["event"] for line in events] == ["first", "of a thread", *["many"] * 40, "last"]
     assert [line["number"] for line in events if "number" in line] == list(range(40))
+
+
+FULL = """
+import asyncio, logging, os, resource, sys
+from teamvars import logs
+import structlog
+
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.dup2(file, 2)
+logs.configure(logs.LogFormat.JSON)
+log = structlog.get_logger("ours")
+
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+def fail():
+    1 / 0
+
+async def main():
+    log.info("before")
+    await asyncio.sleep(0)
+    limit(os.fstat(2).st_size + 10)  # in the middle of the next line
+    for _ in range(3):
+        log.info("lost")
+    await asyncio.sleep(0)
+    await asyncio.to_thread(logging.getLogger("theirs").error, "lost")
+    asyncio.get_running_loop().call_soon(fail)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    limit(os.fstat(2).st_size + 20)  # in the middle of the line that tells of it
+    log.info("lost")
+    await asyncio.sleep(0)
+    limit(resource.RLIM_INFINITY)
+    log.info("after")
+    await asyncio.sleep(0)
+    log.info("last")
+
+asyncio.run(main())
+"""
+
+
+def test_a_full_disk_harms_nobody_who_logs_and_the_log_says_how_many_lines_are_lost(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "log"
+    subprocess.run([sys.executable, "-c", FULL, str(file)], check=True)
+    before, torn, told_torn, told, after, last = file.read_text().splitlines()
+    assert (len(torn), len(told_torn)) == (10, 19)
+    whole = [json.loads(line) for line in (before, told, after, last)]
+    assert [line["event"] for line in whole] == [
+        "before",
+        "lines of the log were lost",
+        "after",
+        "last",
+    ]
+    assert (whole[1]["lines"], whole[1]["level"]) == (6, "error")
 
 
 WORKERS = """

@@ -7,6 +7,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -158,7 +159,7 @@ def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO, sample: fl
     if log_format.decided is LogFormat.CONSOLE:
         has_colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         render = _Console(has_colors=has_colors)
-    lines = _Lines(sys.stderr.buffer)
+    lines = _Lines(sys.stderr.buffer, render)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -184,10 +185,18 @@ class _Lines:
 
     It is not a `Coalescer`: lines have no result to wait for, threads and programs without an event
     loop write them too, and at exit what is left has to be written without one.
+
+    What cannot be written, on a full disk or where nobody reads any more, is lost, and nobody who
+    logs notices. Once lines can be written again, one says how many were lost.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: BinaryIO, render: Callable[[EventDict], bytes]) -> None:
+        # A buffer would keep what cannot be written, and fail whoever flushes it later: Python does
+        # when it starts a process and when it ends.
+        self._stream = getattr(stream, "raw", stream)
+        self._render = render
+        self._lost = 0
+        self._is_torn = False
         self._waiting: list[bytes] = []
         atexit.register(self._write)  # the loop may end before the next iteration
 
@@ -219,8 +228,21 @@ class _Lines:
         self._put(block)
 
     def _put(self, block: bytes) -> None:
-        self._stream.write(block)
-        self._stream.flush()
+        if self._lost:
+            event = {"lines": self._lost, "event": "lines of the log were lost", "level": "error"}
+            told = self._render(event | {"timestamp": _now()}) + b"\n"
+            if self._left_of(b"\n" + told if self._is_torn else told):
+                self._lost += block.count(b"\n")
+                return
+        self._lost = self._left_of(block).count(b"\n")
+
+    def _left_of(self, block: bytes) -> bytes:
+        """Writes the lines; returns what cannot be written, which may begin within one."""
+        with suppress(OSError):
+            while block and (written := self._stream.write(block)):
+                self._is_torn = not block.endswith(b"\n", 0, written)
+                block = block[written:]
+        return block
 
 
 class _Relay(logging.Handler):

@@ -24,7 +24,7 @@ from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Host
 from tests.support.patience import HANGS, wait_until
 from tests.support.postgres import LocalPostgres
-from tests.support.server import Server, free_port
+from tests.support.server import Server, free_port, is_ready
 
 DIED = "a worker died and will be replaced"
 KILLED = "a worker has not ended in time and is killed"
@@ -431,6 +431,33 @@ def test_a_worker_that_dies_is_replaced_and_those_who_come_meanwhile_are_served(
     fresh = replacement(served, worker)
     assert workers(served) == {fresh}
     assert served.terminate() == 0
+
+
+class Unheard(Server):
+    """A server whose log is on a disk that is full."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.log_path = Path("/dev/full")
+
+    @property
+    def log(self) -> str:
+        return ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
+def test_a_log_that_cannot_be_written_keeps_no_worker_from_starting_or_being_replaced(
+    host: Host,
+) -> None:
+    host.succeed("init")
+    with Unheard(host) as server, server.client() as client:
+        (worker,) = workers(server)
+        for _ in range(3):
+            psutil.Process(worker).kill()
+            worker = replacement(server, worker)
+            wait_until(lambda: is_ready(server.url))
+        assert client.get(READ, headers=STRANGER).status_code == 401
+        assert server.terminate() == 0
 
 
 def test_one_that_dies_again_and_again_is_replaced_while_the_other_answers(host: Host) -> None:
