@@ -278,7 +278,7 @@ def test_keys_status_names_the_keys_and_what_they_wrap(migrated_host: Host) -> N
     held = (migrated_host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines[:-1])
     master, audit, server, data = migrated_host.succeed("keys", "status", "--json").json
-    assert list(master) == ["purpose", "id", "active", "wraps", "needed"]
+    assert list(master) == ["purpose", "id", "active", "wraps", "needed", "lacking"]
     assert (master["wraps"], master["needed"]) == (1, 1)
     streams = len(migrated_host.succeed("audit", "head").out.splitlines())
     assert (audit["wraps"], audit["needed"]) == (0, streams)

@@ -69,6 +69,19 @@ def test_a_key_is_added_activated_and_retired_and_a_refusal_changes_nothing(made
     assert made.run("keys", "retire", "mk-none").code == 5
 
 
+def test_a_key_that_never_came_into_the_keyring_is_listed_and_can_be_retired(made: Host) -> None:
+    path = made.data / "keyring.json"
+    former = path.read_bytes()
+    key_id = made.succeed("keys", "add", "audit").out.strip()
+    path.write_bytes(former)
+    assert f"{key_id}  not in this keyring" in made.succeed("keys", "status").out
+    listed = made.succeed("keys", "status", "--json").json
+    assert [one["id"] for one in listed if one["lacking"]] == [key_id]
+    made.succeed("keys", "retire", key_id)
+    assert key_id not in made.succeed("keys", "status").out
+    assert path.read_bytes() == former
+
+
 def test_nodes_that_serve_take_another_key_without_a_restart(made: Host, served: Server) -> None:
     processes = set(Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split())
     for purpose in PURPOSES:

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -19,9 +20,9 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval
 from teamvars.protocol import Malformed
-from teamvars.security import keyring
+from teamvars.security import keyring, whole_files
 from teamvars.security.chain import Chain
-from teamvars.security.keyring import Keyring, KeyringUnavailable, KeySet
+from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeySet
 from teamvars.services import installation, nodes
 from teamvars.services import keys as service
 from teamvars.services.nodes import ServingNode
@@ -574,6 +575,35 @@ async def test_what_is_no_key_of_the_keyring_is_not_found(hand: Hand, change: st
     with pytest.raises(Refusal) as refused:
         await getattr(hand, change)("mk-unknown")
     assert words(refused.value) == ["not_found"]
+
+
+@pytest.mark.parametrize("purpose", [*PURPOSES, "rotated"])
+async def test_a_key_that_could_not_be_put_into_the_file_is_named_listed_and_retired(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch, purpose: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(whole_files, "replace", fail)
+    ready, former = hand.node.services.installation.require_ready, hand.path.read_bytes()
+    with pytest.raises(KeyringError) as raised:
+        await (hand.rotate() if purpose == "rotated" else hand.add(purpose))
+    (lacking,) = [one for one in await hand.keys.status() if one.is_lacking]
+    assert f"{hand.path} cannot be written: No space left on device." in str(raised.value)
+    assert f"teamvars keys retire {lacking.id}" in str(raised.value)
+    with counting() as memory:
+        await ready(hand.keyring)
+        assert told(memory, installation.LACKING.name) == {(): 1}
+        with pytest.raises(Refusal, match="not_found"):
+            await hand.activate(lacking.id)
+        await hand.retire(lacking.id)
+        await ready(hand.keyring)
+        assert told(memory, installation.LACKING.name) == {(): 0}
+    assert lacking.id not in {one.id for one in await hand.keys.status()}
+    with pytest.raises(Refusal, match="not_found"):
+        await hand.retire(lacking.id)
+    assert hand.path.read_bytes() == former
+    assert await hand.node.audit_holds()
 
 
 # What a node does

@@ -1,7 +1,8 @@
 """What becomes of a request to add, activate or retire a key.
 
 The store is told first and the file of the keyring changed after it: a key that nobody knows of is
-worse than an entry of a key that never came. Whoever was stopped in between does the same again.
+worse than an entry of a key that never came. Whoever was stopped in between activates or retires it
+again; a key that was to be added, and is in no keyring, is retired as others are.
 """
 
 from collections.abc import Iterable, Mapping

@@ -34,6 +34,11 @@ class NotedKey(Discreet, frozen=True):
     activated_at: int | None = None
     retired_at: int | None = None
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it was added, and neither activated nor retired."""
+        return self.activated_at is None and self.retired_at is None
+
 
 class NotedServerKey(NotedKey, frozen=True):
     """One of which no row of the store is under any."""

@@ -157,7 +157,7 @@ def change(path: Path, step: Callable[[Keyring], Keyring], by: Wrapping | None =
     whole = path.resolve()  # a link to it stays a link
     with _alone(whole.parent):
         keyring = step(load(whole, by))
-        whole_files.replace(whole, _text(keyring, path, by))
+        _put(keyring, path, by)
     return keyring
 
 
@@ -165,7 +165,16 @@ def wrap(path: Path, former: Wrapping | None, by: Wrapping | None) -> None:
     """Puts the same keys in the file, wrapped otherwise; None is plain."""
     whole = path.resolve()
     with _alone(whole.parent):
-        whole_files.replace(whole, _text(load(whole, former), path, by))
+        _put(load(whole, former), path, by)
+
+
+def _put(keyring: Keyring, path: Path, by: Wrapping | None) -> None:
+    """Puts it in the place of the file that there is."""
+    text = _text(keyring, path, by)
+    try:
+        whole_files.replace(path.resolve(), text)
+    except OSError as error:
+        raise KeyringError(f"The keyring {path} cannot be written: {error.strerror}.") from None
 
 
 @contextmanager

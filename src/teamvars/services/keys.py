@@ -4,7 +4,8 @@ changing them while nodes serve.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -17,10 +18,10 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import not_found
 from teamvars.domain.generations import active_of, is_generation
-from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node
+from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node, NotedKey
 from teamvars.domain.runners import Approval, Runner
 from teamvars.pace import Pace
-from teamvars.security.keyring import Keyring, KeySet, check_value, new_key
+from teamvars.security.keyring import Keyring, KeyringError, KeySet, check_value, new_key
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.server_keys import thumbprint
 from teamvars.services.data_keys import DataKeys
@@ -52,6 +53,8 @@ class Key(msgspec.Struct, frozen=True):
     is_active: bool
     is_closed: bool
     needed: Needed
+    is_lacking: bool = False
+    """Whether the store knows it, and the keyring is without it."""
 
     @property
     def wraps(self) -> int:
@@ -80,14 +83,26 @@ class Keys(UseCases):
         self._in_use = in_use
 
     async def status(self) -> list[Key]:
-        """All keys, by purpose, in the order in which they were added."""
+        """All keys, each kind in the order in which they were added: those of the keyring by
+        purpose, those that it lacks, and generations.
+        """
         needed = await self._needed()
         ours = [
             Key(purpose, id_, id_ == its.active, id_ in its.closed, needed[id_])
             for purpose, its in self._in_use.keyring.key_sets.items()
             for id_ in its.keys
         ]
-        return ours + await self._generations()
+        lacking = [
+            Key(one.purpose, one.id, False, False, {}, is_lacking=True)
+            for one in await self._lacking()
+        ]
+        return ours + lacking + await self._generations()
+
+    async def _lacking(self) -> list[NotedKey]:
+        """The keys that were added and may come into use, and that the keyring is without."""
+        noted, held = await self._database.read(keys.noted), self._in_use.keyring.held
+        lacking = [one for one in noted.values() if one.is_pending and one.id not in held]
+        return sorted(lacking, key=lambda one: one.created_at)
 
     async def _generations(self) -> list[Key]:
         found = await self._database.read(data_keys.generations)
@@ -105,7 +120,8 @@ class Keys(UseCases):
             return await self._data_keys.add(caller)
         added = new_key(purpose)
         await self._add(caller, purpose, _proof(purpose, added), self._active(purpose))
-        file(lambda keyring: keyring.holding(purpose, added))
+        with _noted(added.active):
+            file(lambda keyring: keyring.holding(purpose, added))
         return added.active
 
     async def rotate(self, caller: Caller, file: File) -> tuple[KeySet, bool]:
@@ -115,7 +131,8 @@ class Keys(UseCases):
         await self._require_no_older_nodes()
         added, active = new_key(SERVER), self._active(SERVER)
         await self._rotate(caller, thumbprint(added), _proof(SERVER, added), active)
-        self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
+        with _noted(added.active):
+            self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
         waits = bool(await self._live())
         if not waits:
             await self.activate(caller, added.active, file)
@@ -137,14 +154,16 @@ class Keys(UseCases):
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
         """The key is used no more, and gone from the keyring unless the trail needs it to verify
-        what was signed with it. Of a `leaked` one also what nobody can tell from forgeries is void.
+        what was signed with it; one that never came into the keyring leaves that as it is. Of a
+        `leaked` one also what nobody can tell from forgeries is void.
         """
         await self._require_no_older_nodes()
         if is_generation(key_id):
             await self._data_keys.retire(caller, key_id, leaked=leaked)
             return
-        purpose = self._purpose(key_id)
-        if key_id == self._in_use.keyring.key_sets[purpose].active:
+        lacking = {one.id: one.purpose for one in await self._lacking()}
+        purpose = lacking.get(key_id) or self._purpose(key_id)
+        if key_id in self._in_use.keyring.active:
             raise decisions.in_use(key_id)
         await self._patiently(lambda: self._require_unused(key_id))
         # Of these some may have begun while their node still used it.
@@ -159,7 +178,8 @@ class Keys(UseCases):
         await self._data_keys.outlast_writers()  # of a node that came back in between
         if purpose == AUDIT:
             await self.sign_anew()
-        file(lambda keyring: _retired(keyring, purpose, key_id, self._clock()))
+        if key_id not in lacking:
+            file(lambda keyring: _retired(keyring, purpose, key_id, self._clock()))
 
     async def sign_anew(self) -> None:
         """Has heads and approvals under the audit key in use that are under another: no history is
@@ -281,6 +301,18 @@ class Keys(UseCases):
 def _proof(purpose: str, its: KeySet) -> Proof:
     """What shows the key in use to be it."""
     return its.active, check_value(purpose, its.active, its.keys[its.active])
+
+
+@contextmanager
+def _noted(key_id: str) -> Iterator[None]:
+    """Within it the file gets a key that the store knows by now."""
+    try:
+        yield
+    except KeyringError as error:
+        raise KeyringError(
+            f"{error} The store knows {key_id} by now. If 'teamvars keys status' lists it as not "
+            f"in this keyring, run: teamvars keys retire {key_id}"
+        ) from None
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:

@@ -82,9 +82,15 @@ def _fields(key: Key) -> Fields:
         "active": key.is_active,
         "wraps": key.wraps,
         "needed": sum(key.needed.values()),
+        "lacking": key.is_lacking,
     }
 
 
 def _cells(key: Key) -> tuple[str, ...]:
-    state = "active" if key.is_active else "closed" if key.is_closed else "kept"
-    return key.purpose, key.id, state, told(key.needed)
+    return key.purpose, key.id, _state(key), told(key.needed)
+
+
+def _state(key: Key) -> str:
+    if key.is_lacking:
+        return "not in this keyring"
+    return "active" if key.is_active else "closed" if key.is_closed else "kept"
