@@ -77,7 +77,8 @@ def main(application: str, port: str, workers: str, folder: str) -> None:
     """Serves one of them until it is told to stop, as `teamvars serve` sets granian up."""
     os.environ[_ANSWER] = folder
     with mock.patch.object(wiring, "worker", {"worker": worker, "bare": bare}[application]):
-        serve.listen(settings.load(port=int(port), workers=int(workers)))
+        config = settings.load(port=int(port), workers=int(workers))
+        serve.listen(config, serve.claimed_address(config))
 
 
 def _folder() -> Path:

@@ -22,9 +22,10 @@ from teamvars.security.tokens import new_token
 from teamvars.services.installation import REMEMBERED_SECONDS
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Host
+from tests.support.forked import Started
 from tests.support.patience import HANGS, wait_until
 from tests.support.postgres import LocalPostgres
-from tests.support.server import Server, free_port, is_ready
+from tests.support.server import Server, end_group, free_port, is_ready
 
 DIED = "a worker died and will be replaced"
 KILLED = "a worker has not ended in time and is killed"
@@ -560,6 +561,34 @@ def test_a_host_may_be_a_name(host: Host, tmp_path: Path) -> None:
             refused = host.having(host=name).run("serve", "--port", free_port())
             assert refused.code == 1
             assert refused.err.startswith(f"teamvars: Cannot listen on {name} port ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the name that one of them has is Linux's")
+def test_of_two_servers_that_start_on_a_port_at_the_same_moment_one_serves(host: Host) -> None:
+    port, hosts = free_port(), [host.having(data_dir=host.folder / name) for name in "ab"]
+    started: dict[Path, Started] = {}
+    for one in hosts:
+        one.succeed("init")
+    try:
+        for number, one in enumerate(hosts):
+            path = host.folder / f"{number}.log"
+            with path.open("w") as log:
+                started[path] = one.start("serve", "--port", port, out=log, err=log)
+        wait_until(
+            lambda: all(
+                '"serving"' in path.read_text() or server.poll() is not None
+                for path, server in started.items()
+            )
+        )
+        assert sorted(str(server.poll()) for server in started.values()) == ["1", "None"]
+        said = [path.read_text() for path, server in started.items() if server.poll() == 1]
+        assert said == [
+            f"teamvars: Cannot listen on 127.0.0.1 port {port}: Address already in use.\n"
+        ]
+        wait_until(lambda: is_ready(f"http://127.0.0.1:{port}"))
+    finally:
+        for server in started.values():
+            end_group(server)
 
 
 def test_last_use_of_a_token_is_written_down_at_the_end(host: Host) -> None:

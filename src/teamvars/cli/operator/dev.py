@@ -20,7 +20,7 @@ from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.operator.installation import initialise
-from teamvars.cli.operator.serve import free_address, listen
+from teamvars.cli.operator.serve import claimed_address, listen
 from teamvars.cli.options import command, flag, option
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
@@ -178,7 +178,7 @@ def dev(port: int, tls: bool) -> None:
         )
         if not tls:  # nor are real certificates
             config = config.model_copy(update={"tls_cert": None, "tls_key": None})
-        free_address(config)
+        address = claimed_address(config)
         (client,) = wiring.setup_of(config).clients
         accounts.start(client.redirect)
         applied, tokens = finish(_fill(config, accounts.url))
@@ -187,7 +187,7 @@ def dev(port: int, tls: bool) -> None:
             target=_print_when_ready, args=(config, authority, text), daemon=True
         )
         waiting.start()
-        listen(config)
+        listen(config, address)
 
 
 def _company(issuer: str) -> dict[str, object]:

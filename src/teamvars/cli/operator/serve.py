@@ -64,14 +64,13 @@ def serve(
     _require_keys_of_issuers(config)
     by = wiring.wrapping_of(config)
     finish(_require_ready(config, by))
-    listen(config, by)
+    listen(config, claimed_address(config), by)
 
 
-def listen(config: Settings, by: Wrapping | None = None) -> None:
+def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
     """Runs the server until it is told to stop. `by` is what wraps the keyring, and has been asked:
     no worker that takes the place of another asks it again.
     """
-    address = free_address(config)
     settings.export(config)
     memories = [Memory() for _ in range(config.workers + 1)]
     count_in(memories[0])
@@ -189,15 +188,30 @@ def _require_certificate(config: Settings) -> None:
         raise Failure(f"TEAMVARS_TLS_CERT or TEAMVARS_TLS_KEY cannot be read: {reason}.") from None
 
 
-def free_address(config: Settings) -> str:
-    """The numeric address of the host, where nobody else listens. Ends the command otherwise."""
+def claimed_address(config: Settings) -> str:
+    """The numeric address of the host, where nobody else listens, and no other server will before
+    this process and its workers have ended. Ends the command otherwise.
+    """
     try:
         found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)
         family, _, _, _, name = found[0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(name)
+        _claim(*name[:2])
     except (OSError, UnicodeError) as error:
         reason = exporter.why_not(error)
         raise Failure(f"Cannot listen on {config.host} port {config.port}: {reason}.") from None
     return str(name[0])
+
+
+def _claim(address: object, port: object) -> None:
+    """Takes the address in a way that one process alone can. Raises OSError where another has it.
+
+    To listen is none: workers share the port, also with those of a server that starts just now.
+    """
+    if sys.platform != "linux":  # where there are such names, which no file has
+        return
+    with socket.socket(socket.AF_UNIX) as claim:
+        claim.bind(f"\0teamvars {address} {port}")
+        claim.detach()
