@@ -1,6 +1,7 @@
 """`init`, `migrate` and what `serve` asks for before it starts: contract §7."""
 
 import os
+import signal
 import stat
 import subprocess
 import time
@@ -286,7 +287,7 @@ def test_keys_status_names_the_keys_and_what_they_wrap(migrated_host: Host) -> N
     assert (data["id"], data["active"], data["needed"]) == ("data-1", True, 1)
 
 
-def test_serve_waits_for_a_postgres_that_is_not_there_yet_and_says_so_once(
+def test_serve_waits_for_a_postgres_that_is_not_there_yet_and_says_so_once_through_a_hangup(
     tmp_path: Path,
 ) -> None:
     with LocalPostgres(durable=True) as late:
@@ -305,6 +306,7 @@ def wait_and_serve(tmp_path: Path, durable: LocalPostgres) -> None:
     log = tmp_path / f"serve-{server.port}.log"
     while not log.exists() or "waiting for PostgreSQL" not in log.read_text():
         time.sleep(0.05)
+    server.signal(signal.SIGHUP)
     durable.start()
     waiter.join()
     try:

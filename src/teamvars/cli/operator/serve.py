@@ -1,6 +1,7 @@
 """`serve`: granian with the application of `wiring.worker` in each worker process."""
 
 import asyncio
+import signal
 import socket
 import ssl
 import sys
@@ -59,6 +60,10 @@ def serve(
     host: str | None, port: int | None, workers: int | None, log_format: LogFormat | None
 ) -> None:
     """Serve the API until SIGTERM; requests in flight are finished first."""
+    if sys.platform != "win32":
+        # Until the server heeds it: what is not there yet is looked for every second anyway. It is
+        # not ignored, as programs that this one starts would inherit that.
+        signal.signal(signal.SIGHUP, lambda *_: None)
     config = load_settings(host=host, port=port, workers=workers, log_format=log_format)
     _require_certificate(config)
     _require_keys_of_issuers(config)
