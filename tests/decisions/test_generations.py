@@ -20,7 +20,7 @@ from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import ACTIONS, SYSTEM_STREAM
 from teamvars.domain.generations import Generation
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.rewraps import ONLY, Rewrap
+from teamvars.domain.rewraps import Rewrap
 from tests.support.deployment import operator
 
 NOW = 1_700_000_000_000_000
@@ -68,7 +68,7 @@ def found(*generations: Generation) -> Found:
         (
             partial(end_rewrap, job=Rewrap("job-1", 5, 3, done=7), broken=2),
             (),
-            Delete(Rewrap, (ONLY,)),
+            Delete(Rewrap, ("job-1",)),
             ("rewrap.end", "data-3", {"sealed": 7, "broken": 2}),
         ),
     ],

@@ -153,25 +153,69 @@ async def test_a_job_that_was_ended_is_gone_on_with(older: Calls) -> None:
     assert (await needed(older)).keys() == {2}
 
 
+async def take(calls: Calls) -> None:
+    """Another run takes over the job that is under way."""
+
+    async def body(tx: Transaction) -> None:
+        found = await rewraps.find(tx)
+        assert found is not None
+        assert await rewraps.replace(tx, found, replace(found, holder="another"))
+
+    await calls.services.database.write(body)
+
+
 async def test_a_job_that_another_has_taken_over_writes_nothing_more(
     older: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, database = older.services.rewraps, older.services.database
+    job = older.services.rewraps
     told: list[Progress] = []
     page = job.page
 
     async def take_over(*asked: Any) -> Any:
         if told:
-            found = await database.read(rewraps.find)
-            assert found is not None
-            other = replace(found, holder="another")
-            assert await database.write(lambda tx: rewraps.replace(tx, found, other))
+            await take(older)
         return await page(*asked)
 
     monkeypatch.setattr(job, "page", take_over)
     with pytest.raises(UnderWay):
         await job.run(operator(), told.append, rate=50)
     assert (await needed(older))[1]["variables"] == MANY - 5
+
+
+async def test_a_job_that_another_has_taken_over_in_the_end_leaves_it_to_that(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    through = services._Run.through
+
+    async def stall(run: services._Run) -> list[str]:
+        broken = await through(run)
+        await take(older)
+        return broken
+
+    monkeypatch.setattr(services._Run, "through", stall)
+    with pytest.raises(UnderWay):
+        await rewrap(older)
+    found = await older.services.database.read(rewraps.find)
+    assert found is not None
+    assert found.holder == "another"
+    assert (await actions(older))[-1] == "rewrap.begin data-2"
+
+
+async def test_a_job_that_is_taken_over_as_it_ends_does_not_end_that_of_another(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = older.services.rewraps
+    end = job._end
+
+    async def stall(*asked: Any) -> None:
+        await take(older)
+        await end(*asked)
+
+    monkeypatch.setattr(job, "_end", stall)
+    await rewrap(older)
+    found = await older.services.database.read(rewraps.find)
+    assert found is not None
+    assert found.holder == "another"
 
 
 async def test_a_value_that_is_written_meanwhile_is_not_overwritten(
@@ -480,11 +524,18 @@ async def test_what_is_under_another_generation_waits_and_no_organization_counts
     assert (await service._waiting(2), await service._waiting(1)) == (MANY + 2, 0)
 
 
-async def test_a_job_holds_its_place_while_what_is_no_value_takes_long(
-    older: Calls, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("slow", ["_sign_anew", "_waiting"])
+async def test_a_job_holds_its_place_while_what_seals_no_value_takes_long(
+    older: Calls, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     over = asyncio.Event()
-    monkeypatch.setattr(older.services.rewraps, "_sign_anew", over.wait)
+    does = getattr(older.services.rewraps, slow)
+
+    async def take_long(*asked: Any) -> Any:
+        await over.wait()
+        return await does(*asked)
+
+    monkeypatch.setattr(older.services.rewraps, slow, take_long)
     job = asyncio.create_task(rewrap(older))
     held: list[int] = []
 

@@ -11,7 +11,7 @@ from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.generations import Generation, active_of, id_of
 from teamvars.domain.keys import DATA, KeyRefused
-from teamvars.domain.rewraps import ONLY, Rewrap
+from teamvars.domain.rewraps import Rewrap
 
 
 class Generations(Need[Sequence[Generation]], frozen=True):
@@ -93,7 +93,9 @@ def begin_rewrap(found: Found, job: Rewrap) -> Decision[Rewrap]:
 
 
 def end_rewrap(found: Found, job: Rewrap, broken: int) -> Decision[None]:
-    """The job has ended; what is `broken` did not open, and is as it was."""
+    """The job has ended, unless another run has taken it over; what is `broken` did not open, and
+    is as it was.
+    """
     details = {"sealed": job.done, "broken": broken}
     note = found.note(SYSTEM_STREAM, "rewrap.end", id_of(job.generation), details)
-    return Decision(None, (Delete(Rewrap, (ONLY,)),), (note,))
+    return Decision(None, (Delete(Rewrap, (job.holder,)),), (note,))

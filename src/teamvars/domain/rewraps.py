@@ -7,8 +7,8 @@ ONLY = "rewrap"
 
 
 class Rewrap(msgspec.Struct, frozen=True):
-    """A job that is under way, and held until then, in µs: what it seals under, behind which row of
-    which part it goes on, and how many rows it has sealed.
+    """A job that is under way, and held until then, in µs, by a run whose own name `holder` is:
+    what it seals under, behind which row of which part it goes on, and how many rows it has sealed.
     """
 
     holder: str

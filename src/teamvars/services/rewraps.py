@@ -78,9 +78,10 @@ class Rewraps(UseCases):
         """
         job = await self._held(caller)
         job, broken = await self._holding(job, self._made_ready())
-        run = _Run(self, job, await self._waiting(job.generation), tell, rate)
+        job, waiting = await self._holding(job, self._waiting(job.generation))
+        run = _Run(self, job, waiting, tell, rate)
         broken += await run.through()
-        job = run.job
+        job = await self._taken(run.job, run.job)
         await self._end(caller, job, len(broken))
         return Outcome(job.done, broken)
 

@@ -145,6 +145,7 @@ TABLES: Mapping[type[Record], Table] = {
     Rewrap: Table(
         "rewraps",
         _columns("holder held_until generation part after done", id=lambda _: ONLY),
+        key="holder",
     ),
     User: Table(
         "users",
