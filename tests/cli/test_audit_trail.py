@@ -4,6 +4,7 @@ import json
 import re
 import signal
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
-from tests.support.commands import Done
+from tests.support.commands import Done, Host
 from tests.support.engines import HOST_ON_SQLITE
 from tests.support.patience import HANGS, wait_until
+from tests.support.postgres import LocalPostgres
 
 
 def lines(done: Done) -> list[dict[str, Any]]:
@@ -163,6 +165,41 @@ def test_an_export_that_follows_tells_of_what_happens_later_and_ends_well(
         assert following.wait(HANGS) == 0
     assert out.read_text().count(made["id"]) == 1
     assert re.fullmatch(r"Store: .*\n", err.read_text())
+
+
+def is_told(err: Path, losses: int) -> bool:
+    """Whether it is said once of each that the store is waited for."""
+    return err.read_text().count("waited for") == losses
+
+
+def follow_through(host: Host, lose: Callable[[], object], find: Callable[[], object]) -> None:
+    """Follows the trail of a store that is lost and found meanwhile."""
+    host.succeed("init")
+    out, err = host.folder / "follow.out", host.folder / "follow.err"
+    with out.open("w") as told, err.open("w") as said:
+        following = host.start("audit", "export", "--follow", out=told, err=said)
+        wait_for(out, "server-key.create")
+        for losses in (1, 2):
+            lose()
+            wait_until(partial(is_told, err, losses), err.read_text)
+            find()
+            wait_for(out, host.succeed("keys", "add", "audit").out.strip())
+        following.send_signal(signal.SIGINT)
+        assert following.wait(HANGS) == 0
+    assert sorted(out.read_text().splitlines()) == sorted(
+        host.succeed("audit", "export").out.splitlines()
+    )
+
+
+def test_an_export_that_follows_waits_for_a_file_that_is_away(host: Host) -> None:
+    file, away = host.data / "teamvars.db", host.data / "away"
+    follow_through(host, lambda: file.rename(away), lambda: away.rename(file))
+
+
+def test_an_export_that_follows_waits_for_a_postgresql_that_is_down(host: Host) -> None:
+    with LocalPostgres(durable=True) as postgres:
+        there = host.having(database_url=postgres.admin_url)
+        follow_through(there, postgres.kill, postgres.start)
 
 
 def wait_for(path: Path, text: str) -> None:

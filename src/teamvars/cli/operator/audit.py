@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, ERROR, Misuse
-from teamvars.cli.operator.context import run
+from teamvars.cli.operator.context import is_over_soon, run
 from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.options import argument, command, json_flag, option, wants_json
 from teamvars.cli.output import Row, aligned, note, say
@@ -26,9 +26,11 @@ from teamvars.domain.audit import (
     Position,
 )
 from teamvars.domain.audit_names import AuditNames
+from teamvars.domain.errors import Refusal
 from teamvars.domain.names import escaped, is_safe
 from teamvars.domain.times import microseconds, moment
 from teamvars.services.audit_verification import Place
+from teamvars.storage.engines.outages import reason
 
 FOLLOW_SECONDS = 1.0
 _CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
@@ -91,25 +93,46 @@ def list_(
 @command
 @option("--follow/--no-follow", "Continue with new entries until Ctrl-C.")
 def export(follow: bool) -> None:
-    """Print all entries, one JSON object a line, oldest first within each stream."""
+    """Print all entries, one JSON object a line, oldest first within each stream.
 
+    With --follow it waits for a store that is away, and goes on where it was. Started again, it
+    begins from the start of the trail.
+    """
     touched = 0
 
     async def work(services: wiring.Services, _: Caller) -> None:
         nonlocal touched
-        known: dict[str, int] = {}
-        while True:
-            async for entry in services.audit.export(known):
-                links = {"previous": entry.previous, "link": entry.link}
-                touched += not print_entry(entry, version=entry.version, key=entry.key_id, **links)
-            if not follow:
-                return
-            await asyncio.sleep(FOLLOW_SECONDS)
+        async for entry in _entries(services, follow=follow):
+            links = {"previous": entry.previous, "link": entry.link}
+            touched += not print_entry(entry, version=entry.version, key=entry.key_id, **links)
 
     with suppress(KeyboardInterrupt):
         run(work)
     if touched:
         sys.exit(ERROR)
+
+
+async def _entries(services: wiring.Services, *, follow: bool) -> AsyncIterator[AuditEntry]:
+    """All that there are; with `follow` those as well that come later, through outages of the
+    store, each of which is noted.
+    """
+    known: dict[str, int] = {}
+    is_away = False
+    while True:
+        try:
+            async for entry in services.audit.export(known):
+                yield entry
+            is_away = False
+        except Refusal as refusal:
+            if not (follow and is_over_soon(refusal)):
+                raise
+            if not is_away:
+                why = reason(refusal.__cause__ or refusal)
+                note(f"teamvars: storage is unavailable and waited for: {why}")
+            is_away = True
+        if not follow:
+            return
+        await asyncio.sleep(FOLLOW_SECONDS)
 
 
 def _cursor(entry: AuditEntry) -> str:

@@ -11,12 +11,13 @@ from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.diagnosis import Finding, Severity
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.storage.database import NotReady
 from teamvars.storage.engines import database_for, described
+from teamvars.storage.engines.servers import is_lasting
 
 T = TypeVar("T")
 
@@ -39,6 +40,12 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
             return await body(all_services, operator())
 
     return finish(with_services())
+
+
+def is_over_soon(refusal: Refusal) -> bool:
+    """Whether it tells of an outage of the store that may end while somebody waits."""
+    cause = refusal.__cause__
+    return refusal.kind is Kind.UNAVAILABLE and not (cause is not None and is_lasting(cause))
 
 
 _ELSEWHERE = (

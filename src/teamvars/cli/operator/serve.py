@@ -16,11 +16,11 @@ from granian.log import LogLevels
 from teamvars import __version__, logs, settings, wiring
 from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator import exporter
-from teamvars.cli.operator.context import marking_of
+from teamvars.cli.operator.context import is_over_soon, marking_of
 from teamvars.cli.operator.host import finish, load_settings, require_closed
 from teamvars.cli.operator.server import Server
 from teamvars.cli.options import OneOf, command, option
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.errors import Refusal
 from teamvars.logs import LogFormat
 from teamvars.metrics import Gauge, count_in
 from teamvars.metrics.exposition import Exposition
@@ -32,7 +32,6 @@ from teamvars.services.installation import Installation
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite
 from teamvars.storage.engines.outages import reason
-from teamvars.storage.engines.servers import is_lasting
 
 if sys.platform != "win32":
     import resource
@@ -134,11 +133,9 @@ async def _require_ready(config: Settings, by: Wrapping | None) -> None:
         try:
             return await _look(config, by)
         except Refusal as refusal:
-            cause = refusal.__cause__
-            is_over_soon = refusal.kind is Kind.UNAVAILABLE and not (cause and is_lasting(cause))
-            if is_sqlite(config.url) or not is_over_soon:
+            if is_sqlite(config.url) or not is_over_soon(refusal):
                 raise
-            waiting, why = "waiting for PostgreSQL", reason(cause or refusal)
+            waiting, why = "waiting for PostgreSQL", reason(refusal.__cause__ or refusal)
         except KeyringUnavailable as unavailable:
             waiting, why = "waiting for what unwraps the keyring", str(unavailable)
         if waiting not in said:
