@@ -1,5 +1,6 @@
 """A haproxy in front of two nodes, as docs/high-availability.md has it."""
 
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -9,28 +10,22 @@ from tests.support import packages
 from tests.support.patience import wait_until
 from tests.support.server import Server, end_group, free_port, is_ready
 
-CONFIGURATION = """
-global
-    stats socket {folder}/haproxy.sock level admin
-defaults
-    mode http
-    timeout connect 60s
-    timeout client 300s
-    timeout server 300s
-    timeout check 60s
-frontend service
-    bind 127.0.0.1:{port}
-    use_backend unready if {{ nbsrv(nodes) eq 0 }}
-    default_backend nodes
-backend nodes
-    option httpchk GET /readyz
-    default-server check inter 200ms
-    server one 127.0.0.1:{one}
-    server two 127.0.0.1:{two}
-backend unready
-    server one 127.0.0.1:{one}
-    server two 127.0.0.1:{two}
-"""
+DOCUMENT = Path(__file__).parents[2] / "docs" / "high-availability.md"
+ADDRESSES = "192.0.2.11:8080", "192.0.2.12:8080"
+
+
+def configuration(folder: Path, port: int, nodes: tuple[int, int]) -> str:
+    """That of the document with the ports of these nodes, without TLS, and patient with a host that
+    is busy.
+    """
+    found = re.search(r"<!-- haproxy -->\n```\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert found is not None
+    text = re.sub(r"bind .*", f"bind 127.0.0.1:{port}", found[1])
+    text = re.sub(r"(timeout \w+) \d+s", r"\1 300s", text)
+    text = text.replace("/run/haproxy/admin.sock", f"{folder}/haproxy.sock")
+    for address, node in zip(ADDRESSES, nodes, strict=True):
+        text = text.replace(address, f"127.0.0.1:{node}")
+    return text
 
 
 class Balancer:
@@ -42,8 +37,8 @@ class Balancer:
         self._folder = folder
         self._names = dict(zip(nodes, ("one", "two"), strict=True))
         one, two = nodes
-        text = CONFIGURATION.format(folder=folder, port=self.port, one=one.port, two=two.port)
-        (folder / "haproxy.cfg").write_text(text.lstrip())
+        text = configuration(folder, self.port, (one.port, two.port))
+        (folder / "haproxy.cfg").write_text(text)
 
     def __enter__(self) -> Self:
         program = packages.program("haproxy", "haproxy")
