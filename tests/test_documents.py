@@ -420,12 +420,19 @@ def test_a_shell_reads_the_environment_file_whole(tmp_path: Path) -> None:
     assert "sslmode=verify-full&sslrootcert=/" in url
 
 
+def test_the_proxies_of_the_operators_document_take_the_longest_body() -> None:
+    text = (ROOT / "docs" / "operating.md").read_text()
+    taken = re.findall(r"client_max_body_size (\d+)m;", text)
+    assert [int(mebibytes) << 20 for mebibytes in taken] == [LARGE_BODY_BYTES] * 2
+
+
 def test_the_directory_file_of_the_operators_document_has_every_key(tmp_path: Path) -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/operating.md").read_text(), re.DOTALL)
     (path := tmp_path / "directory.yaml").write_text(blocks[0])
     directory = directory_file.read(path)
     assert file_of(directory) == yaml.safe_load(blocks[0])
-    (team,) = directory.organizations[0].teams
+    owners, team = directory.organizations[0].teams
+    assert (owners.name, owners.members) == ("owners", ("alice",))
     assert None not in msgspec.structs.astuple(team)
 
 

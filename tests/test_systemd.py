@@ -37,6 +37,11 @@ def test_the_unit_leaves_the_service_little(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_service_runs_where_it_keeps_its_files() -> None:
+    # There `teamvars.toml` is read.
+    assert {"WorkingDirectory=/var/lib/teamvars", "StateDirectory=teamvars"} <= {*unit().split()}
+
+
 def test_the_filter_that_is_tried_is_the_units() -> None:
     lines = unit().splitlines()
     asked = [line for line in lines if line.startswith("SystemCallFilter=")]
