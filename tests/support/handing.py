@@ -30,7 +30,8 @@ def variable(key: str, value: str, category: str = "env", **more: Any) -> Delive
 class Handing:
     """A service that hands one workspace to whoever asks, in a `with`; `url` is its address.
 
-    `github` makes the token that a job asks for there, by its audience. `changes` are other than
+    `github` makes the token that a job asks for there, by its audience; `unready` is what it says
+    to the first who ask: a status, or nothing, with the connection cut. `changes` are other than
     what was asked for, of the info that is signed. `refuses` are answers to the first exchanges.
     `heard` has each request: path, headers and body.
     """
@@ -40,6 +41,7 @@ class Handing:
         self.signer = Ed25519PrivateKey.generate()
         self.pinned = server_keys.shown([self.signer.public_key()])
         self.github: Callable[[str], str] = lambda _: "jwt-of-github"
+        self.unready: list[int | None] = []
         self.changes: Mapping[str, Any] = {}
         self.refuses: list[tuple[int, Mapping[str, str]]] = []
         self.heard: list[tuple[str, Mapping[str, str], bytes]] = []
@@ -51,7 +53,11 @@ class Handing:
             def do_GET(self) -> None:
                 outer.heard.append((self.path, dict(self.headers), b""))
                 (audience,) = parse_qs(urlsplit(self.path).query)["audience"]
-                self.answer(200, {"value": outer.github(audience)})
+                status = outer.unready.pop(0) if outer.unready else 200
+                if status is None:
+                    self.close_connection = True
+                else:
+                    self.answer(status, {"value": outer.github(audience)} if status == 200 else {})
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

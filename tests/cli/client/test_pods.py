@@ -3,15 +3,18 @@
 import json
 import ssl
 import threading
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from teamvars.cli.client import jobs
+from teamvars.cli.client.api import sending
 from teamvars.cli.client.api.addresses import address
 from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.client.jobs import TOKEN_FILE, Here, Place, Proof, place
@@ -145,6 +148,33 @@ def test_without_that_right_what_is_mounted_for_the_service_is_taken_unbound(
     cluster.may_request = True
     (proof,) = proven(environment)
     assert (proof.token, proof.is_bound) == (FOR_KEY, True)
+
+
+def test_a_cluster_that_is_busy_is_asked_again_before_what_is_mounted_counts(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "projected").write_text("of-the-volume\n")
+    environment = {**cluster.environment, TOKEN_FILE: str(tmp_path / "projected")}
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 2:
+            cluster.answers = None
+
+    began = time.monotonic()
+    clock = SimpleNamespace(monotonic=lambda: began + sum(rests), sleep=rest)
+    monkeypatch.setattr(sending, "time", clock)
+    cluster.answers = 503, {}
+    (proof,) = proven(environment)
+    assert (proof.token, proof.is_bound) == (FOR_KEY, True)
+    assert len(cluster.heard) == 3
+    cluster.answers = 503, {}
+    (proof,) = proven(environment)
+    assert (proof.token, proof.is_bound) == ("of-the-volume", False)
+    assert sum(rests) > Travel().seconds / 2
+    with pytest.raises(Failure, match="it answered 503"):
+        proven(cluster.environment)
 
 
 def test_no_server_is_asked_that_the_authority_of_the_cluster_does_not_vouch_for(

@@ -69,6 +69,23 @@ def test_a_job_is_handed_sensitive_values_and_says_where_it_is(job: Desk, servic
     assert not [body for _, _, body in service.heard if SECRET.encode() in body]
 
 
+def test_an_issuer_that_gives_no_token_in_passing_is_asked_again(
+    job: Desk, service: Handing
+) -> None:
+    service.unready = [503, None, 429]
+    done = job.succeed("run", "--", "sh", "-c", "echo $API_KEY")
+    assert done.out == f"{SECRET}\n"
+    assert done.err.count("Sending it again") == 3
+    asked = [path for path, _, _ in service.heard if path.startswith("/token")]
+    assert len(asked) == 4
+    assert len(set(asked)) == 1
+    service.unready = [403]
+    refused = job.run("run", "--", "true")
+    assert refused.code == 125
+    assert "GitHub Actions gives this job no token: it answered 403." in refused.err
+    assert not service.unready
+
+
 def test_terraform_gets_a_file_in_memory_that_nobody_can_change(job: Desk) -> None:
     done = job.succeed("run", "--", "./terraform", "plan")
     assert "argv: plan\n" in done.out
