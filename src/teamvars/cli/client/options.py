@@ -113,7 +113,7 @@ def connected(*names: str) -> Decorator:
 
 def _where(**said: Any) -> Where:
     require_said(said)
-    return Where(**said)
+    return Where(**said, of_workspace="workspace" in said)
 
 
 def require_said(options: Mapping[str, str | bool | None]) -> None:

@@ -92,6 +92,7 @@ def delete(where: Where, name: str, yes: bool) -> None:
     api = connect(where)
     found = project_named(api, name)
     called = escaped(found["attributes"]["name"])
+    api.announce(_title(api, called))
     asking.confirm(f"Delete the project {called}, and teams' access to it?", yes=yes)
     api.delete(at("projects", found["id"]))
     note("Deleted.")
@@ -114,7 +115,7 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
     api = connect(where)
     found, linked = project_named(api, name), linked_workspaces(api, workspaces)
     called = escaped(found["attributes"]["name"])
-    api.announce(f"Project {called} of {api.target.organization_name}")
+    api.announce(_title(api, called))
     path = at("projects", found["id"], "relationships", "workspaces")
     foreseen = api.post(path, {**linked, "meta": {"dry-run": True}}).document
     coming, changes = foreseen["meta"]["workspaces"], foreseen["data"]
@@ -142,6 +143,11 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
     show(told_of, _rows(changes) if dry_run else (), said=said)
     if dry_run and coming:
         sys.exit(DIFFERENCES)
+
+
+def _title(api: Api, called: str) -> str:
+    """What is said first of a change to a project that is called so."""
+    return f"Project {called} of {api.target.organization_name}"
 
 
 def _rows(changes: Sequence[Resource]) -> list[Row]:

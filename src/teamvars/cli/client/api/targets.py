@@ -32,7 +32,10 @@ Said = tuple[Address, str]
 
 
 class Where(NamedTuple):
-    """What the flags of a command say; None where a flag was not given."""
+    """What the flags of a command say; None where a flag was not given.
+
+    `of_workspace`: whether it is about a workspace, or else about the organization alone.
+    """
 
     address: str | None = None
     organization: str | None = None
@@ -42,6 +45,7 @@ class Where(NamedTuple):
     timeout: str | None = None
     proxy: str | None = None
     debug: bool = False
+    of_workspace: bool = True
 
 
 class Given(NamedTuple):
@@ -161,7 +165,7 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
         token=_token(*found, where.account),
         organization=organization
         or _first((linked.organization, origin), (account.organization, "teamvars login")),
-        workspace=workspace or _first((linked.workspace, origin)),
+        workspace=(workspace or _first((linked.workspace, origin))) if where.of_workspace else None,
         set=where.set,
         travel=travel_of(where),
     )
