@@ -48,6 +48,18 @@ class Desk(Host):
         return Terminal([str(word) for word in words], self.folder, self.environment)
 
 
+@dataclass(frozen=True)
+class Homeless(Desk):
+    """The same for somebody who has no home; files of theirs would be below `config`."""
+
+    config: str = ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes find in their environment."""
+        return {**super().environment, "HOME": "", "XDG_CONFIG_HOME": self.config}
+
+
 class Terminal:
     """The installed script on a pseudo-terminal; in a `with` it has ended afterwards."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
-from tests.support.desk import Desk
+from tests.support.desk import Desk, Homeless
 
 BACKEND = """
 from keyring.backend import KeyringBackend
@@ -324,11 +324,6 @@ def test_who_is_logged_in_nowhere_is_told_so(stranger: Desk) -> None:
 
 
 def test_a_home_without_a_name_takes_no_token(stranger: Desk, service: Service) -> None:
-    class Homeless(Desk):
-        @property
-        def environment(self) -> dict[str, str]:
-            return {**super().environment, "HOME": "", "XDG_CONFIG_HOME": ""}
-
     homeless = Homeless(stranger.folder, stranger.settings, stranger.home)
     done = homeless.run("login", "--address", service.url, given=service.tokens["alice"])
     assert done.code == 2

@@ -1,14 +1,17 @@
 """`run`: the command has the variables, and is what was started: nothing of ours is between."""
 
+import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
+from tests.cli.client.conftest import Service
 from tests.support import processes
 from tests.support.commands import SCRIPT
-from tests.support.desk import Desk
+from tests.support.desk import Desk, Homeless
 from tests.support.patience import HANGS
 
 
@@ -52,6 +55,36 @@ def test_the_token_is_not_handed_on(network: Desk, service: object, office: str)
     environment = seen(network.having(organization=office))
     assert "TEAMVARS_TOKEN" not in environment
     assert environment["TEAMVARS_ORGANIZATION"] == office
+
+
+@pytest.mark.parametrize("config", ["", "/dev/null", "another's"])
+@pytest.mark.parametrize("is_job", [False, True])
+def test_whoever_says_all_four_needs_no_home(
+    network: Desk,
+    service: Service,
+    office: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    config: str,
+    is_job: bool,
+) -> None:
+    if config == "another's":
+        if os.geteuid() != 0:
+            pytest.skip("only root makes folders that are another's")
+        (tmp_path / config / "teamvars").mkdir(parents=True)
+        os.chown(tmp_path / config / "teamvars", 12345, 12345)
+        config = str(tmp_path / config)
+    if is_job:  # nothing says with which key the service signs, so it is a person's
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", "http://127.0.0.1:1/")
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-runner")
+    network.succeed("vars", "set", "KEY=value")
+    homeless = Homeless(network.folder, network.settings, network.home, config)
+    whole = {"address": service.url, "token": service.tokens["alice"], "organization": office}
+    done = homeless.having(**whole).succeed("run", "--", "sh", "-c", "echo $KEY")
+    assert done.out == "value\n"
+    lacking = homeless.having(**{**whole, "token": ""}).run("run", "--", "true")
+    assert lacking.code == 125
+    assert (config or "HOME is not a folder") in lacking.err
 
 
 def test_a_sensitive_value_comes_from_the_caller_or_the_command_is_not_started(

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.protocol import server_keys
 from tests.support.commands import SCRIPT
-from tests.support.desk import Desk
+from tests.support.desk import Desk, Homeless
 from tests.support.handing import ISSUED, RUNNER, WORKSPACE, Handing, variable
 
 SECRET = "canary-of-the-job"
@@ -84,6 +84,11 @@ def test_an_issuer_that_gives_no_token_in_passing_is_asked_again(
     assert refused.code == 125
     assert "GitHub Actions gives this job no token: it answered 403." in refused.err
     assert not service.unready
+
+
+def test_a_job_that_says_service_workspace_and_key_needs_no_home(job: Desk) -> None:
+    homeless = Homeless(job.folder, job.settings, job.home)
+    assert homeless.succeed("run", "--", "sh", "-c", "echo $API_KEY").out == f"{SECRET}\n"
 
 
 def test_terraform_gets_a_file_in_memory_that_nobody_can_change(job: Desk) -> None:

@@ -158,7 +158,7 @@ def _kubernetes(here: Here) -> Place | None:
 
 
 def _machine(here: Here) -> Place | None:
-    if str(here.service) not in accounts.read(Machine).addresses:
+    if str(here.service) not in accounts.read_at_home(Machine).addresses:
         return None
 
     def proofs(thumbprint: str) -> Iterator[Proof]:

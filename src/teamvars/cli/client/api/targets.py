@@ -93,33 +93,37 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class JobTarget(NamedTuple):
-    """Where a job goes, which has no token. `pins`: the service's keys, if anybody said them."""
+    """Where a job goes, which has no token."""
 
     address: Address
     workspace: Given | None
     travel: Travel
-    pins: str | None
+
+    @property
+    def pins(self) -> str | None:
+        """The service's keys, if anybody said them."""
+        if said := os.environ.get(SERVER_KEY):
+            return said
+        return accounts.read_at_home(Settings).server_keys.get(str(self.address))
 
 
 def target_of_job(where: Where) -> JobTarget | None:
     """Where a job would go. None where the flags name an account, or nothing says an address: that
     of a machine is the one that it was enrolled for, if nothing else says one.
 
-    Where flags and environment say address and workspace, the link is not looked at. Else fails on
-    one that is not trusted.
+    Where flags and environment say address and workspace, link and settings are not looked at. Else
+    fails on a link that is not trusted.
     """
     if where.account is not None:
         return None
     workspace = _workspace_said(where)
     link = None if said_address(where) and workspace else links.find_trusted()
-    settings = accounts.read(Settings)
-    found = _address(where, link, settings) or _of_machine()
+    found = said_address(where) or _address(where, link, accounts.read(Settings)) or _of_machine()
     if found is None:
         return None
     if workspace is None and link is not None:
         workspace = _first((link.workspace, f"the link {link.path}"))
-    pins = os.environ.get(SERVER_KEY) or settings.server_keys.get(str(found[0]))
-    return JobTarget(found[0], workspace, travel_of(where), pins)
+    return JobTarget(found[0], workspace, travel_of(where))
 
 
 def has_token(service: Address) -> bool:
