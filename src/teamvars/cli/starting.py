@@ -54,7 +54,7 @@ def become(command: Sequence[str], values: Values) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     try:
-        os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
+        _execute(words, whole)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: of an empty word
         raise Failure(f"There is no command '{command[0]}'.", NO_COMMAND) from None
     except OSError as error:
@@ -67,6 +67,16 @@ def become(command: Sequence[str], values: Values) -> NoReturn:
             ) from None
         text = f"{command[0]} cannot be run: {error.strerror}."
         raise Failure(text, NOT_EXECUTABLE) from None
+
+
+def _execute(words: list[bytes], whole: Mapping[bytes, bytes]) -> NoReturn:
+    """As `execvp` of C, and so `env`: a script that does not say what reads it is for /bin/sh."""
+    try:
+        os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        os.execve("/bin/sh", ["/bin/sh", error.filename, *words[1:]], whole)  # noqa: S606
 
 
 def _bytes(word: str) -> bytes:

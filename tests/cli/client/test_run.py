@@ -173,7 +173,6 @@ def test_keys_that_are_no_names_are_refused_by_name(network: Desk) -> None:
 
 def test_its_exit_code_is_the_commands(network: Desk) -> None:
     (network.folder / "file").write_text("no program")
-    (network.folder / "file").chmod(0o755)
     commands = {"exit 7": 7, "kill -TERM $$": -signal.SIGTERM, "kill -PIPE $$": -signal.SIGPIPE}
     for script, code in commands.items():
         assert network.run("run", "--", "sh", "-c", script).code == code
@@ -190,6 +189,19 @@ def test_its_exit_code_is_the_commands(network: Desk) -> None:
         check=True,
     )
     assert told.stdout == f"{128 + signal.SIGKILL}\n"
+
+
+def test_a_script_that_does_not_say_what_reads_it_is_read_by_the_shell(
+    network: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network.succeed("vars", "set", "KEY=value")
+    script = network.folder / "own script"
+    script.write_text('echo "$KEY $1-$2"; exit 9\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{network.folder}:{os.environ['PATH']}")
+    for command in ("./own script", "own script"):
+        done = network.run("run", "--", command, "a b", "--c")
+        assert (done.code, done.out) == (9, "value a b---c\n")
 
 
 def test_a_signal_is_the_commands_since_it_is_the_same_process(network: Desk) -> None:
