@@ -1,6 +1,7 @@
 """What a command asks for: answers of the person at the terminal, standard input, files."""
 
 import getpass
+import re
 import sys
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def ask(question: str, instead: str) -> str:
 def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
     """What is typed without being shown, or, where there is no terminal, standard input.
 
-    One line end at the end of standard input does not count.
+    One line end at the end of standard input, LF or CRLF, does not count.
     """
     if sys.stdin.isatty():
         try:
@@ -52,11 +53,12 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
             raise Misuse("Nothing was given.") from None
         except UnicodeDecodeError:
             raise _not_of_the_locale() from None
-    given = sys.stdin.buffer.read(most_bytes + 1)
+    # A line end and a byte too many: what is cut off in the middle is too much whatever its end.
+    given = re.sub(rb"\r?\n\Z", b"", sys.stdin.buffer.read(most_bytes + 3))
     if len(given) > most_bytes:
         raise Misuse(f"Standard input has more than {most_bytes} bytes.")
     try:
-        return given.decode().removesuffix("\n")
+        return given.decode()
     except UnicodeDecodeError:
         raise Misuse("Standard input is not UTF-8.") from None
 

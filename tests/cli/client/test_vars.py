@@ -1,7 +1,14 @@
 """`vars`: what a workspace holds is listed, shown, set, taken away, copied and accounted for."""
 
+import sys
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from teamvars.cli.asking import secret
+from teamvars.cli.exits import Misuse
 from tests.cli.client.conftest import Service
 from tests.cli.store import execute
 from tests.support.desk import Desk
@@ -44,9 +51,29 @@ def test_a_value_from_a_file_is_kept_and_shown_byte_for_byte(network: Desk, tmp_
 def test_standard_input_is_a_value_and_one_line_end_is_none_of_it(network: Desk) -> None:
     network.succeed("vars", "set", "V", given="two\nlines\n\n")
     assert values(network) == {"V": "two\nlines\n"}
+    network.succeed("vars", "set", "OF_DOS", given="two\r\nlines\r\n")
+    network.succeed("vars", "set", "NO_END", given="one\r")
+    assert values(network) == {"V": "two\nlines\n", "OF_DOS": "two\r\nlines", "NO_END": "one\r"}
+    network.succeed("vars", "unset", "OF_DOS", "NO_END", "--yes")
     refused = network.run("vars", "set", "V", given="")
     assert (refused.code, values(network)) == (2, {"V": "two\nlines\n"})
     assert "V=" in refused.err
+
+
+@pytest.mark.parametrize(
+    "given", [b"abcd", b"abcd\n", b"abcd\r\n", b"abcde", b"abcde\r\n", b"ab\r\n\n"]
+)
+@pytest.mark.parametrize("more", [b"", b"more"])
+def test_what_is_too_long_for_standard_input_is_never_cut_short(
+    monkeypatch: pytest.MonkeyPatch, given: bytes, more: bytes
+) -> None:
+    stream = SimpleNamespace(isatty=lambda: False, buffer=BytesIO(given + more))
+    monkeypatch.setattr(sys, "stdin", stream)
+    if more or given.startswith(b"abcde"):
+        with pytest.raises(Misuse, match="more than 4 bytes"):
+            secret("", 4)
+    else:
+        assert secret("", 4).encode() in (b"abcd", b"ab\r\n")
 
 
 def test_a_damaged_value_is_written_over_or_deleted(network: Desk, service: Service) -> None:
