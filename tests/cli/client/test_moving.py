@@ -30,7 +30,7 @@ from tests.cli.client.hcp import (
     variable_set,
     workspace,
 )
-from tests.cli.client.stubs import answering
+from tests.cli.client.stubs import Answer, answering
 from tests.support.commands import Host
 from tests.support.deployment import operator
 from tests.support.desk import Desk
@@ -251,6 +251,28 @@ def test_answers_of_hcp_terraform_are_read_page_by_page(move: Move, desk: Desk, 
     assert variables(desk, "--set", "Cloud") == {"KEY_0": "0", "KEY_1": "1", "KEY_2": "2"}
     effective = desk.succeed("vars", "list", "-w", "dns", "--effective", "--json").json
     assert len(effective) == 3
+
+
+def test_what_is_filled_in_while_it_reads_stays(move: Move, desk: Desk, hcp: Hcp) -> None:
+    secret = {"value": None, "sensitive": True, "category": "env"}
+    hcp.answers["workspaces/ws-1/vars"].append(variable("var-4", "LATER", **secret))
+    secrets = desk.folder / "secrets.json"
+    item = {"type": "workspaces", "name": "vpc", "key": "TOKEN", "category": "env", "value": None}
+    secrets.write_text(json.dumps({"variables": [item]}))
+    filled = json.dumps({"variables": [{**item, "value": "hush"}]})
+
+    def tell(path: str, sent: bytes) -> Answer:
+        secrets.write_text(filled)
+        return hcp.tell(path, sent)
+
+    with answering(tell) as url:
+        assert move("--dry-run", "--secrets", secrets, address=url).code == 3
+        kept = {one["key"]: one["value"] for one in json.loads(secrets.read_text())["variables"]}
+        assert kept == {"TOKEN": "hush", "LATER": None}
+        filled = "what somebody is still typing"
+        refused = move("--yes", "--secrets", secrets, address=url)
+    assert (refused.code, secrets.read_text()) == (7, filled)
+    assert "vpc" not in desk.succeed("workspace", "list").out
 
 
 def test_what_has_no_variables_there_is_not_asked_for_them_here(

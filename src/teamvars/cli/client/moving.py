@@ -107,7 +107,7 @@ def hcp(where: Where, source: Source, how: How) -> None:
         raise Failure("\n".join([*found, "Nothing was changed."]), INVALID)
     planned = plan(stating, here, api)
     _tell(planned, how)
-    _tell_missing(planned, file, values)
+    _tell_missing(planned, file)
     if not planned.steps and not planned.variables:
         note(NOTHING)
     elif not how.dry_run:
@@ -165,9 +165,7 @@ def _tell(planned: Plan, how: How) -> None:
     note(f"As they should be already: {planned.left}.")
 
 
-def _tell_missing(
-    planned: Plan, file: Path | None, values: dict[unread_values.Name, unread_values.Entry]
-) -> None:
+def _tell_missing(planned: Plan, file: Path | None) -> None:
     """Names the variables that cannot be made, in the file if there is one to be."""
     if not planned.missing:
         return
@@ -177,7 +175,7 @@ def _tell_missing(
             note(f"?  {escaped(one.name)}  {escaped(one.key)}  {one.category}")
         note(f"{count} cannot be read there, nor made here. To fill in values: --secrets FILE")
         return
-    added = unread_values.add(file, values, planned.missing)
+    added = unread_values.add(file, planned.missing)
     note(f"{count} cannot be read there. Fill in {file} ({added} new), and run this again.")
 
 

@@ -1,6 +1,6 @@
 """The file of values that another service shows to nobody: written to be filled in, and read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -60,11 +60,12 @@ def read(path: Path) -> dict[Name, Entry]:
     return found
 
 
-def add(path: Path, there: Mapping[Name, Entry], missing: Iterable[Entry]) -> int:
-    """Adds those that the file lacks, and says how many; what is filled in stays.
+def add(path: Path, missing: Iterable[Entry]) -> int:
+    """Adds those that the file lacks, and says how many; what is filled in stays, however late.
 
     The file is whole at any time, and nobody else can read it.
     """
+    there = read(path)
     more = {one.is_of: one for one in missing if one.is_of not in there}
     if not more:
         return 0
