@@ -1,5 +1,6 @@
 """What commands print: JSON on demand, and not a word where nobody reads any more."""
 
+import os
 import re
 import subprocess
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ServedHost
-from tests.support.commands import SCRIPT
+from tests.support.commands import SCRIPT, Host
 from tests.support.engines import HOST_ON_SQLITE
 
 
@@ -26,6 +27,64 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(
     )
     assert re.fullmatch(r"(Store: .*\n)?", done.stderr)
     assert done.returncode == 141  # as of a program that SIGPIPE ends
+
+
+@pytest.fixture(scope="module")
+def acme(tmp_path_factory: pytest.TempPathFactory) -> Host:
+    """A host of this test's own: what is made stays."""
+    host = Host(tmp_path_factory.mktemp("acme"))
+    host.succeed("init")
+    (host.folder / "acme.yaml").write_text(
+        "users: [{username: root, email: root@example.com}]\n"
+        "organizations: [{name: acme, members: {root: active}, teams: [{name: owners}]}]\n"
+    )
+    host.succeed("directory", "apply", "acme.yaml")
+    return host
+
+
+MADE = {
+    "token create --user root": r"Token (at-\S+) was made.*: teamvars (token revoke \1)",
+    "token create --user root --json": r"Token (at-\S+) was made.*: teamvars (token revoke \1)",
+    "keys add data": r"Key (\S+) was added.*: teamvars (keys activate \1)",
+    "invite create a@example.com --organization acme": (
+        r"Invitation (ou-\S+) was made.*: teamvars (invite resend \1)"
+    ),
+    "invite create b@example.com --organization acme --json": (
+        r"Invitation (ou-\S+) was made.*: teamvars (invite resend \1)"
+    ),
+    "server-key rotate": r"Server key \S+ was added.*: teamvars (server-key show)",
+}
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+@pytest.mark.parametrize("words", MADE)
+def test_what_was_made_and_cannot_be_shown_is_named_with_what_to_do(
+    acme: Host, words: str, is_full: bool
+) -> None:
+    if is_full:
+        out = os.open("/dev/full", os.O_WRONLY)
+    else:
+        nobody, out = os.pipe()
+        os.close(nobody)
+    try:
+        done = subprocess.run(
+            [SCRIPT, *words.replace("@", f"{is_full}@").split()],
+            cwd=acme.folder,
+            env=acme.environment,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(out)
+    assert done.returncode == (1 if is_full else 141)
+    _, told, *rest = done.stderr.splitlines()
+    found = re.fullmatch(f"teamvars: {MADE[words]}", told)
+    assert found, done.stderr
+    acme.succeed(*found[found.re.groups].split())
+    full = ["teamvars: The output cannot be written: No space left on device."]
+    assert rest == (full if is_full else [])
 
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:

@@ -40,10 +40,25 @@ def show(value: object, rows: Iterable[Row], *, said: str | None = None) -> None
         note(said)
 
 
-def show_token(token_id: str, secret: str, ends: str) -> None:
-    """Prints a token that was just made."""
+def show_token(token_id: str, secret: str, ends: str, revoke: str) -> None:
+    """Prints a token that was just made. `revoke` is the command that revokes it."""
     said = f"Token {token_id}, expires {ends}. It is shown only this once."
-    show({"id": token_id, "token": secret}, [(secret,)], said=said)
+    with telling(f"Token {token_id} was made, and is shown to nobody: {revoke} {token_id}"):
+        show({"id": token_id, "token": secret}, [(secret,)], said=said)
+
+
+@contextmanager
+def telling(*made: str) -> Iterator[None]:
+    """In a `with` that shows what was just made: where it cannot be, says on stderr that it was
+    made all the same.
+    """
+    try:
+        yield
+    except (Failure, SystemExit):
+        for text in made:
+            with suppress(Failure):
+                note(f"teamvars: {text}")
+        raise
 
 
 def say(line: str) -> None:

@@ -1,6 +1,7 @@
 """What commands do with streams that are full, closed, or of few letters."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -28,6 +29,16 @@ def test_an_output_that_cannot_be_written_is_told_as_such(network: Desk, words: 
     done = shell(network, f"teamvars vars {words} > /dev/full")
     assert done.returncode == 1
     assert done.stderr == "teamvars: The output cannot be written: No space left on device.\n"
+
+
+def test_a_token_that_was_made_and_cannot_be_shown_is_named_with_what_revokes_it(
+    desk: Desk,
+) -> None:
+    done = shell(desk, "teamvars login tokens create > /dev/full")
+    assert done.returncode == 1
+    found = re.search(r"Token at-\S+ was made.*: teamvars (.*)\n", done.stderr)
+    assert found, done.stderr
+    assert "Revoked: at-" in desk.succeed(*found[1].split(), "--yes").err
 
 
 def test_a_stream_that_is_closed_is_an_empty_one(network: Desk) -> None:

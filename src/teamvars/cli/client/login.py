@@ -402,7 +402,8 @@ def create(where: Where, description: str, expires: str | None) -> None:
             raise _unseen(error) from None
         made = _made(api, {**said, "expired-at": None})  # when the one in use does
     attributes = made["attributes"]
-    show_token(made["id"], attributes["token"], attributes["expired-at"] or "never")
+    ends = attributes["expired-at"] or "never"
+    show_token(made["id"], attributes["token"], ends, "teamvars login tokens revoke")
 
 
 @command

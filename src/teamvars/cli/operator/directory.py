@@ -12,9 +12,9 @@ from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.directory_effects import counted_effects, told_effects
 from teamvars.cli.operator.directory_file import document, read
-from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued
+from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued, told_lost
 from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
-from teamvars.cli.output import note, show
+from teamvars.cli.output import note, show, telling
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
 from teamvars.services.directory_files.files import Options
@@ -52,7 +52,8 @@ def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite
     rows = [(told,) for told in (*applied.changes, *told_effects(applied))]
     links = [row for issued in invited for row in links_of(issued)]
     counted = f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}."
-    show(shown, [*rows, *links], said="\n".join([*map(told_issued, invited), counted]))
+    with telling(*map(told_lost, invited)):
+        show(shown, [*rows, *links], said="\n".join([*map(told_issued, invited), counted]))
     for name in applied.disabled:
         note(
             f"User {name} is disabled, and stays disabled. To change that: teamvars user enable "

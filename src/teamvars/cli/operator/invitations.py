@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import told
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import Fields, Row, show
+from teamvars.cli.output import Fields, Row, show, telling
 from teamvars.decisions.invitations import Asked
 from teamvars.domain.memberships import Membership
 from teamvars.services.invitations import Issued
@@ -65,7 +65,8 @@ def revoke(membership_id: str) -> None:
 
 
 def _show(issued: Issued) -> None:
-    show(issued_fields(issued), links_of(issued), said=told_issued(issued))
+    with telling(told_lost(issued)):
+        show(issued_fields(issued), links_of(issued), said=told_issued(issued))
 
 
 def links_of(issued: Issued) -> list[tuple[str]]:
@@ -80,6 +81,12 @@ def told_issued(issued: Issued) -> str:
     if issued.link is None:
         return f"Invited {who}: a message with the link is on its way."
     return f"Invited {who}. The link is good for one use in 7 days, and shown only this once."
+
+
+def told_lost(issued: Issued) -> str:
+    """What is said of such an invitation where it cannot be shown."""
+    id_ = issued.membership.id
+    return f"Invitation {id_} was made. For another link: teamvars invite resend {id_}"
 
 
 def issued_fields(issued: Issued) -> Fields:

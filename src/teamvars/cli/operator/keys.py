@@ -6,7 +6,7 @@ from teamvars import wiring
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import load_settings
 from teamvars.cli.options import OneOf, argument, command, flag, json_option
-from teamvars.cli.output import Fields, note, say, show
+from teamvars.cli.output import Fields, note, say, show, telling
 from teamvars.domain.generations import is_generation
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
 from teamvars.security import keyring
@@ -30,7 +30,8 @@ def add(purpose: str) -> None:
     """
     file = _file()
     key_id = run(lambda services, caller: services.keys.add(caller, purpose, file))
-    say(key_id)
+    with telling(f"Key {key_id} was added, and is not in use: teamvars keys activate {key_id}"):
+        say(key_id)
     if purpose != DATA:
         file_name = load_settings().keyring_path
         note(f"Copy {file_name} to every other node, and to where you keep it safe.")

@@ -7,7 +7,7 @@ from teamvars.cli.exits import Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import ending, load_settings
 from teamvars.cli.options import command
-from teamvars.cli.output import note, say
+from teamvars.cli.output import note, say, telling
 from teamvars.security import keyring, server_keys
 from teamvars.security.keyring import KeySet
 from teamvars.settings import Settings
@@ -37,7 +37,9 @@ def rotate() -> None:
     before = _server_keys(config)
     file = partial(keyring.change, config.keyring_path, by=wiring.wrapping_of(config))
     added, waits = run(lambda services, caller: services.keys.rotate(caller, file))
-    say(server_keys.text(added, *([] if before is None else [before])))
+    todo = f"keys retire {added.active}, then server-key rotate" if waits else "server-key show"
+    with telling(f"Server key {added.active} was added, and is not shown: teamvars {todo}"):
+        say(server_keys.text(added, *([] if before is None else [before])))
     note(f"Copy {config.keyring_path} to every other node, and to where you keep it safe.")
     if before is not None:
         note("Give this to all clients first: it names the new key, and the former one after it.")

@@ -37,7 +37,7 @@ def create(
     if lives is not None and not can_expire(now + lives, now):
         raise Misuse(f"A token expires {EXPIRY_RULE}.")
     new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
-    show_token(new.token.id, new.secret, told(new.token.expires_at))
+    show_token(new.token.id, new.secret, told(new.token.expires_at), "teamvars token revoke")
 
 
 @command
