@@ -8,7 +8,7 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, U
 from teamvars.domain.memberships import Status
 from teamvars.services.directory_files.files import Options
 from tests.console.test_access import tab_to
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import Crowd, Site, Visitor, overtaken
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, linkage_document
 
@@ -196,6 +196,23 @@ async def test_somebody_is_removed_and_the_last_owner_is_not(site: Site, crowd: 
 
 
 async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:
+async def test_who_is_the_last_owner_is_said_by_no_older_answer(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    reader = username(tenant, "reader")
+    visitor = await visit(crowd, sqlite_site, tenant, team="owners")
+    page = visitor.page
+    async with overtaken(page, re.compile(r"status\]=active")) as is_answered:
+        await visitor.button(f"Remove {username(tenant, 'disabled')}").click()
+        await visitor.button("Remove").click()
+        await is_answered()
+        await add(visitor, reader)
+        await page.get_by_text(f"Added: {reader}").first.wait_for()
+        await expect(visitor.button(f"Remove {reader}")).to_be_visible()
+    await expect(visitor.button(f"Remove {reader}")).to_be_visible()
+
+
     tenant = await sqlite_site.tenant()
     for who, team, may in (
         ("plain", "writers", False),

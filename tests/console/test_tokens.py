@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import Crowd, Site, Visitor, overtaken
 
 TOKENS = "**/authentication-tokens*"
 
@@ -61,6 +61,25 @@ async def test_no_token_is_made_over_one_that_is_still_shown(
     await visitor.button("I have it").click()
     await visitor.button("Create token").click()
     await expect(page.get_by_role("listitem")).to_have_count(3)
+
+
+async def test_a_token_that_is_revoked_comes_back_with_no_older_list(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await at_tokens(sqlite_site, crowd)
+    page, tenant = visitor.page, visitor.tenant
+    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
+    said = {"data": {"type": "authentication-tokens", "attributes": {"description": "old"}}}
+    assert (await tenant.call("writer", "POST", mine, said)).is_success
+    await page.reload()
+    await page.get_by_label("Description", exact=True).fill("new")
+    async with overtaken(page, "**/authentication-tokens?*") as is_answered:
+        await visitor.button("Create token").click()
+        await is_answered()
+        await visitor.button("Revoke old").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Revoke", exact=True).click()
+        await expect(visitor.button("Revoke new")).to_be_visible()
+    await expect(visitor.button("Revoke old")).to_have_count(0)
 
 
 async def test_a_token_that_the_browser_does_not_copy_is_selected(

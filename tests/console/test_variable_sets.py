@@ -1,12 +1,13 @@
 """Variable sets: made, filled and attached, and what workspaces show of them."""
 
+import asyncio
 from typing import Any
 
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.console.deliveries import propose
 from tests.console.test_projects import give, make_project
-from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.console.visitors import PAINTED, Crowd, Site, Visitor, on_each_engine, overtaken
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, variable_document
 
@@ -220,6 +221,46 @@ async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it
     visitor = await crowd.visitor(site, tenant)
     page = visitor.page
     await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
+async def test_what_is_read_twice_at_once_of_what_a_workspace_gets_is_shown(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await put(tenant, await make_set(tenant, "Shared", "network"), "REGION", "theirs")
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    form = await visitor.add("REGION", "ours")
+    await form.get_by_role("radio", name="env").check()
+    asked: asyncio.Queue[Route] = asyncio.Queue()
+    await page.route("**/workspaces/*/varsets?*", asked.put)
+    await form.get_by_role("button", name="Add variable").click()
+    first = await asked.get()
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    second = await asked.get()
+    async with page.expect_event("requestfinished", lambda one: "/effective-vars" in one.url):
+        await first.continue_()
+    await page.evaluate(PAINTED)
+    await second.continue_()
+    await expect(page.locator("tr.beaten")).to_contain_text("the workspace's own comes before")
+
+
+async def test_what_a_set_is_detached_from_comes_back_with_no_older_answer(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    set_id = await make_set(tenant, "Shared", "network", "payments")
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
+    await visitor.sign_in("owner")
+    await visitor.button("Detach it from network").wait_for()
+    async with overtaken(page, f"**/varsets/{set_id}?*") as is_answered:
+        await visitor.button("Detach it from network").click()
+        await is_answered()
+        await visitor.button("Detach it from payments").click()
+        await page.get_by_text("Attached to no workspace").wait_for()
+    await expect(page.get_by_text("Attached to no workspace")).to_be_visible()
+
+
     await visitor.sign_in("owner")
     await visitor.button("Attach to a project").click()
     await page.get_by_label("Project", exact=True).fill("shop")

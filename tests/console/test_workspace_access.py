@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from playwright.async_api import Error, Locator, Route, expect
 
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import Crowd, Site, Visitor, overtaken
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
@@ -85,6 +85,20 @@ async def test_what_was_changed_back_is_changed_once_more(sqlite_site: Site, cro
     document = variable_document(category="env")
     wrote = await tenant.call("reader", "POST", tenant.vars_path("payments"), document)
     assert wrote.status_code == 201
+
+
+async def test_who_has_access_is_as_it_was_changed_last(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    reader = rows(visitor, 1).filter(has_text="reader-")
+    await expect(reader).to_have_count(1)
+    async with overtaken(visitor.page, "**/access?*") as is_answered:
+        await visitor.button("Change to read and write: readers").click()
+        await is_answered()
+        await visitor.button("Remove the access of readers").click()
+        await visitor.button("Take away").click()
+        await expect(reader).to_have_count(0)
+    await expect(reader).to_have_count(0)
 
 
 async def test_it_says_through_which_teams_and_tokens(sqlite_site: Site, crowd: Crowd) -> None:

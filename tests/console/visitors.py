@@ -18,6 +18,10 @@ from tests.support.tenant import Tenant, build_tenant
 on_each_engine = pytest.mark.parametrize("site", ["sqlite", "postgres"], indirect=True)
 
 
+# What the page makes of all that has come is on the screen.
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 @dataclass(frozen=True)
 class Site:
     """A server with the console; `tool` is what it calls the category of its own variables."""
@@ -188,6 +192,31 @@ async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[o
         yield is_asked.wait
     finally:
         is_over.set()
+
+
+@asynccontextmanager
+async def overtaken(
+    page: Page, where: str | re.Pattern[str]
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """The first answer from there comes once the block has ended, after those to what is asked
+    meanwhile, and the page has taken it then. What it gives waits until the server has answered.
+    """
+    is_answered, is_over, is_told = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        answer = await route.fetch()
+        is_answered.set()
+        await is_over.wait()
+        await route.fulfill(response=answer)
+        is_told.set()
+
+    await page.route(where, delay, times=1)
+    try:
+        yield is_answered.wait
+    finally:
+        is_over.set()
+    await is_told.wait()
+    await page.evaluate(PAINTED)
 
 
 async def small_pages(page: Page, where: str, size: int) -> None:

@@ -1,6 +1,6 @@
 /** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
 
-import { Change, loaded, oneOf, readAll, readPage, remove, send } from "./api.js";
+import { Change, loaded, newest, oneOf, readAll, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
@@ -70,6 +70,7 @@ export async function workspaceAccessPage(context) {
 
 /** Everybody and everything with access, by name: whoever looks for one person does not know their id. */
 class Holders {
+  #asks = newest();
   /** @type {Api.WorkspaceAccessResource[]} */
   all = [];
 
@@ -94,8 +95,10 @@ class Holders {
 
   /** Shows those who have it now. */
   async draw() {
+    const isNewest = this.#asks();
     /** @type {Api.WorkspaceAccessResource[]} */
     const found = await readAll(this.path, { signal: this.signal });
+    if (!isNewest()) return;
     const order = new Intl.Collator("en").compare;
     this.all = found.sort((a, b) => order(a.attributes.name, b.attributes.name));
     this.#show();

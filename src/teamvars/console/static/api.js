@@ -151,6 +151,18 @@ export async function readAll(path, options = {}) {
 }
 
 /**
+ * Of answers to what is asked again and again only that to what was asked last counts: an older one may come later. Each
+ * call begins one, and returns what says whether it is still the last.
+ */
+export function newest() {
+  let asked = 0;
+  return () => {
+    const mine = ++asked;
+    return () => mine === asked;
+  };
+}
+
+/**
  * How this server calls the categories of variables, its own first.
  * @param {Options} [options]
  */

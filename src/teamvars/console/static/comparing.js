@@ -1,6 +1,6 @@
 /** Two workspaces side by side: what is only in one, what is different, and what is the same; and copies of it across. */
 
-import { Refused, Unreachable, read } from "./api.js";
+import { Refused, Unreachable, newest, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h, listed, little, name } from "./dom.js";
@@ -38,7 +38,7 @@ export async function comparePage(context) {
 }
 
 class Comparison {
-  #asked = 0;
+  #asks = newest();
   /** @type {Pair[]} */
   #pairs = [];
   /**
@@ -99,9 +99,9 @@ class Comparison {
    * @param {AbortSignal} signal
    */
   async #show(other, signal) {
-    const mine = ++this.#asked;
+    const isNewest = this.#asks();
     const [here, there] = await Promise.all([this.#read(this.#of.here, signal), this.#read(other, signal)]);
-    if (mine !== this.#asked) return;
+    if (!isNewest()) return;
     // Only now: what is shown until then is copied to and from where it is.
     if (other.id !== this.#of.there.id) this.#boxes.clear();
     this.#of.there = other;
@@ -122,7 +122,7 @@ class Comparison {
 
   /** Shows none, whatever is being read. */
   #nothing() {
-    this.#asked += 1;
+    this.#asks();
     this.#draw([]);
   }
 

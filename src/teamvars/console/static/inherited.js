@@ -1,6 +1,6 @@
 /** What a workspace gets from variable sets, and what does not count: each with what came before it, and why. */
 
-import { Refused, read, readPage } from "./api.js";
+import { Refused, newest, read, readPage } from "./api.js";
 import { h, name } from "./dom.js";
 import { notify } from "./notices.js";
 import { variableOf } from "./variable_list.js";
@@ -34,6 +34,7 @@ const LEVELS = {
 };
 
 export class Inherited {
+  #asks = newest();
   /** @type {string | null} */
   #etag = null;
 
@@ -49,8 +50,8 @@ export class Inherited {
   }
 
   /**
-   * The rows of sets, and what does not count of the workspace's own, by id; null where it is as before, or cannot be
-   * told: the workspace's own are shown all the same.
+   * The rows of sets, and what does not count of the workspace's own, by id; null where it is as before, where a newer
+   * answer is there or comes, or where it cannot be told: the workspace's own are shown all the same.
    * @returns {Promise<Found | null>}
    */
   async read() {
@@ -66,16 +67,13 @@ export class Inherited {
   /** @returns {Promise<Found | null>} */
   async #read() {
     const { signal } = this;
+    const isNewest = this.#asks();
     /** @type {Page<Api.VariableSetResource, never>} */
     const { total } = await readPage(`${this.path}/varsets`, 1, { signal });
-    if (!total) {
-      const isOther = this.#etag !== null;
-      this.#etag = null;
-      return isOther ? { rows: [], beaten: new Map() } : null;
-    }
-    /** @type {Answer<Api.EffectiveListDocument | null>} */
-    const { document, etag } = await read(`${this.path}/effective-vars`, { ifNoneMatch: this.#etag, signal });
-    if (!document) return null;
+    /** @type {Answer<Pick<Api.EffectiveListDocument, "data"> | null>} */
+    const { document, etag } = total ? await read(`${this.path}/effective-vars`, { ifNoneMatch: this.#etag, signal })
+      : { document: { data: [] }, etag: null };
+    if (!document || etag === this.#etag || !isNewest()) return null; // the tag is that of what is shown
     this.#etag = etag;
     return this.#sorted(document.data);
   }

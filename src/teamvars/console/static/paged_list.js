@@ -1,6 +1,6 @@
 /** Lists in pages, which are narrowed as one types. */
 
-import { Refused, readPage } from "./api.js";
+import { Refused, newest, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
 import { settle } from "./hands.js";
 import { address } from "./pages.js";
@@ -23,7 +23,7 @@ let made = 0;
  * @template {{id: string}} [I=never]
  */
 export class PagedList {
-  #asked = 0;
+  #asks = newest();
   #isReading = false;
   /** The path of what is shown. */
   #shown = "";
@@ -89,7 +89,7 @@ export class PagedList {
    * @param {Entries} before
    */
   async #read(first, last, before) {
-    const mine = ++this.#asked;
+    const isNewest = this.#asks();
     const entries = new Map(before.map((one) => [one.key, one]));
     let next = /** @type {number | null} */ (first);
     let total = 0;
@@ -98,7 +98,7 @@ export class PagedList {
       while (next && next <= last) {
         /** @type {Page<R, I>} */
         const { items, included, ...page } = await readPage(this.path(this.words), next, { signal: this.signal });
-        if (mine !== this.#asked) return; // something else was asked meanwhile
+        if (!isNewest()) return;
         [next, total] = [page.next, page.total];
         for (const one of items) {
           if (entries.has(one.id)) continue; // pages move while one looks
@@ -106,7 +106,7 @@ export class PagedList {
         }
       }
     } finally {
-      if (mine === this.#asked) this.#isReading = false;
+      if (isNewest()) this.#isReading = false;
     }
     this.#entries = [...entries.values()];
     this.#tell(next, total, last);

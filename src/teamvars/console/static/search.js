@@ -1,6 +1,6 @@
 /** Where a key stands, in all workspaces and variable sets of an organization that one may read. */
 
-import { late, read } from "./api.js";
+import { late, newest, read } from "./api.js";
 import { Choosing } from "./choosing.js";
 import { button, h, icon, name } from "./dom.js";
 import { settle, stay } from "./hands.js";
@@ -22,7 +22,7 @@ const PAGES_AT_ONCE = 5;
 
 /** The variables that have a text in their keys, in any case, page by page. */
 export class KeySearch {
-  #asked = 0;
+  #asks = newest();
   #isReading = false;
   #text = "";
   #shown = "";
@@ -49,7 +49,7 @@ export class KeySearch {
    * @param {string} text
    */
   async find(text) {
-    this.#asked += 1;
+    this.#asks();
     this.#text = text;
     this.element.hidden = !text;
     if (!text) {
@@ -65,7 +65,7 @@ export class KeySearch {
    * @param {boolean} isFirst
    */
   async #draw(path, isFirst) {
-    const mine = ++this.#asked;
+    const isNewest = this.#asks();
     /** @type {Found[]} */
     const found = [];
     /** @type {string | null} */
@@ -75,12 +75,12 @@ export class KeySearch {
       for (let page = 0; next && page < PAGES_AT_ONCE && found.length < PAGE_SIZE; page++) {
         /** @type {Answer<{data: Found[], links: Api.CursorLinks}>} */
         const { document } = await read(next, { signal: this.signal });
-        if (mine !== this.#asked) return; // something else was typed meanwhile
+        if (!isNewest()) return;
         found.push(...document.data);
         next = document.links.next;
       }
     } finally {
-      if (mine === this.#asked) this.#isReading = false;
+      if (isNewest()) this.#isReading = false;
     }
     const fresh = found.map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => this.#row(one) }));
     this.#entries = isFirst ? fresh : [...this.#entries, ...fresh];

@@ -1,7 +1,7 @@
 /** The page of a team: its members. */
 
 import { addMembersForm } from "./add_members.js";
-import { Refused, readPage, send } from "./api.js";
+import { Refused, newest, readPage, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
@@ -24,6 +24,7 @@ export async function teamPage(context) {
 }
 
 class TeamPage {
+  #asks = newest();
   active = 0;
 
   /**
@@ -50,7 +51,12 @@ class TeamPage {
 
   /** Shows who is in it now. */
   async draw() {
-    if (this.isOwners) this.active = (await readPage(`${this.path}?filter[status]=active`, 1)).total;
+    const isNewest = this.#asks();
+    if (this.isOwners) {
+      const { total } = await readPage(`${this.path}?filter[status]=active`, 1);
+      if (!isNewest()) return;
+      this.active = total;
+    }
     await this.list.draw();
   }
 

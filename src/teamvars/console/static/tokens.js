@@ -1,6 +1,6 @@
 /** One's own tokens: where `terraform login` sends people. */
 
-import { Change, Refused, readAll, remove, send } from "./api.js";
+import { Change, Refused, newest, readAll, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, copyButton, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
@@ -29,9 +29,12 @@ export async function tokensPage({ account, query, signal }) {
   }
   const path = `/users/${who.id}/authentication-tokens`;
   const rows = h("ul", { class: "rows", role: "list" });
+  const asks = newest();
   const draw = async () => {
+    const isNewest = asks();
     /** @type {Api.TokenResource[]} */
     const found = await readAll(path, { signal });
+    if (!isNewest()) return;
     redraw(rows, found.reverse().map((one) => ({ key: one.id, seen: JSON.stringify(one), make: () => row(one, draw) })));
   };
   await draw();

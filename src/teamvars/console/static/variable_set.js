@@ -1,6 +1,6 @@
 /** A variable set: what it is attached to, what it is called, and how it is deleted. */
 
-import { Change, Refused, send } from "./api.js";
+import { Change, Refused, newest, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { addButton, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
@@ -38,6 +38,7 @@ const AT_ONCE = 100;
 
 /** What it is attached to of a kind. */
 class Attached {
+  #asks = newest();
   /** @type {Called[]} */
   all = [];
 
@@ -147,7 +148,9 @@ class Attached {
   }
 
   async #refresh() {
-    this.#take((await readSet(this.context))[this.kind]);
+    const isNewest = this.#asks();
+    const found = await readSet(this.context);
+    if (isNewest()) this.#take(found[this.kind]);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The page of what has variables: a workspace, or a variable set. */
 
-import { Refused, Unreachable, categories, late, read } from "./api.js";
+import { Refused, Unreachable, categories, late, newest, read } from "./api.js";
 import { Deletions } from "./deletions.js";
 import { addButton, announce, button, count, h, icon, name, within } from "./dom.js";
 import { watchDrops } from "./drops.js";
@@ -65,8 +65,7 @@ export async function variablesPage(context, place) {
 
 class VariablesPage {
   #changes = 0;
-  #readings = 0;
-  #inheritings = 0;
+  #asks = newest();
 
   /**
    * How many there are of each category.
@@ -268,9 +267,8 @@ class VariablesPage {
 
   /** What comes from elsewhere, and what of these does not count, may be others after each change. */
   async #inherit() {
-    const mine = ++this.#inheritings;
     const found = await this.place.inherited?.read();
-    if (!found || mine !== this.#inheritings) return; // a newer answer is there, or comes
+    if (!found) return;
     this.list.inherit(found);
     this.#draw();
   }
@@ -311,10 +309,10 @@ class VariablesPage {
   async #refresh() {
     if (document.hidden) return;
     try {
-      const [changes, mine] = [this.#changes, ++this.#readings];
+      const [changes, isNewest] = [this.#changes, this.#asks()];
       /** @type {Answer<Api.VariableListDocument | null>} */
       const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
-      if (mine !== this.#readings) return; // a newer one is on its way
+      if (!isNewest()) return;
       if (changes !== this.#changes) return this.#refresh(); // it may be older than what was saved meanwhile
       if (found) {
         this.etag = etag;
