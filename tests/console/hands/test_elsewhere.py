@@ -1,5 +1,8 @@
 """Whoever means harm to a typing person: no letter, no tick and no click lands elsewhere."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
@@ -39,6 +42,17 @@ window.goOn = () => {
   for (const act of waiting) act();
 };
 """
+CLICKS = """
+const [name, times] = arguments;
+const link = [...document.links].find((one) => one.textContent === name);
+for (let at = 0; at < times; at++) link.click();
+"""
+TYPES = """
+const [label, text] = arguments;
+const field = document.querySelector(`[aria-label="${label}"]`);
+field.value = text;
+field.dispatchEvent(new Event("input", { bubbles: true }));
+"""
 TYPES_ON = """
 const real = performance.now.bind(performance);
 performance.now = () => real() + 1000 * arguments[0];
@@ -52,6 +66,21 @@ def twice(person: Person, name: str) -> None:
     person.run(UNSETTLED)
     ActionChains(person.driver).double_click(element).perform()
     person.run("goOn()")
+
+
+@contextmanager
+def at_once(person: Person) -> Iterator[None]:
+    """What is in the block is done before anything that has come with it has settled."""
+    person.wait_for(lambda: not person.run(SETTLES))
+    person.run(UNSETTLED)
+    yield
+    person.run("goOn()")
+
+
+def land(person: Person, name: str, kind: str = "button, label") -> None:
+    """A click, meant for what was there before, in the place where that stands by now."""
+    element = person.wait_for(lambda: person.find(kind, name))
+    ActionChains(person.driver).move_to_element(element).click().perform()
 
 
 async def test_an_answer_takes_no_focus_from_whoever_has_gone_on(person: Person) -> None:
@@ -138,6 +167,97 @@ async def test_the_second_of_two_clicks_is_not_for_what_the_first_one_brought(
     assert person.focus() == "Undo: C"
     assert "C" in await person.site.stored(person.tenant)
     person.click("Undo: C")
+
+
+async def test_a_page_a_form_and_a_dialog_that_have_just_come_or_gone_take_no_click(
+    person: Person,
+) -> None:
+    await person.site.make(person.tenant, "A", "x")
+    person.enter("writer", f"/{person.tenant.organization}/workspaces")
+    with at_once(person):
+        person.click("network", "a bdi")
+        land(person, "Add variable")
+        assert person.run(FORMS) == 0
+    with at_once(person):
+        person.click("Add variable")
+        land(person, "env")
+        assert person.run(CATEGORY) == "tool"
+    with at_once(person):
+        person.click("Cancel")
+        land(person, "Edit A")
+        assert person.run(FORMS) == 0
+    person.click("Import")
+    person.wait_for(lambda: person.run(DIALOGS))
+    with at_once(person):
+        person.press(Keys.ESCAPE)
+        land(person, "Edit A")
+        assert person.run(FORMS) == 0
+
+
+async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
+    person: Person,
+) -> None:
+    id_ = await person.site.make(person.tenant, "A", "x")
+    await person.site.make(person.tenant, "C", "x", "payments")
+    person.work("owner")
+    person.click("Edit A")
+    person.fill("Value", "mine")
+    await person.site.change(person.tenant, id_, value="theirs")
+    with at_once(person):
+        person.click("Save")
+        land(person, "Save mine")
+        assert person.find("button", "Save mine")
+    with at_once(person):
+        person.click("Back to the form")
+        land(person, "Cancel")
+        assert person.value("Value") == "mine"
+    person.press(Keys.ESCAPE)
+    person.click("Leave it")
+
+    person.click("Import")
+    person.click(".env", "label")
+    person.fill("Contents of the file", "B=1\n")
+    with at_once(person):
+        person.click("Preview")
+        land(person, "Apply 1 change")
+        assert person.find("button", "Apply 1 change")
+    with at_once(person):
+        person.click("Back")
+        land(person, "Cancel")
+        assert person.value("Contents of the file") == "B=1\n"
+    assert "B" not in await person.site.stored(person.tenant)
+    person.press(Keys.ESCAPE)
+    person.click("Leave it")
+
+    person.click("Copy from …")
+    person.fill("From workspace", "payments")
+    person.click("Preview")
+    person.wait_for(lambda: person.find("button", "Back"))
+    with at_once(person):
+        person.click("Back")
+        land(person, "Cancel")
+        assert person.value("From workspace") == "payments"
+
+
+async def test_a_link_that_is_clicked_twice_is_left_by_going_back_once(person: Person) -> None:
+    person.enter("writer", f"/{person.tenant.organization}/workspaces")
+    person.wait_for(lambda: person.find("a", "Teams"))
+    person.run(CLICKS, "Teams", 2)
+    person.wait_for(lambda: person.find("a", "writers2 members"))
+    person.driver.back()
+    person.wait_for(lambda: person.find("input", "Find a key anywhere"))
+
+
+async def test_what_is_typed_last_stands_in_no_address_of_another_page(person: Person) -> None:
+    person.enter("writer", f"/{person.tenant.organization}/workspaces")
+    person.hold("/teams", "GET")
+    person.wait_for(lambda: person.find("a", "Teams"))
+    person.run(TYPES, "Filter by name", "net")
+    person.run(CLICKS, "Teams", 1)
+    person.reads("Loading …")
+    person.release()
+    person.wait_for(lambda: person.find("a", "Members"))
+    assert person.run("return location.search") == ""
 
 
 async def test_what_moves_by_itself_takes_no_click_at_once(person: Person) -> None:

@@ -5,6 +5,7 @@ import { Copying, copyForm, held } from "./copying.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, errorsOf, field, form, leaveButton } from "./fields.js";
+import { settleAll } from "./hands.js";
 import { findReadable, namesOf } from "./named.js";
 import { effectsText, itemErrors, nameOf, summaryOf } from "./results.js";
 
@@ -108,6 +109,7 @@ class Copy {
   #back() {
     this.preview.hidden = true;
     this.choosing.hidden = false;
+    settleAll();
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { button, h, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
-import { settle } from "./hands.js";
+import { settleAll } from "./hands.js";
 
 /** @import { Child } from "./dom.js" */
 
@@ -30,6 +30,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
     if (!open.includes(dialog)) return;
     open.splice(open.indexOf(dialog), 1);
     dialog.remove();
+    settleAll();
     if (before?.isConnected) before.focus();
     onclose?.();
   };
@@ -51,7 +52,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
   part("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
-  settle(dialog);
+  settleAll();
   const [first = heading] = ["[autofocus]", "textarea, input:not([type=radio])"].flatMap((one) => [...within(dialog, one)]);
   first.focus();
 }

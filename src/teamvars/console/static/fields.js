@@ -2,7 +2,7 @@
 
 import { Refused } from "./api.js";
 import { announce, button, h, icon, shown, within } from "./dom.js";
-import { lead, stay } from "./hands.js";
+import { lead, settleAll, stay } from "./hands.js";
 
 /** @import { Attributes, Child } from "./dom.js" */
 
@@ -110,6 +110,7 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
       showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : /** @type {Error} */ (error));
     } finally {
       isSent = false;
+      settleAll(); // what has come in its place, or in that of its fields, is for no second click
     }
   });
   return element;
@@ -195,6 +196,7 @@ export class FormPlace {
     const isOpen = this.element.querySelector("form") !== null;
     if (!isOpen) this.#opener = /** @type {HTMLElement | null} */ (document.activeElement);
     if (!isOpen || !holdsTyped(this.element)) this.element.replaceChildren(this.#made(make));
+    settleAll();
     lead(controlsOf(this.element)[0]);
   }
 
@@ -205,6 +207,7 @@ export class FormPlace {
       if (!element.isConnected) return; // another one is there by now
       this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
       if (told) announce(this.element.textContent);
+      settleAll();
       lead(this.#opener?.isConnected ? this.#opener : document.querySelector("h1"));
     });
     return element;

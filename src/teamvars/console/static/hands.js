@@ -87,3 +87,8 @@ export function settle(element) {
   clearTimeout(settling.get(element));
   settling.set(element, setTimeout(() => element.removeAttribute("data-settles"), MOMENT_MS));
 }
+
+/** The same of all that is seen: another page is there, or a form or a dialog has come or gone. */
+export function settleAll() {
+  settle(document.body);
+}

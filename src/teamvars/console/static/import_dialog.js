@@ -5,6 +5,7 @@ import { headed, show } from "./dialogs.js";
 import { button, count, h, little, name, nodes } from "./dom.js";
 import { contentsOf } from "./drops.js";
 import { choice, clearErrors, errorsOf, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { settleAll } from "./hands.js";
 import { changesOf, effectsText, itemErrors, nameOf, resultTable, summaryOf } from "./results.js";
 import { saysSecret } from "./secrecy.js";
 import { editor } from "./value_field.js";
@@ -210,6 +211,7 @@ class Import {
   back() {
     this.preview.hidden = true;
     this.reading.hidden = false;
+    settleAll();
     this.text.input.focus();
   }
 

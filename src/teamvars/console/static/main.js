@@ -4,7 +4,7 @@ import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
-import { fieldInUse, lead, watchHands } from "./hands.js";
+import { fieldInUse, lead, settleAll, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
 import { clear, failed, leavePage, notify } from "./notices.js";
 import { address, PAGES, ROOT } from "./pages.js";
@@ -32,7 +32,9 @@ let leaving = new AbortController();
  */
 async function go(path, { replace = false } = {}) {
   if (!(await dialogs.mayLose(main))) return;
-  history[replace ? "replaceState" : "pushState"](null, "", path);
+  // As browsers do: to where one is already, it is no step that one would go back.
+  const isHere = path === location.pathname + location.search;
+  history[replace || isHere ? "replaceState" : "pushState"](null, "", path);
   await render();
   lead(document.querySelector("h1"));
 }
@@ -70,6 +72,7 @@ async function render() {
   page.replaceChildren(...nodes(content));
   head(names);
   page.hidden = false;
+  settleAll();
   document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
 }
 

@@ -4,7 +4,7 @@ import { Change, Refused, late, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
-import { lead } from "./hands.js";
+import { lead, settleAll } from "./hands.js";
 import { editor, valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
@@ -119,6 +119,7 @@ export function variableForm(said) {
       panel.remove();
       element.hidden = false;
       clearErrors(element);
+      settleAll();
       fields.focus();
     };
     element.hidden = true;

@@ -4,7 +4,7 @@ import { Change, Refused, newest, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { addButton, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
-import { stay } from "./hands.js";
+import { settle, stay } from "./hands.js";
 import { readSet, setHead } from "./heads.js";
 import { projectField, workspacesField } from "./named.js";
 import { notify } from "./notices.js";
@@ -91,6 +91,7 @@ class Attached {
     const more = () => button("Show more", () => {
       this.most += AT_ONCE;
       this.#draw();
+      settle(this.rows);
     });
     redraw(this.more, shown.length > some.length ? [{ key: "more", seen: true, make: more }] : []);
   }
