@@ -152,6 +152,39 @@ async def test_a_token_that_is_revoked_signs_out_and_loses_no_typed_text(
     await visitor.row("kept").wait_for()
 
 
+async def test_a_page_that_one_has_left_does_not_return_with_what_was_typed_there(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    form = await visitor.add("left", "typed by hand")
+    another = await renewed(tenant)
+    await visitor.page.get_by_role("link", name="Activity").click()
+    await visitor.button("Leave it").click()
+    await visitor.page.get_by_text("The token is no longer valid").first.wait_for()
+    await visitor.page.get_by_label("Token").fill(another)
+    await visitor.button("Sign in").click()
+    await visitor.page.get_by_text("Nothing has changed yet").wait_for()
+    await expect(form).to_have_count(0)
+
+
+async def test_a_page_that_one_leaves_while_signed_out_does_not_return_either(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    form = await visitor.add("kept", "typed by hand")
+    another = await renewed(tenant)
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.page.get_by_text("What you typed is still there").first.wait_for()
+    await visitor.page.get_by_role("link", name="teamvars").click()
+    await visitor.button("Leave it").click()
+    await visitor.page.get_by_label("Token").fill(another)
+    await visitor.button("Sign in").click()
+    await visitor.page.get_by_role("heading", level=1, name=tenant.organization).wait_for()
+    await expect(form).to_have_count(0)
+
+
 async def test_a_dialog_with_something_typed_in_it_waits_as_well(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -24,6 +24,8 @@ const NOWHERE = { organization: "", workspace: "", team: "", project: "", varset
 /** @type {import("./signin.js").Account | null} */
 let account = null;
 let leaving = new AbortController();
+/** Ends once the page that is shown is left, though it is shown until another one is there. */
+let shown = leaving.signal;
 
 /**
  * Shows the page of a path; a former one goes, unless somebody would rather stay.
@@ -31,12 +33,17 @@ let leaving = new AbortController();
  * @param {{replace?: boolean}} [how]
  */
 async function go(path, { replace = false } = {}) {
-  if (!(await dialogs.mayLose(main))) return;
+  if (holds() && !(await dialogs.mayLose(main))) return;
   // As browsers do: to where one is already, it is no step that one would go back.
   const isHere = path === location.pathname + location.search;
   history[replace || isHere ? "replaceState" : "pushState"](null, "", path);
   await render();
   lead(document.querySelector("h1"));
+}
+
+/** Whether something typed would be lost: what is on a page that one has left already is lost. */
+function holds() {
+  return !shown.aborted && holdsTyped(main);
 }
 
 async function render() {
@@ -70,6 +77,7 @@ async function render() {
   clearTimeout(waiting);
   if (signal.aborted || session.token() === null) return;
   page.replaceChildren(...nodes(content));
+  shown = signal;
   head(names);
   page.hidden = false;
   settleAll();
@@ -175,7 +183,7 @@ function leave(reason) {
  */
 function askToSignIn(reason) {
   const before = account;
-  const kept = holdsTyped(main);
+  const kept = holds();
   const at = fieldInUse();
   account = null;
   page.hidden = true;
@@ -190,7 +198,7 @@ function askToSignIn(reason) {
   const section = signInForm(reason, kept, async (found) => {
     account = found;
     section.remove();
-    if (!kept || found.id !== before?.id) return render();
+    if (!kept || shown.aborted || found.id !== before?.id) return render();
     page.hidden = false;
     head(pageOf(location.pathname)[1]);
     dialogs.bringBack();
@@ -225,7 +233,7 @@ function follow(event) {
 async function goBack() {
   const wanted = location.pathname + location.search;
   if (wanted === address.shown) return;
-  if (session.token() !== null && !holdsTyped(main)) {
+  if (session.token() !== null && !holds()) {
     await render();
     return lead(document.querySelector("h1"));
   }
@@ -253,12 +261,12 @@ async function start() {
   watchKeys(main);
   addEventListener("popstate", goBack);
   addEventListener("unhandledrejection", complain);
-  addEventListener("beforeunload", (event) => holdsTyped(main) && event.preventDefault());
+  addEventListener("beforeunload", (event) => holds() && event.preventDefault());
   // Going back, a browser may show a document again that was left.
   addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
   session.onEnd(leave);
   const reason = await takeUp();
-  session.watch({ ask: askToStay, holds: () => holdsTyped(main) });
+  session.watch({ ask: askToStay, holds });
   if (session.token() === null) askToSignIn(reason);
   else await render();
 }
