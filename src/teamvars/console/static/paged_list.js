@@ -160,7 +160,8 @@ function all(one, included) {
  */
 export function searchField(label, say, word) {
   const act = afterLastKey(() => {
-    if (!input.isConnected) return;
+  const here = location.pathname;
+    if (!input.isConnected || location.pathname !== here) return; // the page is left, though it may still be shown
     const words = input.value.trim();
     if (word) address.keep(word, words);
     return say(words);
