@@ -38,8 +38,12 @@ export class Choosing {
     return [...this.#boxes.values()].map(({ box }) => box).filter((box) => this.rows.contains(box));
   }
 
-  /** Says how many are ticked. */
-  told() {
+  /**
+   * Says how many are ticked. Where all that there are have rows, nobody unticks what has none: it is gone.
+   * @param {boolean} [areAll]
+   */
+  told(areAll = false) {
+    if (areAll) for (const [id, { box }] of this.#boxes) if (!this.rows.contains(box)) this.#boxes.delete(id);
     const { chosen } = this;
     const shown = this.#shown;
     this.bar.hidden = !shown.length && !chosen.length;

@@ -35,11 +35,12 @@ export class PagedList {
 
   /**
    * @param {{path: (words: string) => string, row: (one: R, included: I[]) => Element, noun: string,
-   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, drawn?: () => unknown, filter?: string,
+   *   all?: string, none?: string, nothing: () => Element, state?: () => unknown, drawn?: (areAll: boolean) => unknown, filter?: string,
    *   signal: AbortSignal}} said
    *   `path` is of those with these words; `all` comes after how many there are, `none` is said where none has the
    *   words, and `nothing` is shown where there is none at all; `state` is what rows show that they do not say
-   *   themselves; `drawn` is called once rows are others; `filter` labels a field that narrows it, at first to what the address says
+   *   themselves; `drawn(areAll)` is called once rows are others; `filter` labels a field that narrows it, at first to
+   *   what the address says
    */
   constructor(said) {
     const { path, row, noun, all: suffix = "", none = "", nothing, state = () => "", drawn = () => {}, filter = "", signal } = said;
@@ -134,7 +135,7 @@ export class PagedList {
     this.lead.hidden = this.rows.hidden = isEmpty;
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, this.none) };
     redraw(this.rows, total || isEmpty ? this.#entries : [none]);
-    this.drawn();
+    this.drawn(!words && !next);
     this.#next = next ?? last;
     const more = () => button("Show more", () => this.#goOn());
     if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);
@@ -159,8 +160,8 @@ function all(one, included) {
  * @param {string} [word]
  */
 export function searchField(label, say, word) {
-  const act = afterLastKey(() => {
   const here = location.pathname;
+  const act = afterLastKey(() => {
     if (!input.isConnected || location.pathname !== here) return; // the page is left, though it may still be shown
     const words = input.value.trim();
     if (word) address.keep(word, words);

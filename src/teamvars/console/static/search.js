@@ -89,7 +89,7 @@ export class KeySearch {
     this.#rest = next ?? "";
     const more = { key: "more", seen: true, make: () => button("Search on", () => this.#goOn()) };
     redraw(this.more, this.#rest ? [more] : []);
-    if (this.#shown === this.#text) this.choosing.told();
+    if (this.#shown === this.#text) this.choosing.told(!next);
     else this.choosing.keep(new Set());
     this.#shown = this.#text;
   }

@@ -44,7 +44,7 @@ async function listPage({ organization, go, signal }, { head, path, may, project
     path: (words) => path + (words && `?q=${encodeURIComponent(words)}`),
     row: (one) => row(organization, one, one.attributes.permissions["can-update"] && setting.boxOf(one.id, one.attributes.name)),
     noun: "variable set", all: "you can see", none: "No variable set has this in its name.", nothing: () => nothing(may, add),
-    drawn: () => setting.choosing.told(), filter: "Filter by name", signal,
+    drawn: (areAll) => setting.choosing.told(areAll), filter: "Filter by name", signal,
   });
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const setting = new KeySetting({ type: "varsets", base, rows: list.rows, signal, again: () => list.draw() });

@@ -24,7 +24,7 @@ export async function workspacesPage(context) {
     row: (one, included) => workspaceRow(organization, one, included,
       one.attributes.permissions["can-update-variable"] && setting.boxOf(one.id, one.attributes.name)),
     noun: "workspace", all: "you can see", none: "No workspace has this in its name.", nothing: () => nothing(may, add),
-    drawn: () => setting.choosing.told(), filter: "Filter by name", signal,
+    drawn: (areAll) => setting.choosing.told(areAll), filter: "Filter by name", signal,
   });
   const setting = new KeySetting({ type: "workspaces", base, rows: list.rows, signal, again: () => list.draw(),
     searched: () => address.said("key") });
