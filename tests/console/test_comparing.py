@@ -68,6 +68,7 @@ async def test_each_variable_is_in_its_group_and_a_choice_is_copied_across(
     await visitor.button("Copy 2 variables to network").click()
     await visitor.button("Copy 2 variables").click()
     await visitor.page.get_by_text("Copied: 1 new, 1 changed.").first.wait_for()
+    await expect(visitor.page.get_by_role("heading", level=1)).to_be_focused()
     await expect(group(visitor, "The same").locator("tbody th > bdi")).to_have_text(
         ["LEVEL", "SAME", "THERE"]
     )
@@ -137,9 +138,11 @@ async def test_what_others_have_changed_shows_once_one_comes_back(
         one["id"] for one in await tenant.variables() if one["attributes"]["key"] == "LEVEL"
     ]
     await site.change(tenant, level, value="warn")
+    await visitor.page.get_by_label("Choose HERE").focus()
     await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     await visitor.page.get_by_label("Choose LATER").wait_for()
     await expect(visitor.page.get_by_label("Choose HERE")).to_be_checked()
+    await expect(visitor.page.get_by_label("Choose HERE")).to_be_focused()
     # It is another than the one that was chosen.
     await expect(visitor.page.get_by_label("Choose LEVEL")).not_to_be_checked()
 

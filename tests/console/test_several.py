@@ -87,6 +87,7 @@ async def test_what_fails_stays_chosen_and_is_tried_again(sqlite_site: Site, cro
     await visitor.button("Close").click()
     await expect(page.get_by_label("Choose LEVEL in payments")).to_be_checked()
     await expect(page.get_by_label("Choose LEVEL in network")).not_to_be_checked()
+    await expect(visitor.button("Set value …")).to_be_focused()
 
     await visitor.button("Set value …").click()
     await page.get_by_label("The new value").fill("new")
@@ -97,6 +98,29 @@ async def test_what_fails_stays_chosen_and_is_tried_again(sqlite_site: Site, cro
     await visitor.button("Try again").click()
     await page.get_by_text("1 variable in 1 workspace set.").first.wait_for()
     assert (await site.stored(tenant, "payments"))["LEVEL"]["value"] == "new"
+
+
+async def test_what_is_gone_does_not_stay_chosen(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    id_ = await site.make(tenant, "LEVEL")
+    await site.make(tenant, "LEVEL", workspace="payments")
+    visitor = await found(site, crowd, tenant, "level")
+    page = visitor.page
+    await expect(page.locator("#announcements")).to_have_text("2 variables found")
+    await page.get_by_label("Choose all variables").check()
+    assert (await tenant.call("owner", "DELETE", f"{tenant.vars_path()}/{id_}")).is_success
+    await visitor.button("Set value …").click()
+    await visitor.button("Cancel").click()
+    await page.get_by_label("1 variable chosen").wait_for()
+
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    for workspace in ("network", "payments"):
+        await page.get_by_label(f"Choose {workspace}").check()
+    path = f"/workspaces/{tenant.workspaces['network']}"
+    assert (await tenant.call("owner", "DELETE", path)).is_success
+    await visitor.button("Set a key in 2 workspaces …").click()
+    await visitor.button("Cancel").click()
+    await page.get_by_label("1 workspace chosen").wait_for()
 
 
 async def test_a_selection_is_made_sensitive_or_deleted_once_it_was_counted(

@@ -180,6 +180,7 @@ async def test_somebody_is_removed_and_the_last_owner_is_not(site: Site, crowd: 
     await visitor.button(f"Remove {owner}").click()
     await dialog.get_by_role("button", name="Remove", exact=True).click()
     await expect(row(visitor, owner)).to_contain_text("Add another owner first")
+    await expect(row(visitor, owner).get_by_role("note")).to_be_focused()
     await visitor.button(f"Remove {username(tenant, 'disabled')}").click()
     await dialog.get_by_role("button", name="Remove", exact=True).click()
     await expect(visitor.page.locator("ul.rows > li")).to_have_count(1)
@@ -195,7 +196,6 @@ async def test_somebody_is_removed_and_the_last_owner_is_not(site: Site, crowd: 
     await expect(visitor.button("New team")).to_have_count(0)
 
 
-async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:
 async def test_who_is_the_last_owner_is_said_by_no_older_answer(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
@@ -213,6 +213,7 @@ async def test_who_is_the_last_owner_is_said_by_no_older_answer(
     await expect(visitor.button(f"Remove {reader}")).to_be_visible()
 
 
+async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     for who, team, may in (
         ("plain", "writers", False),

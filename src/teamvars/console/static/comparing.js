@@ -10,6 +10,7 @@ import { readWorkspace, workspaceHead } from "./heads.js";
 import { findReadable, namesOf } from "./named.js";
 import { notify } from "./notices.js";
 import { address } from "./pages.js";
+import { redraw } from "./redraw.js";
 import { nameOf, summaryOf, table } from "./results.js";
 
 /** @import { Answer } from "./api.js" */
@@ -158,7 +159,7 @@ class Comparison {
     this.#boxes.clear();
     this.#pairs = pairs;
     const groups = GROUPS.map((group) => /** @type {const} */ ([group, this.#pairs.filter((one) => groupOf(one) === group)]));
-    this.groups.replaceChildren(...groups.map(([group, its]) => this.#group(group, its)));
+    redraw(this.groups, groups.map(([group, its]) => ({ key: group, seen: {}, make: () => this.#group(group, its) })));
     for (const [pair, box] of this.#boxes) box.checked = chosen.has(seenOf(pair));
     this.#tell();
   }
@@ -226,10 +227,11 @@ class Comparison {
   /** Says what can be done with what is chosen. */
   #tell() {
     const sides = /** @type {Side[]} */ (["there", "here"]);
-    this.acts.replaceChildren(...sides.flatMap((from) => {
+    redraw(this.acts, sides.flatMap((from) => {
       const pairs = this.#pairs.filter((one) => this.#boxes.get(one)?.checked && this.#mayCopy(one, from));
-      return pairs.length ? [button(h("span", {}, "Copy ", count(pairs.length, "variable"), " to ", name(this.#called(OTHER[from]))),
-        () => this.#copy(from, pairs), { picture: "copy" })] : [];
+      const make = () => button(h("span", {}, "Copy ", count(pairs.length, "variable"), " to ", name(this.#called(OTHER[from]))),
+        () => this.#copy(from, pairs), { picture: "copy" });
+      return pairs.length ? [{ key: from, seen: {}, make }] : [];
     }));
   }
 

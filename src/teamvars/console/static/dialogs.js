@@ -31,7 +31,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
     open.splice(open.indexOf(dialog), 1);
     dialog.remove();
     settleAll();
-    if (before?.isConnected) before.focus();
+    (before?.isConnected ? before : document.querySelector("h1"))?.focus();
     onclose?.();
   };
   const leave = async () => {

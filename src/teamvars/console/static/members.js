@@ -9,7 +9,7 @@ import { organizationHead, readOrganization } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
 import { PagedList } from "./paged_list.js";
 import { address } from "./pages.js";
-import { lastOwner, personOf } from "./people.js";
+import { personOf, tellLastOwner } from "./people.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Child } from "./dom.js" */
@@ -152,9 +152,7 @@ class MembersPage {
         await remove(`/organization-memberships/${membershipId}`);
       } catch (error) {
         if (!(error instanceof Refused && error.has("last_owner"))) throw error;
-        const told = lastOwner();
-        pressed.replaceWith(told);
-        return lead(told);
+        return tellLastOwner(pressed);
       }
       if (isSelf) return go("/app");
       await this.#left(`${username} is removed.`);

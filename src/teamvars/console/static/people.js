@@ -2,6 +2,7 @@
 
 import { oneOf, readPage } from "./api.js";
 import { h } from "./dom.js";
+import { lead } from "./hands.js";
 import { Suggestions } from "./suggestions.js";
 
 /** So many are asked for at a time: a query has room for them. */
@@ -30,6 +31,16 @@ export function personOf({ id, attributes: { email, status }, relationships }, i
   const username = oneOf(included, "users", userId)?.attributes.username || (email ?? userId);
   return { membershipId: id, userId, username, email, isInvited: status === "invited",
     teamIds: relationships.teams.data.map((one) => one.id), names: [username, email ?? ""].map(folded) };
+}
+
+/**
+ * Instead of the button of what cannot be done.
+ * @param {HTMLElement} pressed
+ */
+export function tellLastOwner(pressed) {
+  const told = lastOwner();
+  pressed.replaceWith(told);
+  lead(told);
 }
 
 /** Instead of what cannot be done. */

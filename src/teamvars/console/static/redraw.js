@@ -31,13 +31,14 @@ export function redraw(parent, wanted) {
   }
   lists.set(parent, after);
   const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  const called = focused ? nameOf(focused) : ""; // what is taken out has no label
   const elements = [...after.values()].map((one) => one.element);
   place(parent, elements, elements.find((one) => one.contains(focused)));
   // Whoever types does not click at the same time, and has seen what each key does.
   if (window.event?.type !== "input" && hasMoved([...before.values()], elements)) settle(parent);
   if (focused && !focused.isConnected) {
     const [key = ""] = [...before].find(([, { element }]) => element.contains(focused)) ?? [];
-    focusOn(after.get(key)?.element, nameOf(focused));
+    focusOn(after.get(key)?.element, called);
   }
 }
 
@@ -91,5 +92,6 @@ function focusOn(element, called) {
 
 /** @param {Element} element */
 function nameOf(element) {
-  return element.getAttribute("aria-label") ?? element.textContent;
+  const { labels } = /** @type {Partial<HTMLInputElement>} */ (element);
+  return element.getAttribute("aria-label") ?? labels?.[0]?.textContent ?? element.textContent;
 }

@@ -2,11 +2,12 @@
 
 import { late, newest, read } from "./api.js";
 import { Choosing } from "./choosing.js";
-import { button, h, icon, name } from "./dom.js";
+import { announce, button, count, h, icon, name } from "./dom.js";
 import { settle, stay } from "./hands.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Answer } from "./api.js" */
+/** @import { Picture } from "./dom.js" */
 /** @import { Entries } from "./paged_list.js" */
 /** @import { Chosen, Kind } from "./several.js" */
 
@@ -87,6 +88,7 @@ export class KeySearch {
     const none = { key: "none", seen: true, make: () => h("li", { class: "hint" }, "No key that you can see has this in it.") };
     redraw(this.rows, this.#entries.length ? this.#entries : [none]);
     this.#rest = next ?? "";
+    announce(`${count(this.#entries.length, "variable")} found${next ? " so far" : ""}`);
     const more = { key: "more", seen: true, make: () => button("Search on", () => this.#goOn()) };
     redraw(this.more, this.#rest ? [more] : []);
     if (this.#shown === this.#text) this.choosing.told(!next);
@@ -107,10 +109,11 @@ export class KeySearch {
    */
   #offer(chosen) {
     const readable = chosen.filter(({ sensitive }) => !sensitive).length;
-    this.choosing.acts.replaceChildren(
-      ...(chosen.length ? [button("Set value …", () => this.#act("value"), { picture: "edit" })] : []),
-      ...(readable ? [button("Make sensitive …", () => this.#act("sensitive"), { picture: "lock" })] : []),
-      ...(chosen.length ? [button("Delete …", () => this.#act("delete"), { picture: "remove" })] : []));
+    /** @type {[number, Kind, string, Picture][]} */
+    const acts = [[chosen.length, "value", "Set value …", "edit"], [readable, "sensitive", "Make sensitive …", "lock"],
+      [chosen.length, "delete", "Delete …", "remove"]];
+    redraw(this.choosing.acts, acts.filter(([many]) => many).map(([, kind, text, picture]) =>
+      ({ key: kind, seen: true, make: () => button(text, () => this.#act(kind), { picture }) })));
   }
 
   /** @param {Kind} kind */

@@ -9,7 +9,7 @@ import { FormPlace } from "./fields.js";
 import { lead } from "./hands.js";
 import { isOwners, readTeam, teamHead } from "./heads.js";
 import { PagedList } from "./paged_list.js";
-import { lastOwner, personOf } from "./people.js";
+import { lastOwner, personOf, tellLastOwner } from "./people.js";
 import { teamForm } from "./teams.js";
 
 /** @import { End } from "./fields.js" */
@@ -120,7 +120,7 @@ class TeamPage {
       await send("DELETE", this.path, document, { repeats: true });
     } catch (error) {
       if (!(error instanceof Refused && error.has("last_owner"))) throw error;
-      return pressed.replaceWith(lastOwner());
+      return tellLastOwner(pressed);
     }
     announce(`${username} is removed.`);
     if (isSelf) return this.context.go(`/app/${organization}/teams`);
