@@ -99,6 +99,25 @@ async def test_the_code_of_a_terminal_is_typed_and_judged(
     assert await redeemed(sqlite_site, shown) == (200 if word == "Approve" else 400)
 
 
+async def test_a_code_is_approved_once_however_often_the_button_is_pressed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    code = (await begun(sqlite_site))["user_code"]
+    await visitor.go("/settings/device")
+    await visitor.sign_in("writer")
+    await page.get_by_label("Code").fill(code)
+    await visitor.button("Go on").click()
+    await visitor.button("Approve").wait_for()
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.url))
+    await visitor.button("Approve").evaluate("one => { one.click(); one.click(); }")
+    # The second would be told that no program waits.
+    await page.get_by_text("Approved. Go back to your terminal.").first.wait_for()
+    assert len(sent) == 1
+
+
 async def test_a_code_that_is_good_no_longer_makes_room_for_another(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -53,15 +53,19 @@ export async function devicePage({ account, signal }) {
         element.hidden = false;
         input.value = "";
       };
+      let isAnswered = false;
       /**
-       * Where no program waits any more, another code may be typed.
-       * @param {Promise<unknown>} sent
+       * Once: of two answers the second would be told that nothing waits. Where no program waits any more, another code may be typed.
+       * @param {() => Promise<unknown>} send
        * @param {string} text
        */
-      const answer = async (sent, text) => {
+      const answer = async (send, text) => {
+        if (isAnswered) return;
+        isAnswered = true;
         try {
-          await sent;
+          await send();
         } catch (error) {
+          isAnswered = false;
           if (!(error instanceof Refused && error.status === 422)) throw error;
           text = error.message;
         }
@@ -72,9 +76,9 @@ export async function devicePage({ account, signal }) {
         h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
           " yourself and your own terminal shows this code. Whoever sent it to you would act as you."),
         h("div", { class: "actions" },
-          button("Approve", () => answer(told("approve", asked, signal), "Approved. Go back to your terminal."),
+          button("Approve", () => answer(() => told("approve", asked, signal), "Approved. Go back to your terminal."),
             { kind: "primary" }),
-          button("Refuse", () => answer(send("POST", `${ACTIONS}/deny`, document(asked), { signal }),
+          button("Refuse", () => answer(() => send("POST", `${ACTIONS}/deny`, document(asked), { signal }),
             "Refused. The program is told so.")))));
       lead(place.querySelector("h2"));
     },
