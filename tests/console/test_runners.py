@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from tests.console.deliveries import hand_out, machine_key
-from tests.console.visitors import Crowd, Site, Visitor, held
+from tests.console.visitors import Crowd, Site, Visitor, held, overtaken
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant
 
@@ -109,6 +109,23 @@ async def test_a_change_that_is_proposed_at_once_keeps_the_workspaces(
         await form.get_by_label("Name", exact=True).fill("renamed")
         await form.get_by_role("button", name="Propose").click()
     await expect(row(visitor, "renamed")).to_contain_text("1 workspace")
+
+
+async def test_workspaces_that_one_has_typed_are_not_replaced_by_those_that_come_late(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
+    await propose(visitor, "backup")
+    form = visitor.page.get_by_role("form", name="Change the runner")
+    workspaces = form.get_by_label("Workspaces")
+    async with overtaken(visitor.page, "**/workspaces?*") as are_read:
+        await visitor.button("Change backup").click()
+        await are_read()
+        await form.get_by_label("Name", exact=True).fill("")
+        await form.get_by_role("button", name="Propose").click()
+        await form.locator(".error").first.wait_for()
+        await workspaces.fill("payments")
+    await expect(workspaces).to_have_value("payments")
 
 
 async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:

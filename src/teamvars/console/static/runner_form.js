@@ -29,7 +29,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
     busy: "Proposing …",
     onsubmit: async (waiting) => {
       if (runner && workspaces.disabled) await fill(workspaces, path, runner.relationships.workspaces.data, waiting);
-      const found = await findWorkspaces(path, lines(workspaces), WORKSPACES, signal);
+      const found = await findWorkspaces(path, lines(workspaces), WORKSPACES, waiting);
       const data = found.map(({ id }) => ({ type: "workspaces", id }));
       await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } }, waiting);
       keepTyped(element, false);
@@ -119,7 +119,7 @@ class Fields {
 }
 
 /**
- * The names of workspaces, once they are known.
+ * The names of workspaces, once they are known; where they have come by another way, somebody may have changed them.
  * @param {HTMLTextAreaElement} control
  * @param {string} path
  * @param {Api.Identifier[]} named
@@ -131,6 +131,7 @@ async function fill(control, path, named, signal) {
   const ids = new Set(named.map((one) => one.id));
   /** @type {Api.WorkspaceResource[]} */
   const all = await readAll(`${path}/workspaces`, { signal });
+  if (!control.disabled) return;
   control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
   control.disabled = false;
 }
