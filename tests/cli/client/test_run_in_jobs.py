@@ -1,6 +1,7 @@
 """`run` in a job: it is handed what was sealed to it, and believes nothing else."""
 
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -327,6 +328,30 @@ def test_github_masks_sensitive_values_and_each_of_their_lines(job: Desk, servic
     ]
     assert "::add-mask::" not in piped(job, "--no-mask").stderr
     assert "::add-mask::" not in job.succeed("run", "--", "true").err  # a file is no log
+
+
+def test_nothing_is_delivered_where_whoever_takes_the_output_would_take_the_masks(
+    job: Desk, service: Handing
+) -> None:
+    def tee(*words: str) -> subprocess.CompletedProcess[str]:
+        line = shlex.join([SCRIPT, "run", *words, "--", "sh", "-c", "echo $API_KEY"])
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f"{line} 2>&1 | tee plan.txt"],
+            cwd=job.folder,
+            env=job.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = tee()
+    assert refused.returncode == 125
+    assert "keep standard error apart" in (job.folder / "plan.txt").read_text()
+    assert SECRET not in refused.stdout + refused.stderr
+    assert service.heard == []
+    assert tee("--no-mask").returncode == 0
+    plan = (job.folder / "plan.txt").read_text()
+    assert (plan.count(SECRET), "::add-mask::" in plan) == (1, False)
 
 
 def test_no_other_place_is_told_to_mask(

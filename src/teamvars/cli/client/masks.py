@@ -5,10 +5,23 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 
+from teamvars.cli.exits import Misuse
 from teamvars.cli.output import note, writing
 
 _FEWEST = 4
 """Characters: what is shorter is part of too much else."""
+
+
+def require_log() -> None:
+    """Fails where both streams are one pipe, as before `| tee`: the runner gives each its own, so
+    somebody else reads this one.
+    """
+    out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
+    if stat.S_ISFIFO(err.st_mode) and os.path.samestat(out, err):
+        raise Misuse(
+            "Masks would be written into whatever takes this output: keep standard error apart, "
+            "or give --no-mask."
+        )
 
 
 def mask(values: Iterable[str]) -> None:

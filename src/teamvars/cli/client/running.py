@@ -27,7 +27,7 @@ from teamvars.cli.client.environments import (
     steering,
 )
 from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, lacking, place
-from teamvars.cli.client.masks import mask
+from teamvars.cli.client.masks import mask, require_log
 from teamvars.cli.client.options import (
     allow_missing_option,
     offered,
@@ -124,7 +124,7 @@ def _environment(
 ) -> Values:
     # Only here: what reads files takes a while to load.
     given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
-    found = _found(where, rules.only)
+    found = _found(where, rules.only, giving)
     taken = agreed(found.service, found.workspace, steering(found.variables, rules))
     in_file = found.place is not None and not giving.tf_var
     allowed = [*rules.allow_env, *taken]
@@ -137,14 +137,19 @@ def _environment(
         raise Failure("\n".join(made.faults))
     for text in made.notes:
         note(text)
-    if found.place is not None and found.place.name == GITHUB and not giving.no_mask:
+    if _is_masked(found.place, giving):
         mask(one.value for one in found.variables if one.sensitive and one.value is not None)
     if made.tools:
         return terraform.with_file(made.tools, command, made.values)
     return made.values
 
 
-def _found(where: Where, only: Sequence[str]) -> Found:
+def _is_masked(here: Place | None, giving: Giving) -> bool:
+    """Whether the log here is told which values to hide."""
+    return here is not None and here.name == GITHUB and not giving.no_mask
+
+
+def _found(where: Where, only: Sequence[str], giving: Giving) -> Found:
     """The variables, delivered to this job if it is one, and says on stderr whose they are."""
     target = target_of_job(where)
     here = _job(target)
@@ -153,6 +158,8 @@ def _found(where: Where, only: Sequence[str]) -> Found:
         contents = contents_of(api, effective=True)
         note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
         return Found(api.target.address, contents.owner, contents.variables)
+    if _is_masked(here, giving):
+        require_log()  # before anything is delivered
     workspace = _workspace(where, target)
     # Only here: what opens a bundle takes a while to load.
     handed = named("teamvars.cli.client.deliveries:handed")(_asked(target, workspace, only), here)
