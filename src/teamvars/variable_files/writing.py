@@ -125,17 +125,22 @@ def _dotenv(interpolate: bool, variable: Variable) -> str:
 # For the tool
 
 
-def _tfvars(variable: Variable) -> str:
-    """Strings as such, code as it is."""
+def name_in_tfvars(variable: Variable) -> str:
+    """Its name there. Refuses: a key that is no identifier."""
     if name_length(variable.key) != len(variable.key):
         raise InvalidKey("its key is no identifier")
-    text = text_of(variable)
+    return variable.key
+
+
+def _tfvars(variable: Variable) -> str:
+    """Strings as such, code as it is."""
+    name, text = name_in_tfvars(variable), text_of(variable)
     if not _is_code(variable):
-        return f"{variable.key} = {quoted(text)}"
+        return f"{name} = {quoted(text)}"
     # As a value, code may go on behind a line break that would end the definition.
     code = text.strip(" \t\r\n")
     for form in (code, f"(\n{code}\n)"):
-        if _is_definition(line := f"{variable.key} = {form}"):
+        if _is_definition(line := f"{name} = {form}"):
             return line
     raise Unfit("its value is no expression")
 

@@ -120,6 +120,23 @@ def test_terraform_gets_an_environment_where_that_is_asked_for(job: Desk) -> Non
     assert "TF_VAR_ports=[80, 443]\n" in done.out
 
 
+def test_a_key_is_held_to_the_rule_of_where_its_value_goes(job: Desk, service: Handing) -> None:
+    service.variables = [variable("my-subnet", "a", "tool"), variable("good", "b", "tool")]
+    plan = ("--", "./terraform", "plan")
+    assert 'my-subnet = "a"\ngood = "b"\n' in job.succeed("run", *plan).out
+    refused = job.run("run", "--tf-var", *plan)
+    assert (refused.code, refused.out) == (125, "")
+    assert "my-subnet: its key is not a shell name" in refused.err
+    service.variables = [*service.variables, variable("1abc", "c", "tool")]
+    refused = job.run("run", *plan)
+    assert (refused.code, refused.out) == (125, "")
+    assert "1abc: its key is no identifier (--skip-invalid-keys leaves it out)." in refused.err
+    done = job.succeed("run", "--skip-invalid-keys", *plan)
+    assert "1abc: is left out." in done.err
+    assert 'my-subnet = "a"\ngood = "b"\n' in done.out
+    assert "1abc" not in done.out
+
+
 @pytest.mark.parametrize("words", [["-var", "ports=[1]"], ["-var=ports=[1]"], ["--var=ports=[1]"]])
 def test_a_var_that_says_otherwise_is_refused(job: Desk, words: list[str]) -> None:
     refused = job.run("run", "--", "./terraform", "plan", *words)

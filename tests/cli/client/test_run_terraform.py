@@ -7,6 +7,7 @@ import json
 
 from tests.clients.test_terraform import terraform
 from tests.support.desk import Desk
+from tests.support.handing import WORKSPACE, Handing, variable
 
 __all__ = ["terraform"]
 
@@ -38,3 +39,18 @@ def test_a_plan_has_the_variables_of_the_workspace(terraform: str, network: Desk
     shown = network.succeed("run", "--allow-missing", "--", "terraform", "show", "-json", "planned")
     value = json.loads(shown.out)["planned_values"]["outputs"]["seen"]["value"]
     assert json.loads(value) == [REGION, {"a": {"cidr": "10.0.0.0/24", "hosts": 2}}, 5]
+
+
+def test_a_job_plans_with_a_key_that_is_a_name_to_terraform_alone(
+    terraform: str, stranger: Desk
+) -> None:
+    (stranger.folder / "main.tf").write_text(
+        'variable "my-subnet" { type = string }\noutput "seen" { value = var.my-subnet }\n'
+    )
+    subnet = variable("my-subnet", "10.0.0.0/24", "tool", sensitive=False)
+    plan = ("terraform", "plan", "-input=false", "-no-color")
+    with Handing(subnet, variable("CHECKPOINT_DISABLE", "1")) as handing:
+        job = stranger.having(
+            address=handing.url, workspace=WORKSPACE, server_key=handing.pinned, id_token="given"
+        )
+        assert '+ seen = "10.0.0.0/24"' in job.succeed("run", "--", *plan).out

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
+from teamvars.cli import named
 from teamvars.cli.asking import agrees, is_terminal
 from teamvars.cli.client.api import accounts
 from teamvars.cli.client.api.accounts import Settings
@@ -14,6 +15,7 @@ from teamvars.cli.starting import Values
 from teamvars.domain.globs import Globs
 from teamvars.domain.key_names import is_steering
 from teamvars.kernel.variables import (
+    TOOL_PREFIX,
     Category,
     InvalidKey,
     Unfit,
@@ -86,10 +88,10 @@ class Environment:
             self.faults.append(
                 f"{name} could make programs run or trust something else: --allow-env {name}"
             )
+        elif self._goes_into_file(variable):
+            self.tools.append(variable)
         elif variable.value is None:
             self._fill_in(name)
-        elif self._rules.in_file and variable.category is Category.TOOL:
-            self.tools.append(variable)
         else:
             try:
                 self.values[name] = text_of(variable)
@@ -97,14 +99,22 @@ class Environment:
                 self.faults.append(f"{variable.key}: {why}.")
 
     def name_of(self, variable: Variable) -> str | None:
-        """Its name there; says why it has none."""
+        """Its name there, also of what goes into a file instead; says why it has none."""
         try:
+            if self._goes_into_file(variable):
+                # Only here: what knows the language takes a while to load.
+                name = named("teamvars.variable_files.writing:name_in_tfvars")(variable)
+                return f"{TOOL_PREFIX}{name}"
             return name_in_environment(variable)
         except InvalidKey as why:
             skip = self._rules.skip_invalid_keys
             told = "is left out" if skip else f"{why} (--skip-invalid-keys leaves it out)"
             (self.notes if skip else self.faults).append(f"{variable.key}: {told}.")
             return None
+
+    def _goes_into_file(self, variable: Variable) -> bool:
+        is_known = variable.value is not None
+        return self._rules.in_file and is_known and variable.category is Category.TOOL
 
     def _fill_in(self, name: str) -> None:
         """The value of a sensitive variable, which was not handed out."""

@@ -125,10 +125,10 @@ def _environment(
     # Only here: what reads files takes a while to load.
     given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
     found = _found(where, rules.only, giving)
-    taken = agreed(found.service, found.workspace, steering(found.variables, rules))
     in_file = found.place is not None and not giving.tf_var
-    allowed = [*rules.allow_env, *taken]
-    rules = rules._replace(allow_env=allowed, in_file=in_file, runner=found.runner)
+    rules = rules._replace(in_file=in_file, runner=found.runner)
+    taken = agreed(found.service, found.workspace, steering(found.variables, rules))
+    rules = rules._replace(allow_env=[*rules.allow_env, *taken])
     made = environment(found.variables, own_environment(), given, rules)
     made.faults += terraform.contradictions(
         [*chosen(found.variables, rules.only)], command, made.values
