@@ -77,6 +77,31 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_not_overwritten(network
     assert (refused.code, values(network)) == (6, {"KEY": "theirs"})
 
 
+def test_what_is_to_overwrite_another_value_is_sent_though_it_is_not_edited_again(
+    network: Desk,
+) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    script = f'test -e twice || {{ {SCRIPT} vars set KEY=theirs; echo mine > "$1"; }}; touch twice'
+    with editor(network, script).terminal("vars", "edit", "KEY") as terminal:
+        terminal.expect(r"overwrite what is there now\? \[y/N\] ")
+        terminal.type("y")
+        assert terminal.wait() == 0
+    assert "KEY: updated." in terminal.seen
+    assert values(network) == {"KEY": "mine"}
+
+
+def test_what_was_typed_is_still_there_where_the_variable_is_not(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    script = f'cp "$1" seen; {SCRIPT} vars unset KEY --yes; echo mine > "$1"'
+    with editor(network, script).terminal("vars", "edit", "KEY") as terminal:
+        for answer in "yn":
+            terminal.expect(r"overwrite what is there now\? \[y/N\] ")
+            terminal.type(answer)
+        assert terminal.wait() == 6
+    assert (network.folder / "seen").read_text() == "mine"
+    assert values(network) == {}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_the_file_goes_with_the_command_that_is_told_to_end(
     network: Desk, number: signal.Signals

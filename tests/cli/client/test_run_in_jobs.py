@@ -353,7 +353,7 @@ def test_nothing_is_delivered_where_whoever_takes_the_output_would_take_the_mask
     def tee(*words: str) -> subprocess.CompletedProcess[str]:
         line = shlex.join([SCRIPT, "run", *words, "--", "sh", "-c", "echo $API_KEY"])
         return subprocess.run(
-            ["bash", "-o", "pipefail", "-c", f"{line} 2>&1 | tee plan.txt"],
+            ["/bin/bash", "-o", "pipefail", "-c", f"{line} 2>&1 | tee plan.txt"],
             cwd=job.folder,
             env=job.environment,
             capture_output=True,

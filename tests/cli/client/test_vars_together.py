@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.cli.client.test_edit import editor
 from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
+from tests.support.patience import wait_until
 
 BOTH = ("-w", "net*,pay*")
 TOGETHER = 20
@@ -77,9 +79,11 @@ def test_an_edit_minds_its_own_variable_alone(network: Desk) -> None:
 
 
 class Scripted:
-    """A service of one empty workspace that answers applies as it is told."""
+    """A service of one workspace that answers applies as it is told."""
 
     def __init__(self) -> None:
+        self.variables: list[dict[str, Any]] = []
+        """What the workspace has; of one of them alone, the first."""
         self.answers: list[tuple[int, dict[str, Any]]] = []
         """Status and document of each apply that is still to come."""
         self.sent: list[Any] = []
@@ -90,8 +94,12 @@ class Scripted:
         if sent:
             self.sent.append(json.loads(sent))
             return self.answers.pop(0)
+        if path.endswith("/vars"):
+            return 200, {"data": self.variables}
+        if "/vars/" in path:
+            return 200, {"data": self.variables[0]}
         one = {"type": "workspaces", "id": "ws-1", "attributes": {"name": "network"}}
-        return 200, {"data": [] if path.endswith("/vars") else one}
+        return 200, {"data": one}
 
 
 @pytest.fixture
@@ -148,3 +156,69 @@ def test_a_service_that_knows_no_versions_is_told_of_in_plain_words(
     assert refused.code == 1
     assert "is older than this command" in refused.err
     assert "nothing was changed" in refused.err
+
+
+UNKNOWN = refusal("outcome_unknown", 503, "")
+GONE = refusal("not_found", 404, "")
+
+
+def at_version(number: str) -> dict[str, Any]:
+    """The variable KEY at that version."""
+    its = {"key": "KEY", "value": "old", "description": "", "category": "env", "hcl": False}
+    more = {"sensitive": False, "version-id": number}
+    return {"type": "vars", "id": "var-1", "attributes": {**its, **more}}
+
+
+def test_what_may_have_happened_is_edited_again_and_overwrites_nothing_of_others(
+    visitor: Desk, scripted: Scripted
+) -> None:
+    scripted.variables, scripted.answers = [at_version("1")], [UNKNOWN, GONE, STALE, DONE]
+    desk = editor(visitor, 'test -e twice || echo mine > "$1"')
+    with desk.terminal("vars", "edit", "KEY") as terminal:
+        terminal.expect(r"Nobody knows whether .*Edit it again\? \[y/N\] ")
+        (visitor.folder / "twice").touch()
+        scripted.variables = [at_version("2")]
+        terminal.type("y")
+        terminal.expect(r"Edit it again, and overwrite what is there now\? \[y/N\] ")
+        terminal.type("y")
+        assert terminal.wait() == 0
+    items = [document["data"][0] for document in scripted.sent]
+    assert [item["meta"]["version-id"] for item in items] == ["1", "1", "1", "2"]
+    assert {item["attributes"]["value"] for item in items} == {"mine"}
+
+
+def test_who_does_not_go_on_has_the_exit_code_of_what_became_of_it(
+    visitor: Desk, scripted: Scripted
+) -> None:
+    desk = editor(visitor, 'echo mine > "$1"')
+    refused = refusal("invalid_value", 422, "/data/0/attributes/value")
+    for answers, code in (([UNKNOWN, GONE], 12), ([refused], 7)):
+        scripted.variables, scripted.answers = [at_version("1")], answers
+        with desk.terminal("vars", "edit", "KEY") as terminal:
+            terminal.expect("Edit it again")
+            terminal.type("n")
+            assert terminal.wait() == code
+
+
+def test_what_was_typed_is_still_there_where_the_service_no_longer_answers(
+    network: Desk, service: Service
+) -> None:
+    one = Scripted()
+    one.variables = [at_version("1")]
+    script = """\
+cp "$1" "seen-$(ls seen-* 2>/dev/null | wc -l)"
+echo mine > "$1"
+until test -e away; do sleep 0.05; done"""
+    with ExitStack() as serving:
+        url = serving.enter_context(answering(one.tell))
+        at_it = network.having(address=url, token=service.tokens["alice"], organization="acme")
+        with editor(at_it, script).terminal("vars", "edit", "KEY") as terminal:
+            wait_until((network.folder / "seen-0").exists)
+            serving.close()
+            (network.folder / "away").touch()
+            for answer in "yyn":
+                terminal.expect("Edit it again, and overwrite what is there now")
+                terminal.type(answer)
+            assert terminal.wait() == 11
+    seen = [(network.folder / f"seen-{number}").read_text() for number in range(3)]
+    assert seen == ["old", "mine", "mine"]

@@ -62,11 +62,11 @@ class Scratch:
         finally:
             signal.signal(signal.SIGINT, before)
         if code:
-            raise Failure(f"The editor ended with {code}; nothing was changed.", ERROR)
+            raise Failure(f"The editor ended with {code}; what it left was not sent.", ERROR)
         try:
             edited = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError):
-            raise Failure("The file is gone, or not UTF-8; nothing was changed.", ERROR) from None
+            raise Failure("The file is gone, or not UTF-8; it was not sent.", ERROR) from None
         return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from teamvars.cli.asking import confirm, is_terminal, secret, text_of
+from teamvars.cli.asking import agrees, confirm, is_terminal, secret, text_of
 from teamvars.cli.client.api import Api, Resource, connect
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import Where
@@ -40,7 +40,7 @@ from teamvars.cli.client.contents import (
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
-from teamvars.cli.exits import DIFFERENCES, Failure, Misuse
+from teamvars.cli.exits import DIFFERENCES, UNKNOWN_OUTCOME, Failure, Misuse
 from teamvars.cli.options import Decorator, OneOf, argument, command, flag, option
 from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import OnConflict, Outcome
@@ -268,25 +268,47 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
     api.announce()
     is_code = variable.hcl and variable.category is Category.TOOL
     with Scratch("value.hcl" if is_code else "value.txt", allow_disk=allow_disk) as scratch:
-        text = variable.value or ""
-        while (edited := scratch.edit(text)) != text:
-            text = edited
-            wanted = Wanted(key, variable.category, text)
-            change = Change(Outcome.UPDATED, key, variable.category, variable, wanted, ("value",))
-            try:
-                send(api, Work(found, [change], versioned=True))
-            except ApiError as problem:
-                if not is_terminal():
-                    raise
-                note(str(problem))
-            else:
-                note(f"{key}: updated.")
-                return
-            confirm("Edit it again, and overwrite what is there now?", yes=False)
-            # With the version it has now: the person has seen that there may be another.
-            now = api.get(found.owner.variables_path(variable.id)).document["data"]["attributes"]
-            variable = replace(variable, sensitive=now["sensitive"], version_id=now["version-id"])
-    note(f"{key}: nothing was changed.")
+        text = scratch.edit(variable.value or "")
+        if text == (variable.value or ""):
+            note(f"{key}: nothing was changed.")
+            return
+        while (problem := _problem(api, found, variable, text)) is not None:
+            variable = _again(api, found, variable, problem)
+            text = scratch.edit(text)
+    note(f"{key}: updated.")
+
+
+def _problem(api: Api, found: Contents, variable: Variable, text: str) -> Failure | None:
+    """Gives the variable that value; why it may not have it now. Fails where nobody can be asked
+    what to do about it.
+    """
+    wanted = Wanted(variable.key, variable.category, text)
+    change = Change(Outcome.UPDATED, variable.key, variable.category, variable, wanted, ("value",))
+    try:
+        send(api, Work(found, [change], versioned=True))
+    except Failure as problem:
+        if not is_terminal():
+            raise
+        return problem
+    return None
+
+
+def _again(api: Api, found: Contents, variable: Variable, problem: Failure) -> Variable:
+    """The variable as it may be overwritten. Fails where the person does not want to go on."""
+    note(str(problem))
+    is_known = problem.code != UNKNOWN_OUTCOME
+    question = "Edit it again, and overwrite what is there now?" if is_known else "Edit it again?"
+    if not agrees(f"{question} [y/N] "):
+        raise Failure(f"{variable.key} stays as it is there.", problem.code)
+    if not is_known:
+        return variable  # at its former version: a repeat takes nothing from anybody else
+    try:
+        now = api.get(found.owner.variables_path(variable.id)).document["data"]["attributes"]
+    except Failure as unread:
+        note(str(unread))
+        return variable
+    # With the version it has now: the person has seen that there may be another.
+    return replace(variable, sensitive=now["sensitive"], version_id=now["version-id"])
 
 
 @command
