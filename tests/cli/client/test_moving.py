@@ -1,20 +1,15 @@
 """`migrate-from hcp`: another service's organization moves in, and a second run does nothing."""
 
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
-from teamvars.cli.client.api import Api
-from teamvars.cli.client.holdings import Holdings
-from teamvars.cli.exits import Failure
 from teamvars.cli.operator.directory_file import read
 from teamvars.services.directory_files.files import Options
 from tests.cli.client.conftest import Service
@@ -480,22 +475,6 @@ def test_what_a_set_is_attached_to_here_stays(move: Move, desk: Desk, hcp: Hcp) 
     assert again.code == 0, again.out
     shown = desk.succeed("set", "show", "cloud", "--json").json
     assert (shown["workspaces"], shown["priority"]) == (["dns", "payments"], True)
-
-
-class Endless:
-    """Lists for ever."""
-
-    target = SimpleNamespace(address="https://hcp.example.com")
-
-    def documents(self, _: str) -> Iterator[Any]:
-        """Pages of ever more resources, each as large as a page can be."""
-        for page in itertools.count():
-            yield {"data": [{"id": f"prj-{page}-{number}"} for number in range(100)]}
-
-
-def test_a_list_that_has_no_end_ends_the_command() -> None:
-    with pytest.raises(Failure, match="lists more than 100000 of one kind"):
-        Holdings(cast("Api", Endless()), "there", with_members=False)
 
 
 ITEM = '{"type": "workspaces", "name": "hush", "key": "hush", "category": "env", "value": "hush"}'

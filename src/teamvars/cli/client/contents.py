@@ -284,7 +284,7 @@ def refuse_set(api: Api, option: str) -> None:
 
 def projects_of(api: Api) -> list[Resource]:
     """The projects that the caller sees."""
-    return list(api.pages(at("organizations", api.target.organization_name, "projects")))
+    return api.listed(at("organizations", api.target.organization_name, "projects"))
 
 
 def project_named(api: Api, word: str) -> Resource:
@@ -295,7 +295,7 @@ def project_named(api: Api, word: str) -> Resource:
 
 def sets_of(api: Api) -> list[Resource]:
     """The variable sets that the caller sees."""
-    return list(api.pages(at("organizations", api.target.organization_name, SETS)))
+    return api.listed(at("organizations", api.target.organization_name, SETS))
 
 
 def set_named(api: Api, word: str) -> Resource:

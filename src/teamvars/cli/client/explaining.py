@@ -25,7 +25,7 @@ def explained(api: Api, only: Sequence[str]) -> Iterator[Row]:
         (one["key"], category_of(one["category"])): one["source"]["name"]
         for one in gotten(api, found.owner)
     }
-    runners = [one["attributes"] for one in api.pages(found.owner.path("runners"))]
+    runners = [one["attributes"] for one in api.listed(found.owner.path("runners"))]
     in_force = [one for one in runners if one["status"] in _IN_FORCE]
     for variable in chosen(found.variables, only):
         given = [

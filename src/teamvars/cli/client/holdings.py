@@ -40,8 +40,6 @@ NO_TAGS = Tags()
 
 _ACCESS, _RIGHTS = "access", "organization-access"
 _CUSTOM = "custom"
-_MOST_LISTED = 100_000
-"""More than any list here can have: what goes on for ever is none."""
 _TERMS: Mapping[str, Terms] = {
     TEAM_WORKSPACES: team_access.TERMS,
     TEAM_PROJECTS: project_grants.TERMS,
@@ -109,13 +107,15 @@ class Holdings:
 
     def variables(self, thing: Thing) -> list[StatedVariable]:
         """What a workspace or a set has itself."""
-        return [_stated(one["attributes"]) for one in self._listed(thing.owner.variables_path())]
+        return [
+            _stated(one["attributes"]) for one in self._api.listed(thing.owner.variables_path())
+        ]
 
     def _read_places(self) -> None:
-        for one in self._listed(self._path(PROJECTS)):
+        for one in self._api.listed(self._path(PROJECTS)):
             said = {"description": _description(one)}
             self._add(_named(PROJECTS, one, said, tags=self._tags(one)))
-        for one in self._listed(self._path(WORKSPACES)):
+        for one in self._api.listed(self._path(WORKSPACES)):
             said = {"description": _description(one)}
             links = self._links(one, "project")
             self._add(_named(WORKSPACES, one, said, links, tags=self._tags(one)))
@@ -135,7 +135,7 @@ class Holdings:
         return Tags(tuple(sorted(names)), bindings)
 
     def _read_teams(self) -> None:
-        for one in self._listed(self._path(TEAMS)):
+        for one in self._api.listed(self._path(TEAMS)):
             its = one["attributes"]
             is_owners = fold(_text(its["name"])) == OWNERS
             self._add(_named(TEAMS, one, {} if is_owners else _team(its)))
@@ -144,7 +144,7 @@ class Holdings:
         relation = place.removesuffix("s")
         for where in self.of_type(place):
             query = {f"filter[{relation}][id]": where.id}
-            for one in self._listed(at(kind, query=query)):
+            for one in self._api.listed(at(kind, query=query)):
                 links = self._links(one, "team")
                 name = f"{self.things[links['team'][0]].name} on {where.name}"
                 said, unsaid = _access(one["attributes"], _TERMS[kind])
@@ -152,7 +152,7 @@ class Holdings:
                 self._add(Thing(kind, name, _text(one["id"]), said, links, unsaid=unsaid))
 
     def _read_sets(self) -> None:
-        for listed in self._listed(self._path(SETS)):
+        for listed in self._api.listed(self._path(SETS)):
             query = {"include": f"{WORKSPACES},{PROJECTS}"}
             path = at(SETS, _text(listed["id"]), query=query)
             one = self._api.get(path).document["data"]
@@ -166,7 +166,7 @@ class Holdings:
             self._add(_named(SETS, one, said, self._links(one, "parent", *reach)))
 
     def _read_members(self) -> None:
-        for one in self._listed(self._path(MEMBERSHIPS)):
+        for one in self._api.listed(self._path(MEMBERSHIPS)):
             email = one["attributes"].get("email")
             if not email:
                 continue
@@ -178,20 +178,6 @@ class Holdings:
 
     def _path(self, kind: str) -> str:
         return at("organizations", self._organization, kind)
-
-    def _listed(self, path: str) -> list[Resource]:
-        """A list, whole: what comes or goes between two pages would have others missed."""
-        found: dict[str, Resource] = {}
-        count = None
-        for document in self._api.documents(path):
-            found |= {_text(one["id"]): one for one in document["data"]}
-            if len(found) > _MOST_LISTED:
-                text = f"{self._api.target.address} lists more than {_MOST_LISTED} of one kind."
-                raise Failure(f"{text} Nothing was written.")
-            count = document.get("meta", {}).get("pagination", {}).get("total-count")
-        if count is not None and count != len(found):
-            raise self._changed()
-        return list(found.values())
 
     def _links(self, resource: Resource, *relations: str) -> dict[str, tuple[Key, ...]]:
         """What a resource is linked to, but for the organization itself."""

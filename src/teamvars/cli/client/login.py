@@ -262,7 +262,7 @@ def accept(api: Api, organization: str | None) -> None:
             "organization": one["relationships"]["organization"]["data"]["id"],
             "expires": (one["attributes"].get("invitation") or {}).get("expires-at"),
         }
-        for one in api.pages(at(_MEMBERSHIPS))
+        for one in api.listed(at(_MEMBERSHIPS))
         if one["attributes"]["status"] == "invited"
     ]
     if organization is None:
@@ -355,7 +355,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars login tokens list
     """
-    found = [told(one, _SHOWN) for one in api.pages(_path(api))]
+    found = [told(one, _SHOWN) for one in api.listed(_path(api))]
     rows = (
         (
             one["id"],

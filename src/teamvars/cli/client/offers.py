@@ -79,13 +79,13 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
     if kind == "organization":
         yield from api.organizations()
     elif kind == "team":
-        for one in api.pages(at("organizations", api.target.organization_name, "teams")):
-            yield one["attributes"]["name"]
+        teams = api.listed(at("organizations", api.target.organization_name, "teams"))
+        yield from (one["attributes"]["name"] for one in teams)
     elif kind == "workspace":
         # Behind a comma those that may follow.
         before, comma, _ = incomplete.rpartition(",")
-        for one in api.workspaces():
-            yield f"{before}{comma}{one['attributes']['name']}"
+        names = (one["attributes"]["name"] for one in api.workspaces())
+        yield from (f"{before}{comma}{name}" for name in names)
     else:
         # Keys: of the workspaces that the command is for, or of the one that it copies from.
         source = context.params.get("source")

@@ -78,7 +78,7 @@ def list_(api: Api) -> None:
 
     Example: teamvars runner list
     """
-    found = [told(one, _SHOWN) for one in api.pages(_path(api))]
+    found = [told(one, _SHOWN) for one in api.listed(_path(api))]
     rows = (
         (one["name"], one["id"], one["status"], f"version {one['version']}", one["expires"])
         for one in found
@@ -248,7 +248,7 @@ def _runner(api: Api, word: str) -> Resource:
     """The runner with that name or id."""
     seen = "Those you see: teamvars runner list"
     unknown = f"There is no runner {word}, or you may not see it. {seen}"
-    return by_name_or_id(word, api.pages(_path(api)), unknown)
+    return by_name_or_id(word, api.listed(_path(api)), unknown)
 
 
 def _document(api: Api, said: Mapping[str, Any], more: Mapping[str, Any]) -> Resource:

@@ -220,7 +220,7 @@ def _team(api: Api, word: str) -> Resource:
 
 
 def _teams(api: Api) -> list[Resource]:
-    return list(api.pages(at("organizations", api.target.organization_name, "teams")))
+    return api.listed(at("organizations", api.target.organization_name, "teams"))
 
 
 def _members(api: Api, team: Resource) -> People:

@@ -45,8 +45,8 @@ def access(api: Api) -> None:
 
     Example: teamvars workspace access --workspace network
     """
-    pages = api.pages(at("workspaces", api.workspace()["id"], "access"))
-    found = [{"id": one["id"], **one["attributes"]} for one in pages]
+    holders = api.listed(at("workspaces", api.workspace()["id"], "access"))
+    found = [{"id": one["id"], **one["attributes"]} for one in holders]
     rows = (
         (
             one["access"],

@@ -14,7 +14,7 @@ from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
 from teamvars.cli.client.api.targets import Target, Where, resolve
 from teamvars.cli.client.api.transport import Connection, Request
-from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import CONFLICT, NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import note
 from teamvars.domain.names import fold
 
@@ -23,6 +23,10 @@ Resource = dict[str, Any]
 
 _PREFIX = "/api/v2"
 _LARGEST_PAGE = 100
+_READINGS = 3
+"""Of a list that changes each time, before that is said."""
+_MOST_LISTED = 100_000
+"""More than any list here can have: what goes on for ever is none."""
 _NO_CONTENT = 204
 
 
@@ -74,18 +78,49 @@ class Api:
         return self._send("GET", path, None, {})
 
     def pages(self, path: str) -> Iterator[Any]:
-        """The resources of all pages of a list; `path` is made by `at` and has no page."""
-        for document in self.documents(path):
+        """The resources of a list that nobody needs whole, as far as they are wanted; `path` is
+        made by `at` and has no page.
+        """
+        for document in self._documents(path):
             yield from document["data"]
 
-    def documents(self, path: str) -> Iterator[Any]:
-        """The documents of all pages of a list, for what they have beside the resources."""
+    def listed(self, path: str) -> list[Resource]:
+        """The resources of a list, all of them and each once."""
+        return [one for document in self.documents(path) for one in document["data"]]
+
+    def documents(self, path: str) -> list[Any]:
+        """The documents that `listed` is read from, for what they have beside the resources.
+
+        What comes or goes between two pages has others missed, or found twice: then all is read
+        again. Fails where it never stays as it is.
+        """
+        for _ in range(_READINGS):
+            found: list[Any] = []
+            ids: list[object] = []
+            counts: set[object] = set()
+            for document in self._documents(path):
+                found.append(document)
+                ids += [one["id"] for one in document["data"]]
+                counts.add(_pagination(document).get("total-count"))
+                if len(ids) > _MOST_LISTED:
+                    where = self.target.address
+                    raise Failure(f"{where} lists more than {_MOST_LISTED} of one kind.")
+            if len(ids) == len(set(ids)) and counts <= {None, len(ids)}:
+                return found
+        raise Failure(
+            f"What {self.target.address} lists was changed while it was read, or the token does "
+            "not see all of it. Nothing was changed. Run the command again.",
+            CONFLICT,
+        )
+
+    def _documents(self, path: str) -> Iterator[Any]:
+        """The documents of all pages of a list."""
         number: int | None = 1
         while number is not None:
             page = f"page[size]={_LARGEST_PAGE}&page[number]={number}"
             document = self.get(f"{path}{'&' if '?' in path else '?'}{page}").document
             yield document
-            following = document.get("meta", {}).get("pagination", {}).get("next-page")
+            following = _pagination(document).get("next-page")
             # Always further on, whatever the service says: a list has an end.
             number = following if isinstance(following, int) and following > number else None
 
@@ -108,11 +143,11 @@ class Api:
 
     def workspaces(self) -> list[Resource]:
         """The resources of all workspaces of the organization that the caller sees, by name."""
-        return list(self.pages(at("organizations", self.target.organization_name, "workspaces")))
+        return self.listed(at("organizations", self.target.organization_name, "workspaces"))
 
     def organizations(self) -> list[str]:
         """The names of the organizations that the caller is in."""
-        return [one["attributes"]["name"] for one in self.pages(at("organizations"))]
+        return [one["attributes"]["name"] for one in self.listed(at("organizations"))]
 
     def account(self) -> Resource:
         """Who calls."""
@@ -200,6 +235,11 @@ def by_name_or_id(word: str, resources: Iterable[Resource], unknown: str) -> Res
         if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
             return one
     raise Failure(unknown, NOT_FOUND)
+
+
+def _pagination(document: Any) -> Any:
+    """What a document says of the pages of its list; a list that has none says nothing."""
+    return document.get("meta", {}).get("pagination", {})
 
 
 def _is_document(found: Any) -> bool:
