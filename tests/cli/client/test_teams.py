@@ -44,6 +44,17 @@ def test_a_file_says_who_exactly_is_in_a_team(desk: Desk) -> None:
     assert sorted(members(desk)) == ["carol", "dave"]
 
 
+@pytest.mark.parametrize("given", ["", "\n# nobody yet\n"])
+@pytest.mark.parametrize("words", [["add", "--exact"], ["add"], ["remove"]])
+def test_a_file_that_names_nobody_changes_nothing(desk: Desk, given: str, words: list[str]) -> None:
+    command, *flags = words
+    line = ("team", command, "platform", "--from", "-", *flags, "--yes")
+    refused = desk.run(*line, given=given)
+    assert (refused.code, refused.out) == (2, "")
+    assert "Nobody is named." in refused.err
+    assert members(desk) == ["bob"]
+
+
 def test_a_removal_asks_on_a_terminal_and_only_yes_is_yes(desk: Desk) -> None:
     for answer, code, left in (("n", 1, ["bob"]), ("", 1, ["bob"]), ("y", 0, [])):
         with desk.terminal("team", "remove", "platform", "bob") as terminal:

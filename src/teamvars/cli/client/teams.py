@@ -189,8 +189,10 @@ def _change(
     `decide` says who joins and who leaves: of the people named, and of those who are there.
     """
     words = [*who, *(from_file(file) if file else [])]
-    if not words and file is None:
-        raise Misuse("Give usernames, e-mail addresses or ids, or --from FILE.")
+    if not words:
+        raise Misuse(
+            "Nobody is named. Give usernames, e-mail addresses or ids, or --from FILE with some."
+        )
     api = connect(where)
     organization = api.target.organization_name
     api.announce(f"Team {team} of {organization}")
