@@ -82,6 +82,9 @@ def test_whoever_says_all_four_needs_no_home(
     whole = {"address": service.url, "token": service.tokens["alice"], "organization": office}
     done = homeless.having(**whole).succeed("run", "--", "sh", "-c", "echo $KEY")
     assert done.out == "value\n"
+    network.succeed("vars", "set", "PAGER=less")
+    refused = homeless.having(**whole).run("run", "--", "true")
+    assert (refused.code, "--allow-env PAGER" in refused.err) == (125, True)
     lacking = homeless.having(**{**whole, "token": ""}).run("run", "--", "true")
     assert lacking.code == 125
     assert (config or "HOME is not a folder") in lacking.err

@@ -170,7 +170,7 @@ def agreed(address: Address, workspace: Owner, names: Sequence[str]) -> list[str
     if not names:
         return []
     key = f"{address} {workspace.id}"
-    known = accounts.read(Settings).agreed_names.get(key, [])
+    known = accounts.read_at_home(Settings).agreed_names.get(key, [])
 
     def asked(name: str) -> bool:
         question = (

@@ -223,7 +223,7 @@ def _asked(key: str, file: str | None) -> str:
     """The value from the file, the person at the terminal, or standard input."""
     if file is not None:
         return text_of(file)
-    value = secret(f"{key}: ", MAX_VALUE_BYTES + 1)
+    value = secret(f"{key}: ", MAX_VALUE_BYTES)
     if not value and not is_terminal():
         raise Misuse(f"There is no value on standard input. An empty one: {key}=")
     return value
