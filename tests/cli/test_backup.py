@@ -134,6 +134,12 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
         (archives.STORE, doing("UPDATE users SET email = x'ff'"), "users: email is no text"),
         (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
         (archives.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
+        pytest.param(
+            archives.MANIFEST,
+            lambda manifest: manifest.write_bytes(b'{"release": "\xff"}'),
+            "no manifest",
+            id="no text",
+        ),
     ],
 )
 def test_what_was_altered_with_its_digests_is_found(

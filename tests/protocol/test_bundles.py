@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, decoded, encoded
-from teamvars.protocol.bundles import Delivered, Delivery, Info, deliver, received
+from teamvars.protocol.bundles import Delivered, Delivery, Info, _signed, deliver, received
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, JobKey, seal, thumbprint
 
 SERVICE, JOB, OTHER = Ed25519PrivateKey.generate(), JobKey.generate(), JobKey.generate()
@@ -35,6 +35,13 @@ def test_two_deliveries_of_the_same_share_no_bytes() -> None:
     assert again.info == MADE.info
     assert again.bundle[:32] != MADE.bundle[:32]
     assert again.bundle[-32:] != MADE.bundle[-32:]
+
+
+@pytest.mark.parametrize("info", [b"{", b'{"organization": "\xff"}'])
+def test_what_the_service_signs_is_no_delivery_unless_it_reads_as_one(info: bytes) -> None:
+    signed = Delivery(info, MADE.bundle, SERVICE.sign(_signed(info, MADE.bundle)))
+    with pytest.raises(Malformed):
+        received(signed, JOB, PINNED)
 
 
 def test_another_job_cannot_open_it() -> None:

@@ -31,6 +31,7 @@ from tests.support.tenant import ACTIVE, JSON_API, Tenant
 OWN = "https://vars.test"
 SECRET = "the client's own secret"
 ATTEMPT, SESSION_COOKIE = "__Host-teamvars-sign-in", "__Host-teamvars-session"
+ANSWER = "__Host-teamvars-answer"
 
 
 @dataclass

@@ -6,10 +6,13 @@ import httpx
 import pytest
 
 from teamvars.domain.tokens import WAY_BACK, OwnerName
+from teamvars.protocol import encoded
 from teamvars.services import https
 from teamvars.services.sign_ins import Answered
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.signing_in import (
+    ANSWER,
     ATTEMPT,
     OWN,
     SESSION_COOKIE,
@@ -119,6 +122,32 @@ async def test_nobody_is_linked_but_by_our_page_the_browser_and_the_token(
     assert refused.status_code in (401, 403)
     browser.cookies = kept
     assert (await ask_for_link(browser, scene.tenant.tokens["writer"])).status_code == 204
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"",
+        b"{",
+        b'{"provider": "\xff", "said": {}}',
+        b'{"provider": "one", "said": {}, "x": ' + b"[" * 2_750,
+    ],
+)
+async def test_a_cookie_that_is_no_answer_links_nobody(scene: Scene, kept: bytes) -> None:
+    browser = await linked(scene, "writer")
+    browser.cookies[ANSWER] = encoded(kept)
+    assert (await ask_for_link(browser, scene.tenant.tokens["writer"])).status_code == 403
+
+
+@ON_SQLITE
+async def test_a_token_that_is_not_valid_is_told_before_anything_of_the_cookies(
+    scene: Scene,
+) -> None:
+    stranger = scene.browser()
+    unknown = await ask_for_link(stranger, "tvu_" + "a" * 49)
+    assert (unknown.status_code, unknown.headers["www-authenticate"]) == (401, "Bearer")
+    assert (await ask_for_link(stranger, scene.tenant.tokens["writer"])).status_code == 403
 
 
 async def test_the_answer_to_a_link_signs_nobody_in_and_that_to_a_sign_in_links_nobody(

@@ -222,17 +222,23 @@ def link_own(found: Found, provider: Provider, person: Person, fresh_id: str) ->
     return _link(found, linkable(found, provider), person, fresh_id)
 
 
-def linkable(found: Found, provider: Provider) -> User:
-    """The caller, who may be linked with somebody whom the provider means.
-
-    Nobody has more rights by it: refuses as forbidden tokens of teams and organizations; and one
-    that has rights in some organizations alone, where the provider speaks for others, or none where
-    the provider lets somebody in who has to sign in there.
-    """
+def calling(found: Found) -> User:
+    """The user who calls. Refuses: unauthenticated; forbidden to teams and organizations."""
     actor = found.of(WhoCalls())
     user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
     if user is None:
         raise forbidden("Only users are linked with accounts.")
+    return user
+
+
+def linkable(found: Found, provider: Provider) -> User:
+    """The caller, who may be linked with somebody whom the provider means.
+
+    Nobody has more rights by it: refuses as `calling`, and as forbidden a token that has rights in
+    some organizations alone, where the provider speaks for others, or none where the provider lets
+    somebody in who has to sign in there.
+    """
+    user = calling(found)
     reach = found.caller.reach
     named = found.of(OrganizationsCalled(provider.organizations))
     if reach is not None and not {one.id for one in named} <= reach:

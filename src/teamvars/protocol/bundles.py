@@ -89,7 +89,7 @@ def received(
         if info.encode() != delivery.info or info.thumbprint != key.thumbprint:
             raise Malformed
         return info, _DECODER.decode(key.open(delivery.bundle, delivery.info))
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         raise Malformed from None
 
 

@@ -167,6 +167,7 @@ class SignInPages:
         """
         self._named(request)
         caller = request.require_caller()
+        await self._sign_ins.calling(caller)
         try:
             kept = _kept(self._cookies.read(request, _ANSWER))
             answered = self._answered(request, kept.said)
@@ -239,7 +240,7 @@ def _kept(cookie: str | None) -> Kept:
     """What a cookie has of an answer. Raises Unproven."""
     try:
         return msgspec.json.decode(decoded(cookie or ""), type=Kept)
-    except (msgspec.DecodeError, Malformed):
+    except (ValueError, RecursionError, Malformed):
         raise Unproven("no answer of a provider, or one of too long ago") from None
 
 

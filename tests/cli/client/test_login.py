@@ -150,9 +150,12 @@ def test_files_of_somebody_else_are_not_used(desk: Desk) -> None:
     assert (done.code, "belongs to uid 12345" in done.err) == (1, True)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"by_address": 1}', "\x00", "[" * 10_000])
-def test_files_that_are_damaged_are_named(desk: Desk, content: str) -> None:
-    (desk.files / "tokens.json").write_text(content)
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b"[]", b'{"by_address": 1}', b"\x00", b'{"by_address": {"\xff": 1}}', b"[" * 10_000],
+)
+def test_files_that_are_damaged_are_named(desk: Desk, content: bytes) -> None:
+    (desk.files / "tokens.json").write_bytes(content)
     done = desk.run("whoami")
     assert (done.code, done.out) == (1, "")
     assert "tokens.json is not what 'teamvars login' writes" in done.err

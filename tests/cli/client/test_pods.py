@@ -44,7 +44,7 @@ class Cluster:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.heard.append((self.path, body))
                 status, document = outer.answered(self.headers["Authorization"], body)
-                content = json.dumps(document).encode()
+                content = document if isinstance(document, bytes) else json.dumps(document).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
@@ -100,7 +100,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 def mount(folder: Path, said: object) -> None:
     """Has the pod's own token say that."""
-    claims = urlsafe_b64encode(json.dumps(said).encode()).rstrip(b"=").decode()
+    content = said if isinstance(said, bytes) else json.dumps(said).encode()
+    claims = urlsafe_b64encode(content).rstrip(b"=").decode()
     (folder / "token").write_text(f"e30.{claims}.c2ln\n")
 
 
@@ -186,7 +187,10 @@ def test_no_server_is_asked_that_the_authority_of_the_cluster_does_not_vouch_for
     assert not cluster.heard
 
 
-@pytest.mark.parametrize("said", [{"sub": "somebody"}, {"sub": 7}, {}, [], "text"], ids=str)
+UNREADABLE = [b'{"status": "\xff"}', b"[" * 10_000]
+
+
+@pytest.mark.parametrize("said", [{"sub": "somebody"}, {"sub": 7}, {}, [], "text", *UNREADABLE])
 def test_only_an_account_of_the_cluster_requests_a_token(
     cluster: Cluster, tmp_path: Path, said: object
 ) -> None:
@@ -196,7 +200,9 @@ def test_only_an_account_of_the_cluster_requests_a_token(
     assert not cluster.heard
 
 
-@pytest.mark.parametrize("answer", [{}, {"status": None}, {"status": {"token": 7}}, [], "text"])
+@pytest.mark.parametrize(
+    "answer", [{}, {"status": None}, {"status": {"token": 7}}, [], "text", *UNREADABLE]
+)
 def test_an_answer_without_a_token_is_none(cluster: Cluster, answer: object) -> None:
     cluster.answers = 201, answer
     with pytest.raises(Failure, match="answered without a token"):

@@ -147,7 +147,7 @@ def test_answers_that_are_no_documents_end_commands_with_their_codes(
     assert told in done.err
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"name": "\xff"}', b"[" * 100_000])
 def test_what_is_no_teamvars_is_told_as_such(stranger: Desk, body: bytes) -> None:
     for headers in ({}, {"Content-Type": "text/html"}):
         with Attacker(200, body, headers) as server:

@@ -4,7 +4,6 @@ A token is bound where its audience names the job's key. Then it is of no use to
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -204,7 +203,7 @@ def _subject(token: str) -> str:
     try:
         said: Any = msgspec.json.decode(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         subject = said["sub"]
-    except (binascii.Error, msgspec.DecodeError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         subject = ""
     if not isinstance(subject, str) or not subject.startswith(_ACCOUNT):
         raise Failure("The token of this pod is none of a service account.")
@@ -246,7 +245,7 @@ def _asked(name: str, url: str, travel: Travel, request: Request) -> Any:
         raise Failure(f"{name} gives this job no token: it answered {reply.status}.")
     try:
         return msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 

@@ -48,7 +48,7 @@ def read(path: Path) -> dict[Name, Entry]:
         raise Failure(f"{path} has more than {_MOST_BYTES} bytes.", INVALID)
     try:
         entries = msgspec.json.decode(content, type=_Content).variables
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise Failure(
             f"{path} is not such a file: JSON with 'variables', each of which has 'type', 'name', "
             "'key', 'category' and 'value', a text or null.",

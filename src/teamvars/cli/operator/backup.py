@@ -174,7 +174,7 @@ def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
         heads, text = ((folder / name).read_bytes() for name in (archives.HEADS, archives.MANIFEST))
         try:
             manifest = msgspec.json.decode(text, type=Manifest)
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             raise BadBackup("The backup has no manifest that this release reads.") from None
         return Unpacked(folder / archives.STORE, heads, manifest)
 

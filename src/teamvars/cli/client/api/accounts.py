@@ -127,7 +127,7 @@ def read(kind: type[T]) -> T:
         raise Failure(f"{path} cannot be read: {error.strerror}.") from None
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise Failure(
             f"{path} is not what '{_MAKERS[kind]}' writes. Remove it, and run that."
         ) from None

@@ -157,7 +157,7 @@ def object_of(reply: Reply) -> dict[str, Any] | None:
     """The JSON object that an answer is, of whatever type it says it is; None where it is none."""
     try:
         found = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
