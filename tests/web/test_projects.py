@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from teamvars.domain.projects import DEFAULT_NAME
+from teamvars.domain.tags import MAX_TAGS
 from teamvars.storage.database import Transaction
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
@@ -483,6 +484,24 @@ async def test_tags_of_a_project_are_set_by_key_and_inherited_by_its_workspaces(
         "region": ("x", inherited),
     }
     assert await tenant.deployment.audit_holds()
+
+
+async def test_too_many_bindings_of_a_project_are_told_beside_all_else(tenant: Tenant) -> None:
+    many = {"tag-bindings": bound(**{f"k{n}": "" for n in range(MAX_TAGS + 1)})}
+    said = project_document(name=" ")
+    said["data"]["relationships"] = many
+    expected = [
+        ("422", "invalid_value", NAME),
+        ("422", "too_many_items", "/data/relationships/tag-bindings/data"),
+    ]
+    assert faults(await tenant.call("owner", "POST", projects_path(tenant), said)) == expected
+    where = f"/projects/{await make(tenant)}"
+    assert faults(await tenant.call("owner", "PATCH", where, said)) == expected
+    twice = {"data": [*many["tag-bindings"]["data"], *bound(k0="other")["data"]]}
+    assert faults(await tenant.call("owner", "PATCH", f"{where}/tag-bindings", twice)) == [
+        ("422", "too_many_items", "/data"),
+        ("422", "invalid_value", f"/data/{MAX_TAGS + 1}/attributes/key"),
+    ]
 
 
 async def test_workspaces_and_projects_are_found_by_the_tags_of_projects(tenant: Tenant) -> None:

@@ -206,7 +206,45 @@ async def test_a_workspace_has_only_so_many_tags(tenant: Tenant) -> None:
     assert faults(await tenant.call("owner", "PATCH", where, bound(more="1"))) == full
     update = await tenant.call("owner", "PATCH", path(tenant), document(tag_names=["a"] * 51))
     assert update.status_code == 200
-    assert faults(await create(tenant, name="n", tag_names=[f"t{n}" for n in range(51)])) == full
+    named_so = [("422", "too_many_items", "/data/attributes/tag-names")]
+    many = [f"t{n}" for n in range(MAX_TAGS + 1)]
+    assert faults(await create(tenant, name="n", tag_names=many)) == named_so
+
+
+async def test_too_many_tags_are_told_beside_all_else_where_they_are(tenant: Tenant) -> None:
+    """In the list of a document about more than tags that has most of them."""
+    keys, at = [f"t{n}" for n in range(MAX_TAGS + 1)], "/data/relationships"
+    name = ("422", "invalid_value", "/data/attributes/name")
+    documents = {
+        "/data/attributes/tag-names": document(name="a b", tag_names=keys),
+        f"{at}/tags/data": document(name="a b", tag_names=["one"]),
+        f"{at}/tag-bindings/data": document(name="a b", tag_names=["one"]),
+    }
+    lists = {"tags": named(*keys), "tag-bindings": bound(**dict.fromkeys(keys, ""))}
+    for kind, listed_there in lists.items():
+        documents[f"{at}/{kind}/data"]["data"]["relationships"] = {kind: listed_there}
+    for place, said in documents.items():
+        expected = [name, ("422", "too_many_items", place)]
+        assert faults(await tenant.call("owner", "POST", all_path(tenant), said)) == expected
+        assert faults(await tenant.call("owner", "PATCH", path(tenant), said)) == expected
+    listed_alone = await tenant.call("owner", "POST", names_path(tenant), named("a b", *keys))
+    assert faults(listed_alone) == [
+        ("422", "too_many_items", "/data"),
+        ("422", "invalid_value", "/data/0/attributes/name"),
+    ]
+
+
+async def test_workspaces_that_have_no_room_for_a_tag_are_told_beside_those_there_are_not(
+    tenant: Tenant,
+) -> None:
+    await add(tenant, *(f"t{n}" for n in range(MAX_TAGS)))
+    await add(tenant, "app", workspace="payments")
+    to = f"/tags/{(await tag_ids(tenant))['app']}/relationships/workspaces"
+    ids = linked("workspaces", tenant.workspaces["network"], tenant.other_workspace)
+    assert faults(await tenant.call("owner", "POST", to, ids)) == [
+        ("422", "too_many_items", "/data"),
+        ("404", "not_found", "/data/1/id"),
+    ]
 
 
 async def test_workspaces_are_found_by_their_tags(tenant: Tenant) -> None:

@@ -48,7 +48,6 @@ from teamvars.domain.tags import (
     Tags,
     TagsDraft,
     project_rows,
-    surplus,
 )
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import Attached, VariableSet
@@ -76,12 +75,12 @@ def read(found: Found, project_id: str) -> ProjectAccess:
 def create(
     found: Found, organization: str, draft: ProjectDraft, id_: str
 ) -> Decision[ProjectAccess]:
-    """Adds a project. Refuses: forbidden, every fault of the draft, a taken name."""
+    """Adds a project. Refuses: forbidden, every fault of the draft, a taken name, too many tags."""
     owner = found.of(ToOrganization(organization))
     owner.require(Right.MANAGE_PROJECTS)
-    refuse_all(draft.all_faults())
+    refuse_all([*draft.all_faults(), *draft.tags.surplus(Tags(), TagChange.REPLACE)])
     made = draft.applied_to(Project(id_, owner.organization.id, "", found.now))
-    bindings = _retagged({}, draft.tags, TagChange.REPLACE)
+    bindings = draft.tags.applied_to(Tags(), TagChange.REPLACE).bindings
     view = ProjectAccess(made, owner, 0, 0, bindings)
     return together(view, created(found, made, bindings))
 
@@ -92,8 +91,10 @@ def update(found: Found, project_id: str, draft: ProjectDraft) -> Decision[Proje
     Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
     """
     before = _managed(found, project_id)
-    refuse_all([*draft.all_faults(), *draft.conflicts(before.project)])
-    bindings = _retagged(before.bindings, draft.tags, TagChange.REPLACE)
+    was = Tags(bindings=before.bindings)
+    surplus = draft.tags.surplus(was, TagChange.REPLACE)
+    refuse_all([*draft.all_faults(), *draft.conflicts(before.project), *surplus])
+    bindings = draft.tags.applied_to(was, TagChange.REPLACE).bindings
     after = replace(before, project=draft.applied_to(before.project), bindings=bindings)
     return _changed(found, before, after)
 
@@ -106,8 +107,9 @@ def retag(
     Refuses: forbidden, every fault of the draft, too many tags.
     """
     before = _managed(found, project_id)
-    refuse_all(draft.all_faults())
-    return _changed(found, before, replace(before, bindings=_retagged(before.bindings, draft, how)))
+    was = Tags(bindings=before.bindings)
+    refuse_all([*draft.all_faults(), *draft.surplus(was, how)])
+    return _changed(found, before, replace(before, bindings=draft.applied_to(was, how).bindings))
 
 
 def delete(found: Found, project_id: str) -> Decision[None]:
@@ -298,14 +300,6 @@ def _changed(found: Found, before: ProjectAccess, after: ProjectAccess) -> Decis
         return Decision(after)
     tags = before.bindings, after.bindings
     return together(after, retagged(found, before.project, after.project, *tags))
-
-
-def _retagged(before: Mapping[str, str], draft: TagsDraft, how: TagChange) -> Mapping[str, str]:
-    """The bindings as a draft without faults makes them. Refuses: too many tags."""
-    was = Tags(bindings=before)
-    tags = draft.applied_to(was, how)
-    refuse_all(surplus(was, tags))
-    return tags.bindings
 
 
 def _tagged(

@@ -29,7 +29,6 @@ from teamvars.domain.tags import (
     Tag,
     TagChange,
     TagsDraft,
-    surplus,
     tag_id_of,
 )
 from teamvars.domain.teams import Right
@@ -72,9 +71,8 @@ def change(
     """
     before = permitted(found, workspace_id, Permission.MANAGE_WORKSPACE)
     draft = named(found, before.workspace.organization_id, draft)
-    refuse_all(draft.all_faults())
+    refuse_all([*draft.all_faults(), *draft.surplus(before.details.tags, how)])
     tags = draft.applied_to(before.details.tags, how)
-    refuse_all(surplus(before.details.tags, tags))
     after = replace(before, details=replace(before.details, tags=tags))
     return together(
         after, *([] if after == before else [changed(found, before.record, after.record)])
@@ -105,8 +103,10 @@ def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]
         raise not_found()
     records = found.of(WorkspacesWithIds(owner_id, draft.wanted))
     known = {record.workspace.id for record in records}
-    refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
-    return _retagged(found, records, TagChange.ADD, TagsDraft((SaidName(name, ""),)))
+    said = TagsDraft((SaidName(name, ""),))
+    full = [fault for one in records for fault in said.surplus(one.tags, TagChange.ADD)]
+    refuse_all([*draft.all_faults(known, NO_SUCH_WORKSPACE), *dict.fromkeys(full)])
+    return _retagged(found, records, TagChange.ADD, said)
 
 
 def _some(bound: Sequence[Binding], wanted: Page | None) -> Paged[Binding]:
@@ -120,5 +120,4 @@ def _retagged(
     """All of the workspaces have other tags, each of them recorded by itself."""
     after = [replace(one, tags=said.applied_to(one.tags, how)) for one in records]
     pairs = [(was, now) for was, now in zip(records, after, strict=True) if was != now]
-    refuse_all(dict.fromkeys(fault for was, now in pairs for fault in surplus(was.tags, now.tags)))
     return together(None, *(changed(found, was, now) for was, now in pairs))

@@ -46,7 +46,6 @@ from teamvars.domain.tags import (
     bindings_of,
     effective_bindings,
     rows_of,
-    surplus,
 )
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.variable_sets import Attached, VariableSet
@@ -123,10 +122,10 @@ def create(
     draft, project = _placed(found, owner.id, draft, default_project_of(owner.id))
     home = project or found.of(ProjectWithId(default_project_of(owner.id)))
     mode = default_mode(owner.settings, home.settings)
-    nothing = WorkspaceSettings()
-    refuse_all([*draft.all_faults(), *draft.mode_faults(mode), *draft.trigger_faults(nothing)])
+    faults = [*draft.all_faults(), *draft.mode_faults(mode)]
+    faults += draft.trigger_faults(WorkspaceSettings())
+    refuse_all([*faults, *draft.tags.surplus(Tags(), TagChange.REPLACE)])
     tags = draft.tags.applied_to(Tags(), TagChange.REPLACE)
-    refuse_all(surplus(Tags(), tags))
     settings, project_id = draft.new_settings(mode), None if project is None else project.id
     details = WorkspaceDetails(settings, None, found.now, (), 0, tags, project_id)
     view = WorkspaceView(
@@ -151,10 +150,10 @@ def update(
     there = former if project is None else _put_into(found, former, project)
     modes = draft.mode_faults(there.settings.default_mode)
     faults = [*draft.all_faults(), *modes, *draft.trigger_faults(there.settings)]
+    faults += draft.tags.surplus(before.details.tags, TagChange.REPLACE)
     refuse_all([*faults, *draft.conflicts(before.workspace)])
     settings = draft.applied_to(there.settings)
     tags = draft.tags.applied_to(before.details.tags, TagChange.REPLACE)
-    refuse_all(surplus(before.details.tags, tags))
     parts = []
     if project is not None:
         found.require_locked([owner_id])

@@ -33,9 +33,7 @@ KEY_RULE = f"A key is 1 to {MAX_KEY_CHARACTERS} letters, digits, spaces and any 
 VALUE_RULE = (
     f"A value is at most {MAX_VALUE_CHARACTERS} letters, digits, spaces and any of '_.:/=+@-'."
 )
-TOO_MANY_TAGS = Fault(
-    Code.TOO_MANY_ITEMS, f"Nothing has more than {MAX_TAGS} tags of its own.", pointer="/data"
-)
+TOO_MANY_TAGS = Fault(Code.TOO_MANY_ITEMS, f"Nothing has more than {MAX_TAGS} tags of its own.")
 NO_SUCH_TAG = Fault(Code.NOT_FOUND, "No workspace of the organization has a tag with this id.")
 
 
@@ -134,11 +132,14 @@ class SaidBinding(msgspec.Struct, frozen=True):
 
 
 class TagsDraft(msgspec.Struct, frozen=True):
-    """What a request says of tags; None: nothing. `faults` are those of its document."""
+    """What a request says of tags; None: nothing. `faults` are those of its document, in which a
+    list of them, the longest, is `at` that place.
+    """
 
     names: tuple[SaidName, ...] | None = None
     bindings: tuple[SaidBinding, ...] | None = None
     faults: tuple[Fault, ...] = ()
+    at: str = "/data"
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -160,7 +161,7 @@ class TagsDraft(msgspec.Struct, frozen=True):
         return replace(self, names=None if self.names is None else named, faults=faults)
 
     def applied_to(self, tags: Tags, change: TagChange) -> Tags:
-        """The tags as a draft without faults makes them."""
+        """The tags as the draft makes them."""
         names, bindings = tags.names, tags.bindings
         if self.names is not None:
             names = tuple(_changed(names, {fold(one.text) for one in self.names}, change))
@@ -169,6 +170,10 @@ class TagsDraft(msgspec.Struct, frozen=True):
             values = {**bindings, **said}
             bindings = {key: values[key] for key in _changed(bindings, set(said), change)}
         return Tags(names, bindings)
+
+    def surplus(self, before: Tags, change: TagChange) -> list[Fault]:
+        """The fault of what would get more of them than it may have."""
+        return [one.at(self.at) for one in surplus(before, self.applied_to(before, change))]
 
     def _name_faults(self) -> Iterator[Fault]:
         for one in self.names or ():

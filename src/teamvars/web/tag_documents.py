@@ -34,6 +34,8 @@ from teamvars.web.http.routes import RequestBody
 from teamvars.web.organizations import owner
 
 _TAGS, _TAG_BINDINGS = "tags", "tag-bindings"
+TAGS_PLACE = f"/data/relationships/{_TAGS}/data"
+BINDINGS_PLACE = f"/data/relationships/{_TAG_BINDINGS}/data"
 _KEY = Parameter(
     "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
 )
@@ -224,7 +226,8 @@ class GivenProjectRelationships(msgspec.Struct, rename="kebab"):
 
 
 def _tags_of_project(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {"tags": TagsDraft(bindings=_bindings_named(read, relationships))}
+    bindings = _bindings_named(read, relationships)
+    return {"tags": TagsDraft(bindings=bindings, at=BINDINGS_PLACE)}
 
 
 OF_PROJECT = Relations(GivenProjectRelationships, _tags_of_project, required=False, changeable=True)
@@ -233,12 +236,14 @@ OF_PROJECT = Relations(GivenProjectRelationships, _tags_of_project, required=Fal
 def _bindings_named(
     read: Reader, relationships: Mapping[str, Any] | None
 ) -> tuple[SaidBinding, ...] | None:
-    at = f"/data/relationships/{_TAG_BINDINGS}"
-    relation = read.member(
-        relationships, _TAG_BINDINGS, dict, "/data/relationships", required=False
-    )
-    listed = read.member(relation, "data", list, at)
-    return None if listed is None else _read_bindings(read, listed, f"{at}/data")
+    listed = _listed(read, relationships, _TAG_BINDINGS)
+    return None if listed is None else _read_bindings(read, listed, BINDINGS_PLACE)
+
+
+def _listed(read: Reader, relationships: Mapping[str, Any] | None, name: str) -> list[Any] | None:
+    """What a relationship to many lists, if it is there."""
+    relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+    return read.member(relation, "data", list, f"/data/relationships/{name}")
 
 
 def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -246,10 +251,8 @@ def _related(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str,
     said: dict[str, Any] = {
         "project_id": read.related_or_none(relationships, "project", "projects")
     }
-    at = f"/data/relationships/{_TAGS}"
-    relation = read.member(relationships, _TAGS, dict, "/data/relationships", required=False)
-    listed = read.member(relation, "data", list, at)
-    said["tags"] = None if listed is None else _read_names(read, listed, f"{at}/data")
+    listed = _listed(read, relationships, _TAGS)
+    said["tags"] = None if listed is None else _read_names(read, listed, TAGS_PLACE)
     said["tag_bindings"] = _bindings_named(read, relationships)
     return said
 

@@ -46,7 +46,15 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
 from teamvars.web.projects import PROJECT, project_linkage
-from teamvars.web.tag_documents import EFFECTIVE, RELATIONS, TAG_NAME, TAGGED, tagged_with
+from teamvars.web.tag_documents import (
+    BINDINGS_PLACE,
+    EFFECTIVE,
+    RELATIONS,
+    TAG_NAME,
+    TAGGED,
+    TAGS_PLACE,
+    tagged_with,
+)
 from teamvars.web.workspace_settings import OVERWRITES, PLAIN
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
@@ -61,6 +69,7 @@ _IN_PROJECT = Parameter("filter[project][id]", "A project that it is in.")
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
+_NAMES_PLACE = "/data/attributes/tag-names"
 _CONSUMERS = "relationships/remote-state-consumers"
 _UNLOCK = "Unlock a workspace; what another has locked only who manages it may force open."
 _DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
@@ -102,12 +111,17 @@ def _draft(
     **said: Any,
 ) -> WorkspaceDraft:
     """What a request says of a workspace. Names are said as an attribute or as a relationship."""
+    listed = {
+        _NAMES_PLACE: tag_names or (),
+        TAGS_PLACE: tags or (),
+        BINDINGS_PLACE: tag_bindings or (),
+    }
     if tag_names is not None:
-        at = "/data/attributes/tag-names"
-        listed = (SaidName(name, f"{at}/{n}") for n, name in enumerate(tag_names))
-        tags = (*(tags or ()), *listed)
+        names = (SaidName(name, f"{_NAMES_PLACE}/{n}") for n, name in enumerate(tag_names))
+        tags = (*(tags or ()), *names)
+    longest = max(listed, key=lambda at: len(listed[at]))
     return WorkspaceDraft(
-        settings=read_values(settings), tags=TagsDraft(tags, tag_bindings), **said
+        settings=read_values(settings), tags=TagsDraft(tags, tag_bindings, at=longest), **said
     )
 
 
