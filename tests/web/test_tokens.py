@@ -523,7 +523,14 @@ async def test_whoever_calls_learns_who_they_are(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    "expired_at", ["9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59.999999Z", "99999-01-01"]
+    "expired_at",
+    [
+        "9999-12-31T23:59:59-23:59",
+        "9999-12-31T23:59:59.999999Z",
+        "99999-01-01",
+        "2999-01-02",
+        "2999-01-02T03:04:05",
+    ],
 )
 async def test_an_end_that_cannot_be_written_is_refused_and_nothing_is_made(
     tenant: Tenant, expired_at: str

@@ -1,7 +1,6 @@
 """API tokens as they are listed: everything about one but the token."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import TypeGuard
 
@@ -10,7 +9,7 @@ import msgspec
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, invalid
 from teamvars.domain.names import is_safe
-from teamvars.domain.times import LATEST, in_24_months, microseconds, moment
+from teamvars.domain.times import LATEST, in_24_months, moment, timestamp
 from teamvars.kernel import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
@@ -213,10 +212,7 @@ class TokenDraft(msgspec.Struct, frozen=True):
         """
         if self.expired_at is None:
             return min(in_24_months(now), LATEST if latest is None else latest)
-        try:
-            return microseconds(datetime.fromisoformat(self.expired_at))
-        except ValueError:
-            return None
+        return timestamp(self.expired_at)
 
     def all_faults(self, now: int, latest: int | None, why: str = "") -> list[Fault]:
         """Those of the document, and every rule it breaks; `why` there is a latest end."""
