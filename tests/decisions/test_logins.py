@@ -27,6 +27,7 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.errors import invalid
 from teamvars.domain.logins import (
     CODE,
     LIFETIME,
@@ -128,6 +129,15 @@ def test_a_program_that_waits_is_approved_or_refused_once() -> None:
             other = found(SIGNED_IN, there, locked=LOCKED)
             assert refused(decide, other, TYPED, *more) == ["invalid_value"]
     assert refused(deny, found(SIGNED_IN), LoginDraft()) == ["missing_member"]
+
+
+def test_what_is_wrong_with_a_document_is_told_before_a_program_is_refused() -> None:
+    known, wrong = found(SIGNED_IN, locked=LOCKED), invalid("no-such", "No.")
+    at_code = invalid("user-code", "No.")
+    assert refused(deny, known, replace(TYPED, faults=(wrong,))) == ["invalid_value"]
+    both = ["invalid_value", "missing_member"]
+    assert refused(deny, known, LoginDraft(faults=(wrong,))) == both
+    assert refused(deny, known, LoginDraft(faults=(at_code,))) == ["invalid_value"]
 
 
 def test_what_two_may_decide_at_once_is_decided_under_a_lock() -> None:

@@ -128,7 +128,13 @@ async def test_a_code_that_somebody_else_sent_gives_nothing_once_it_is_refused(
     session = await session_of(tenant, "owner")
     shown = await act(tenant, session, "show", {"user-code": said["user_code"]})
     assert shown.json()["data"]["attributes"]["address"] == "203.0.113.66"
-    # To look at it approves nothing.
+    mistyped = {"user-code": said["user_code"], "no-such": 1, "host": 5}
+    for action in ("show", "approve", "deny"):
+        assert faults(await act(tenant, session, action, mistyped)) == [
+            ("422", "unknown_attribute", "/data/attributes/no-such"),
+            ("422", "wrong_type", "/data/attributes/host"),
+        ]
+    # To look at it approves nothing, and a mistyped document refuses nothing.
     assert (await polled(tenant, said["device_code"])).json()["error"] == "authorization_pending"
     assert (await act(tenant, session, "deny", {"user-code": said["user_code"]})).status_code == 204
     assert (await polled(tenant, said["device_code"])).json()["error"] == "access_denied"

@@ -33,6 +33,11 @@ _NO_CODE = (
     "No program waits with this code. It is good for ten minutes and once: run teamvars login "
     "again."
 )
+_UNNAMED = Fault(
+    Code.MISSING_MEMBER,
+    "It is the code that the program shows.",
+    pointer="/data/attributes/user-code",
+)
 _APPROVED = "This was approved before. Run teamvars login again."
 NO_GRANT = Fault(Code.INVALID_GRANT, "This code is good for nothing here, or no longer.")
 _EXPIRED = Fault(Code.EXPIRED_TOKEN, "Nobody has approved it in time.")
@@ -77,15 +82,12 @@ def approve(found: Found, draft: LoginDraft, code_hash: bytes) -> Decision[Conse
 
 def deny(found: Found, draft: LoginDraft) -> Decision[None]:
     """The program that waits with a code is told that it is refused. Refuses: forbidden to all but
-    users, a code with which nothing waits.
+    users, every fault of the draft, a code with which nothing waits.
     """
     _user(found)
-    if draft.user_code is None:
-        detail = "It is the code that the program shows."
-        refuse_all(
-            draft.faults
-            or [Fault(Code.MISSING_MEMBER, detail, pointer="/data/attributes/user-code")]
-        )
+    said = {fault.pointer for fault in draft.faults}
+    lacks_code = draft.user_code is None and _UNNAMED.pointer not in said
+    refuse_all([*draft.faults, *([_UNNAMED] if lacks_code else [])])
     login = _meant(found, draft)
     found.require_locked({SYSTEM_STREAM})
     return Decision(None, (Update(login, replace(login, denied=True)),))
