@@ -125,6 +125,9 @@ def test_who_may_not_propose_is_told_of_no_fault_and_who_may_of_all(
 def test_an_organization_has_so_many_runners() -> None:
     full = proposing({RunnersOf("org-1"): [FEDERATED] * MAX_RUNNERS})
     assert refused(create, full, "acme", DRAFT, "run-1", TRUST) == ["too_many_items"]
+    unnamed = replace(DRAFT, name="")
+    both = ["too_many_items", "invalid_value"]
+    assert refused(create, full, "acme", unnamed, "run-1", TRUST) == both
 
 
 def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> None:

@@ -97,6 +97,9 @@ def to_set(one: VariableSet = SHARED, *, level: Level = Level.OWNER, **may: Any)
     }
 
 
+RELATED = "/data/relationships/workspaces/data"
+
+
 def has(*workspaces: Workspace, asked: tuple[str, ...] = ()) -> Answers:
     """The workspaces that there are, of those that are asked for."""
     ids = asked or tuple(sorted(one.id for one in workspaces))
@@ -111,7 +114,7 @@ def at(**counts: int) -> Answers:
 
 def naming(*ids: str, **said: Any) -> SetDraft:
     """A draft that names the workspaces of a set."""
-    return SetDraft(workspaces=TargetsDraft(ids), **said)
+    return SetDraft(workspaces=TargetsDraft(ids, at=RELATED), **said)
 
 
 def test_a_set_begins_with_a_stream_and_attached_to_what_is_named() -> None:
@@ -326,10 +329,9 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
 ) -> None:
     sets: Answers = {SetsOf("org-1"): []}
     known = found(to_set(), has(PAYMENTS), at(**counts), sets, locked=LOCKED)
-    related = "/data/relationships/workspaces/data"
     asked: list[tuple[Any, ...]] = [
-        (related, create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
-        (related, update, "varset-1", naming("ws-2"), RULES),
+        (RELATED, create, "acme", naming("ws-2", name="shared"), "varset-1", RULES),
+        (RELATED, update, "varset-1", naming("ws-2"), RULES),
         ("/data", attach, "varset-1", TargetsDraft(("ws-2",)), Attaching.ADD, RULES),
     ]
     for place, decide, *said in asked:
@@ -344,10 +346,25 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
 
 def test_workspaces_that_there_are_not_are_pointed_at_and_nothing_is_attached() -> None:
     ids = ("ws-1", "", "ws-9")
-    known = found(to_set(), has(NETWORK, asked=("ws-1", "ws-9")), locked=LOCKED)
+    known = found(to_set(), has(NETWORK, asked=("ws-1", "ws-9")), at(ws_1=0), locked=LOCKED)
     draft = TargetsDraft(ids)
     assert refused(attach, known, "varset-1", draft, Attaching.ADD, RULES) == ["not_found"]
     assert refused(update, known, "varset-1", naming(*ids), RULES) == ["not_found"]
+
+
+def test_what_is_full_is_told_beside_all_else_and_only_of_what_the_caller_sees() -> None:
+    """How many sets are at a workspace that they do not see is not even asked."""
+    asked = has(NETWORK, asked=("ws-1", "ws-9")), at(ws_1=2)
+    rivals = {Rivals("varset-1", "org-1"): [("region", "tool")]}
+    known = found(to_set(), *asked, rivals, {GlobalSets("org-1"): 2}, locked=LOCKED)
+    draft = naming("ws-1", "ws-9", name=" ", is_global=True)
+    at_workspaces = ["not_found", "too_many_items"]
+    expected = ["invalid_value", *at_workspaces, "too_many_items", "key_taken"]
+    assert refused(update, known, "varset-1", draft, RULES) == expected
+    full = {SetsOf("org-1"): [("varset-2", 0)] * 2, GlobalSets("org-1"): 2}
+    known = found(to_acme(), *asked, full, locked=LOCKED)
+    expected = ["invalid_value", *at_workspaces, "too_many_items", "too_many_items"]
+    assert refused(create, known, "acme", draft, "varset-1", RULES) == expected
 
 
 def test_what_is_decided_of_a_set_is_decided_under_its_lock_and_the_organizations() -> None:

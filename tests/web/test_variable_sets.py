@@ -346,6 +346,15 @@ async def test_sets_their_variables_and_those_of_a_workspace_are_so_many_and_no_
         first, second = await make_set(tenant, "first", "network"), await make_set(tenant, "second")
         third = await tenant.call("owner", "POST", path, set_document("third"))
         assert faults(third) == [("422", "too_many_items", None)]
+        ids = [tenant.workspaces["network"], tenant.other_workspace]
+        unnamed = await tenant.call("owner", "POST", path, set_document(" ", workspaces=ids))
+        at = "/data/relationships/workspaces/data"
+        assert faults(unnamed) == [
+            ("422", "too_many_items", None),
+            ("422", "invalid_value", "/data/attributes/name"),
+            ("422", "too_many_items", at),
+            ("404", "not_found", f"{at}/1/id"),
+        ]
         refused = await attach(tenant, second, "network", "payments")
         assert faults(refused) == [("422", "too_many_items", "/data")]
         assert tenant.workspaces["network"] in refused.json()["errors"][0]["detail"]
@@ -431,6 +440,11 @@ async def test_so_many_sets_are_global_and_no_more(tenant: Tenant) -> None:
         assert faults(refused) == expected
         second = await make_set(tenant, "second", "network")
         assert faults(await changed(tenant, second, **as_global())) == expected
+        unnamed = {"name": " ", **as_global()}
+        assert faults(await changed(tenant, second, **unnamed)) == [
+            ("422", "invalid_value", "/data/attributes/name"),
+            *expected,
+        ]
         assert (await changed(tenant, first, **as_global())).status_code == 200
         assert (await changed(tenant, first, **as_global(is_=False))).status_code == 200
         assert (await changed(tenant, second, **as_global())).status_code == 200

@@ -22,7 +22,6 @@ from teamvars.domain.errors import (
     NO_SUCH_WORKSPACE,
     Code,
     Fault,
-    Refusal,
     not_found,
     refuse_all,
 )
@@ -145,11 +144,9 @@ def create(
     owner = granted.organization
     blank = RunnerSpec(name="", expires_at=0)
     spec = draft.applied_to(blank)
-    draft = replace(draft, faults=(*draft.faults, *foreign(draft, owner.name)))
+    full = [_FULL] if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS else []
+    draft = replace(draft, faults=(*draft.faults, *foreign(draft, owner.name), *full))
     _refuse(found, owner.id, draft, spec, trust)
-    if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS:
-        detail = f"An organization has at most {MAX_RUNNERS} runners."
-        raise Refusal(Fault(Code.TOO_MANY_ITEMS, detail))
     by = found.caller.user_id
     made = Runner(id_, owner.id, 1, spec, found.now, by)
     view = seen(found, made, owner.name, trust)
@@ -329,6 +326,7 @@ def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, 
 
 
 _TAKEN = NAME_TAKEN.filled(what="a runner")
+_FULL = Fault(Code.TOO_MANY_ITEMS, f"An organization has at most {MAX_RUNNERS} runners.")
 
 
 def _names_of(found: Found, organization_id: str) -> dict[str, str]:

@@ -53,7 +53,6 @@ from teamvars.domain.set_effects import (
 )
 from teamvars.domain.teams import Right
 from teamvars.domain.variable_sets import (
-    KINDS,
     OF_PROJECT,
     PARENT,
     Attached,
@@ -246,13 +245,12 @@ def create(
         [
             *draft.all_faults(),
             *([NO_SUCH_PROJECT.at(PARENT)] if no_parent else draft.conflicts(blank)),
-            *_target_faults(found, draft, nowhere),
+            *_target_faults(found, draft, nowhere, rules),
             *([too_many_sets(rules.limits.sets)] if is_full else []),
             *(_too_many_global(found, owner.id, rules) if draft.is_global else []),
         ]
     )
     made, will_be = draft.applied_to(blank), _drafted(draft, Attached())
-    _require_room(found, will_be, rules)
     require_own(found, nowhere, Standing(made, will_be), rules.trust)
     view = SetView(made, _detailed(found, made, will_be, SetDetails(updated_at=found.now)), True)
     return together(view, created(found, made), attached(found, made, Attached(), will_be))
@@ -344,15 +342,12 @@ def _planned(
         [
             *draft.all_faults(),
             *draft.conflicts(before),
-            *_target_faults(found, draft, was),
+            *_target_faults(found, draft, was, rules),
+            *(_global_faults(found, before, rules) if draft.is_global else []),
         ]
     )
     is_ = Standing(draft.applied_to(before), _drafted(draft, was.attached))
-    _require_room(found, is_.attached.but(was.attached), rules)
     require_own(found, was, is_, rules.trust)
-    if is_.set.is_global and not before.is_global:
-        full = _too_many_global(found, before.organization_id, rules)
-        refuse_all([*full, *_conflicts(found, is_.set)])
     return was, is_
 
 
@@ -384,10 +379,9 @@ def _attaching(
     """The set with what it is and would be attached to. Refuses: see `attach`."""
     before = found.of(AttachedTo(one.id))
     was = Standing(one, before)
-    refuse_all([*draft.faults, *_faults_of(found, was, draft, "/data", how)])
+    refuse_all([*draft.faults, *_faults_of(found, was, draft, rules, how)])
     ids = how.applied_to(before.of(draft.kind), draft.wanted)
     is_ = Standing(one, replace(before, **{draft.kind: ids}))
-    _require_room(found, is_.attached.but(before), rules, at="/data")
     require_own(found, was, is_, rules.trust)
     return was, is_
 
@@ -451,7 +445,6 @@ def deleted(found: Found, one: VariableSet) -> Decision[None]:
 
 _FULL = "At most {most} variable sets are attached to a {what}, and so many are to {ids}."
 _TAKEN = NAME_TAKEN.filled(what="a variable set")
-_RELATED = "/data/relationships/{}/data"
 
 
 def _writable(found: Found, set_id: str) -> VariableSet:
@@ -539,13 +532,20 @@ def _drafted(draft: SetDraft, before: Attached) -> Attached:
     )
 
 
-def _target_faults(found: Found, draft: SetDraft, before: Standing) -> list[Fault]:
+def _target_faults(found: Found, draft: SetDraft, before: Standing, rules: Rules) -> list[Fault]:
     return [
         fault
         for named in (draft.workspaces, draft.projects)
         if named is not None
-        for fault in _faults_of(found, before, named, _RELATED.format(named.kind))
+        for fault in _faults_of(found, before, named, rules)
     ]
+
+
+def _global_faults(found: Found, one: VariableSet, rules: Rules) -> list[Fault]:
+    """Those of a set that becomes global; one of a project never does."""
+    if one.is_global or one.project_id is not None:
+        return []
+    return [*_too_many_global(found, one.organization_id, rules), *_conflicts(found, one)]
 
 
 def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[Fault]:
@@ -555,11 +555,15 @@ def _too_many_global(found: Found, organization_id: str, rules: Rules) -> list[F
 
 
 def _faults_of(
-    found: Found, before: Standing, draft: TargetsDraft, at: str, how: Attaching = Attaching.ADD
+    found: Found,
+    before: Standing,
+    draft: TargetsDraft,
+    rules: Rules,
+    how: Attaching = Attaching.ADD,
 ) -> list[Fault]:
     """A fault for each workspace or project that the organization does not have, or the caller does
     not see, unless the set is attached to it before; and, if it is to be attached to more, for each
-    to which one of a project is never attached.
+    to which one of a project is never attached, and one where too many sets are at others.
     """
     one, is_there = before.set, before.attached.of(draft.kind)
     if draft.kind == "workspaces":
@@ -568,15 +572,17 @@ def _faults_of(
     else:
         places = {id_: id_ for id_ in _projects(found, one.organization_id, draft.wanted)}
         unknown = NO_SUCH_PROJECT
-    faults = []
+    faults, more = [], set()
     for n, id_ in enumerate(draft.ids):
         if not id_ or id_ in is_there:
             continue
         if id_ not in places:
-            faults.append(unknown.at(f"{at}/{n}/id"))
+            faults.append(unknown.at(f"{draft.at}/{n}/id"))
         elif how is Attaching.ADD and one.project_id not in (None, places[id_]):
-            faults.append(Fault(Code.INVALID_VALUE, OF_PROJECT, pointer=f"{at}/{n}/id"))
-    return faults
+            faults.append(Fault(Code.INVALID_VALUE, OF_PROJECT, pointer=f"{draft.at}/{n}/id"))
+        elif how is Attaching.ADD:
+            more.add(id_)
+    return [*faults, *_full(found, draft, more, rules)]
 
 
 def _places(found: Found, organization_id: str, ids: Collection[str]) -> Mapping[str, str]:
@@ -587,19 +593,13 @@ def _places(found: Found, organization_id: str, ids: Collection[str]) -> Mapping
     return {id_: record.in_project for id_, record in known.items() if id_ in seen}
 
 
-def _require_room(found: Found, more: Attached, rules: Rules, at: str | None = None) -> None:
-    """Refuses: too many sets at one of what one more is to be attached to."""
-    most = rules.limits.of_target
-    faults = []
-    for kind in KINDS:
-        ids = tuple(sorted(more.of(kind)))
-        counts = found.of(SetsAt(ids)) if ids else {}
-        full = [id_ for id_ in ids if counts.get(id_, 0) >= most]
-        if full:
-            said = _FULL.format(most=most, what=kind[:-1], ids=", ".join(full[:10]))
-            place = _RELATED.format(kind) if at is None else at
-            faults.append(Fault(Code.TOO_MANY_ITEMS, said, pointer=place))
-    refuse_all(faults)
+def _full(found: Found, draft: TargetsDraft, more: Collection[str], rules: Rules) -> list[Fault]:
+    """The fault of too many sets at some of what one more is to be attached to."""
+    most, ids = rules.limits.of_target, tuple(sorted(more))
+    counts = found.of(SetsAt(ids)) if ids else {}
+    full = [id_ for id_ in ids if counts.get(id_, 0) >= most]
+    said = _FULL.format(most=most, what=draft.kind[:-1], ids=", ".join(full[:10]))
+    return [Fault(Code.TOO_MANY_ITEMS, said, pointer=draft.at)] if full else []
 
 
 def _conflicts(found: Found, one: VariableSet) -> list[Fault]:

@@ -147,12 +147,13 @@ class Attaching(StrEnum):
 
 
 class TargetsDraft(IdsDraft, frozen=True):
-    """Workspaces or projects that a request names, which a set is to be attached to, or no more; or
-    the request asks what would come of it.
+    """Workspaces or projects that a request names, `at` that place, which a set is to be attached
+    to, or no more; or the request asks what would come of it.
     """
 
     kind: TargetKind = "workspaces"
     dry_run: bool = False
+    at: str = "/data"
 
 
 class SetSearch(msgspec.Struct, frozen=True):

@@ -107,7 +107,9 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
     }
     _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
     linked: dict[str, Any] = {
-        kind: None if ones is None else TargetsDraft(ones, kind=kind) for kind, ones in ids.items()
+        kind: TargetsDraft(ones, kind=kind, at=f"/data/relationships/{kind}/data")
+        for kind, ones in ids.items()
+        if ones is not None
     }
     return {**linked, **_parent(read, relationships)}
 
