@@ -345,6 +345,8 @@ async def test_who_writes_a_set_takes_it_from_whatever_it_is_attached_to(tenant:
     await grant(tenant, shop, "managers", access="custom", project_access=sets)
     # They are told of it, although they see no workspace.
     assert (await shown(tenant, made, "manager"))["attributes"]["workspace-count"] == 1
+    named = await tenant.call("manager", "GET", f"/varsets/{made}?include=workspaces")
+    assert [one["attributes"]["name"] for one in named.json()["included"]] == ["network"]
     assert (
         await attach(tenant, made, "network", who="manager", method="DELETE")
     ).status_code == 204
