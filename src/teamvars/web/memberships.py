@@ -19,7 +19,6 @@ from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import (
     Parameter,
-    choice_of,
     text_of,
     words_of,
 )
@@ -264,8 +263,8 @@ def _found(
 
 
 def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
-    """Which memberships are wanted. Refuses a status that there is not, and any other order."""
-    status = choice_of(request, _STATUS)
+    """Which memberships are wanted."""
+    status = text_of(request, _STATUS)
     return MembershipFilter(
         search=text_of(request, _SEARCH),
         emails=words_of(request, _EMAILS) if named else None,
@@ -276,4 +275,4 @@ def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
 
 
 def _is_by_name(request: Request) -> bool:
-    return choice_of(request, _SORT) is not None
+    return text_of(request, _SORT) is not None

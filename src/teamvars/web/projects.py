@@ -23,7 +23,7 @@ from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, choice_of, text_of, words_of
+from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -342,7 +342,7 @@ def _found(
 
 
 def _search(request: Request) -> tuple[str, ProjectSearch]:
-    reverse = choice_of(request, _SORT) == "-name"
+    reverse = text_of(request, _SORT) == "-name"
     names, part = words_of(request, _NAMES), text_of(request, _SEARCH)
     wanted = ProjectSearch(names, part, tagged_with(request), reverse)
     return request.parameters["organization"], wanted

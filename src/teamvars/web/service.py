@@ -12,13 +12,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars import __version__
-from teamvars.domain.errors import storage_unavailable
+from teamvars.domain.errors import Code, Fault, Refusal, storage_unavailable
 from teamvars.services.installation import Readiness
 from teamvars.storage.database import NotReady
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi, pages
 from teamvars.web.http.negotiation import JSON, prefers_html
-from teamvars.web.http.parameters import Parameter, invalid, only_text_of
+from teamvars.web.http.parameters import Parameter
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import Response
@@ -181,16 +181,17 @@ def _health(readiness: Readiness) -> list[Route]:
         The answer may be a second old. While changes cannot be committed it says so, and refuses
         whom `writes=required` says to need them.
         """
-        wanted = only_text_of(request, WRITES)
-        if wanted not in (None, "required"):
-            raise invalid(WRITES.name, "writes is 'required' or not there.")
+        wanted = set(filter(None, request.values(WRITES.name)))
+        if wanted - {"required"}:
+            detail = "writes is 'required' or not there."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=WRITES.name))
         try:
             await readiness.require()
         except NotReady:
             raise storage_unavailable() from None
         health = Health("ready")
         if not readiness.takes_writes:
-            if wanted is not None:
+            if wanted:
                 raise storage_unavailable()
             health.writes = "unavailable"
         if off := readiness.clock_is_off:

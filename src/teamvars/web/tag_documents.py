@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.tags import (
     KEY,
     NAME,
@@ -39,7 +38,9 @@ BINDINGS_PLACE = f"/data/relationships/{_TAG_BINDINGS}/data"
 _KEY = Parameter(
     "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
 )
-_VALUE = Parameter("filter[tagged][0][value]", "The value of that key.", is_indexed=True)
+_VALUE = Parameter(
+    "filter[tagged][0][value]", "The value of that key.", is_indexed=True, beside=_KEY.name
+)
 TAGGED = (_KEY, _VALUE)
 """What asks for those that have some keys."""
 TAG_NAME = Annotated[str, Meta(pattern=f"^{NAME.pattern}$", description="Kept in lower case.")]
@@ -301,9 +302,6 @@ def _item(read: Reader, item: object, type_: str, at: str) -> dict[str, Any] | N
 def tagged_with(request: Request) -> tuple[tuple[str, str | None], ...]:
     """The keys that are asked for, each with the value that has its number, if there is one."""
     keys, values = indexed_texts(request, _KEY), indexed_texts(request, _VALUE)
-    lonely = [_VALUE.name.replace("[0]", f"[{number}]") for number in values if number not in keys]
-    detail = "This is the value of a key, and there is none with its number."
-    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in lonely)
     return tuple((key, values.get(number)) for number, key in keys.items())
 
 

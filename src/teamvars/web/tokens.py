@@ -29,7 +29,7 @@ from teamvars.services.tokens import Tokens
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, choice_of, choices_of, invalid, text_of
+from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
@@ -42,6 +42,8 @@ _OF_TEAM_DESCRIBED = "/api/v2/teams/{team_id}/authentication-tokens"
 _OF_TEAMS = "/api/v2/organizations/{organization}/team-tokens"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
+# What is made for any other kind would hold more rights than were meant, in the place of the one
+# there is, that clients ask for by saying nothing.
 _KIND = Parameter(
     "token",
     "Empty: an organization has one token, and none of another kind.",
@@ -300,12 +302,6 @@ def _id(made: NewToken) -> str:
 
 
 def _organization(request: Request) -> tuple[Whose]:
-    """Refuses a kind of token: there is one, that clients ask for by saying nothing.
-
-    What is made for any other would hold more rights than were meant, in the place of the real one.
-    """
-    if text_of(request, _KIND) is not None:
-        raise invalid(_KIND.name, "An organization has one token, and none of another kind.")
     return (OfOrganization(request.parameters["organization"]),)
 
 
@@ -314,10 +310,10 @@ def _team(request: Request) -> tuple[Whose]:
 
 
 def _search(request: Request) -> tuple[str, TeamTokenSearch]:
-    way = choice_of(request, _SORT)
+    way = text_of(request, _SORT)
     order = None if way is None else TokenOrder(way.removeprefix("-"))
     is_reversed = way is not None and way.startswith("-")
-    ends = tuple(map(TokenEnd, choices_of(request, _ENDS)))
+    ends = tuple(map(TokenEnd, words_of(request, _ENDS) or ()))
     wanted = TeamTokenSearch(text_of(request, _PART) or "", order, is_reversed, ends)
     return request.parameters["organization"], wanted
 

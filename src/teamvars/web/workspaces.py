@@ -28,7 +28,6 @@ from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flag
 from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import (
     Parameter,
-    choice_of,
     text_of,
     words_of,
 )
@@ -503,6 +502,6 @@ def _search(request: Request) -> tuple[str, WorkspaceSearch]:
         words_of(request, _WITHOUT) or (),
         tagged_with(request),
         text_of(request, _IN_PROJECT),
-        choice_of(request, _SORT) == "-name",
+        text_of(request, _SORT) == "-name",
     )
     return request.parameters["organization"], wanted

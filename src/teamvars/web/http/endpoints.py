@@ -20,7 +20,7 @@ from teamvars.web.http.negotiation import (
     require_acceptable,
     require_document_type,
 )
-from teamvars.web.http.parameters import require_read
+from teamvars.web.http.parameters import read_query
 from teamvars.web.http.request import LARGE_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES, Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
@@ -164,8 +164,8 @@ class Endpoint:
                     request.plain_body = body
                 elif body or not takes.optional:
                     request.document = parse(body)
-            if request.query_string and not route.public:
-                require_read(request, route.reads)
+            if (request.query_string or route.reads) and not route.public:
+                read_query(request, route.reads)
             return await route.handler(request)
 
 

@@ -119,8 +119,7 @@ class Operations(Generic[T]):
 
     def _includes(self, request: Request) -> list[frozenset[str]]:
         """Which related resources to include, if any can be."""
-        known = self._resource.include
-        return [requested_includes(request, known)] if known else []
+        return [requested_includes(request)] if self._resource.include else []
 
     def _response(self, status: int, found: Found[T] | T) -> Response:
         page = found if isinstance(found, Found) else Found([found], 1)

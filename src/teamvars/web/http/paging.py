@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from teamvars.domain.pages import Page
-from teamvars.web.http.parameters import Parameter, invalid, only_text_of
+from teamvars.web.http.parameters import Parameter, number_of, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Path
 
@@ -24,6 +24,7 @@ SIZE = Parameter(
     "page[size]",
     f"Items on a page: {DEFAULT_SIZE} unless said; more than {MAX_SIZE} counts as {MAX_SIZE}.",
     {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
+    is_capped=True,
 )
 PARAMETERS = (NUMBER, SIZE)
 MAX_CURSOR_CHARACTERS = 3840
@@ -35,7 +36,6 @@ AFTER = Parameter(
     {"type": "string", "maxLength": MAX_CURSOR_CHARACTERS},
 )
 BY_CURSOR = (AFTER, SIZE)
-_MOST_DIGITS = 10  # of a number up to that one
 
 
 class Pagination(msgspec.Struct, rename="kebab"):
@@ -66,22 +66,8 @@ class PageLinks(msgspec.Struct):
 
 
 def requested_page(request: Request) -> Page:
-    """The page the query asks for; there is none before the first, and none is larger than most.
-
-    Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
-    """
-    number, size = max(_number(request, NUMBER, 1), 1), requested_size(request)
-    if number > MAX_NUMBER:
-        raise invalid(NUMBER.name, f"page[number] is at most {MAX_NUMBER}.")
-    return Page(number, size)
-
-
-def requested_size(request: Request) -> int:
-    """How many items the query asks for on a page. Refuses a size of nothing, and no number."""
-    size = min(_number(request, SIZE, DEFAULT_SIZE), MAX_SIZE)
-    if size < 1:
-        raise invalid(SIZE.name, "page[size] is at least 1.")
-    return size
+    """The page the query asks for; there is none before the first, and none is larger than most."""
+    return Page(max(number_of(request, NUMBER, 1), 1), number_of(request, SIZE, DEFAULT_SIZE))
 
 
 def path_of(request: Request, said: Mapping[str, object], instead_of: Iterable[Parameter]) -> str:
@@ -125,17 +111,6 @@ def _links(request: Request, page: Page, said: Pagination) -> PageLinks:
     )
 
 
-def _number(request: Request, parameter: Parameter, default: int) -> int:
-    """A whole number, of any number of digits; one of very many counts as a very large one."""
-    text = only_text_of(request, parameter)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit()):
-        raise invalid(parameter.name, f"{parameter.name} is a whole number.")
-    digits = text.lstrip("0")
-    return int(digits or "0") if len(digits) <= _MOST_DIGITS else MAX_NUMBER + 1
-
-
 class CursorLinks(msgspec.Struct):
     """`links` of a page; `next` is null at the end. A page may be short, or empty, before that."""
 
@@ -145,14 +120,8 @@ class CursorLinks(msgspec.Struct):
 
 
 def requested_cursor(request: Request) -> tuple[str | None, int]:
-    """The cursor after which the page begins, None for the first, and how large it may be.
-
-    Refuses a size as numbered pages do, and what is too long for a cursor.
-    """
-    cursor = only_text_of(request, AFTER)
-    if cursor is not None and len(cursor) > MAX_CURSOR_CHARACTERS:
-        raise invalid(AFTER.name, f"A {AFTER.name} has at most {MAX_CURSOR_CHARACTERS} characters.")
-    return cursor, requested_size(request)
+    """The cursor after which the page begins, None for the first, and how large it may be."""
+    return text_of(request, AFTER), number_of(request, SIZE, DEFAULT_SIZE)
 
 
 def cursor_links(request: Request, size: int, here: str | None, further: str | None) -> CursorLinks:

@@ -1,12 +1,12 @@
-"""Query parameters: which of them no route may ignore, `include`, and the limits of each."""
+"""Query parameters: which of them no route may ignore, what each may say, and what was said."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.times import timestamp
 from teamvars.web.http.request import NAME_SHOWN, Request
 
@@ -14,6 +14,7 @@ MAX_CHARACTERS = 256
 MAX_WORDS = 100
 _INDEX = re.compile(r"\[(0|[1-9][0-9]{0,2})\]")
 _TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
+_MOST_DIGITS = 15  # more than any number has that is allowed
 # JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
 # list and is given all of it would act on things that were never meant.
 _NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
@@ -22,15 +23,19 @@ _NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "sea
 class Parameter(msgspec.Struct, frozen=True):
     """A query parameter that a route reads: its name, and what `/openapi.json` says of it.
 
-    `schema` is that of its value, or of each word where it `is_list`, with commas between them. One
-    that `is_indexed` may have any number in the place of the 0 in its name.
+    `schema` is that of its value, or of each word where it `is_list`, with commas between them.
+    What it does not allow is refused, but one that `is_capped` may be larger, and counts as the
+    largest. One that `is_indexed` may have any number in the place of the 0 in its name; it says
+    nothing unless what it is to be `beside` is there with the same number.
     """
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: _TEXT)
     is_list: bool = False
+    is_capped: bool = False
     is_indexed: bool = False
+    beside: str = ""
     required: bool = False
 
 
@@ -48,151 +53,139 @@ def including(known: Collection[str]) -> Parameter:
     return msgspec.structs.replace(INCLUDE, schema={"type": "string", "enum": sorted(known)})
 
 
-def require_read(request: Request, reads: Collection[Parameter]) -> None:
-    """Refuses each parameter that asks for another response and that the route does not read.
+def read_query(request: Request, reads: Collection[Parameter]) -> None:
+    """Reads the parameters of a route: what the functions below are asked for, and nothing else.
 
-    An empty one asks for nothing, and an `include` may be one that clients always send.
+    Refuses, all at once, each parameter that asks for another response and that the route does not
+    read, each that says what it may not, and each that is missing. An empty one asks for nothing.
     """
-    if not request.query_string:
-        return
-    known = {parameter.name for parameter in reads}
-    indexed = {parameter.name for parameter in reads if parameter.is_indexed}
-    unread = dict.fromkeys(
-        name[:NAME_SHOWN]
-        for name, text in request.query
-        if text
-        and name not in known
-        and _INDEX.sub("[0]", name) not in indexed
-        and name.partition("[")[0] in _NOT_TO_BE_IGNORED
-    )
-    if INCLUDE.name in unread and request.ignored_includes.issuperset(
-        words_of(request, INCLUDE) or ()
-    ):
-        del unread[INCLUDE.name]
+    known = {parameter.name: parameter for parameter in reads}
+    texts = _texts(request)
+    wrong: dict[str, str] = {}
+    for name, said in texts.items():
+        parameter = known.get(name) or known.get(_INDEX.sub("[0]", name))
+        if parameter is not None:
+            texts[name] = _words(said) if parameter.is_list else said
+            detail = _wrong(parameter, name, texts)
+        else:
+            is_ignored = name.partition("[")[0] not in _NOT_TO_BE_IGNORED
+            detail = None if is_ignored else f"There is no {name[:NAME_SHOWN]} parameter here."
+        if detail is not None:
+            wrong[name[:NAME_SHOWN]] = detail
+    for name, parameter in known.items():
+        if parameter.required and name not in texts:
+            wrong[name] = f"The {name} parameter is required."
     refuse_all(
-        Fault(Code.INVALID_PARAMETER, f"There is no {name} parameter here.", parameter=name)
-        for name in unread
+        Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name, detail in wrong.items()
     )
+    request.said = texts
 
 
-def requested_includes(request: Request, known: Collection[str]) -> frozenset[str]:
-    """The related resources that the response should include.
-
-    Refuses whatever is neither known nor ignored in the dialect that is spoken.
-    """
-    words = words_of(request, INCLUDE) or ()
-    if unknown := [word for word in words if word not in {*known, *request.ignored_includes}]:
-        listed = ", ".join(sorted(known)) or "nothing here"
-        detail = f"The include parameter supports {listed}, not '{unknown[0][:100]}'."
-        raise invalid(INCLUDE.name, detail)
-    return frozenset(words).intersection(known)
-
-
-def requested_fields(
-    request: Request, parameter: Parameter, known: Collection[str]
-) -> frozenset[str] | None:
-    """The members that resources of a type should have alone; None: the parameter does not say.
-
-    Refuses the name of a member that they never have.
-    """
-    words = words_of(request, parameter)
-    if unknown := [word for word in words or () if word not in known]:
-        listed = ", ".join(sorted(known))
-        raise invalid(parameter.name, f"{parameter.name} knows {listed}, not '{unknown[0][:100]}'.")
-    return None if words is None else frozenset(words)
+def requested_includes(request: Request) -> frozenset[str]:
+    """The related resources that the response should include."""
+    return frozenset(words_of(request, INCLUDE) or ())
 
 
 def requested_flag(request: Request, parameter: Parameter) -> bool | None:
-    """Whether a parameter says true; None when it is absent or empty. Refuses what is neither."""
+    """Whether a parameter says true; None when it is absent or empty."""
     text = text_of(request, parameter)
-    if text not in (None, "true", "false"):
-        raise invalid(parameter.name, f"{parameter.name} is true or false.")
     return None if text is None else text == "true"
 
 
 def time_of(request: Request, parameter: Parameter) -> int | None:
-    """The time that a parameter says, in µs UTC; None when it is absent or empty.
-
-    Refuses what is no timestamp of RFC 3339.
-    """
+    """The time that a parameter says, in µs UTC; None when it is absent or empty."""
     text = text_of(request, parameter)
-    at = None if text is None else timestamp(text)
-    if at is None and text is not None:
-        detail = f"{parameter.name} is a time as RFC 3339 has it, such as 2030-12-31T23:00:00Z."
-        raise invalid(parameter.name, detail)
-    return at
+    return None if text is None else timestamp(text)
+
+
+def number_of(request: Request, parameter: Parameter, default: int) -> int:
+    """The number that a parameter says, at most the largest."""
+    text = text_of(request, parameter)
+    return default if text is None else min(_whole(text), parameter.schema["maximum"])
 
 
 def text_of(request: Request, parameter: Parameter) -> str | None:
-    """What a parameter looks for; None when it is absent or empty.
-
-    Refuses a long text, a NUL, which nothing has, and two texts.
-    """
-    text = only_text_of(request, parameter)
-    return None if text is None else _checked(parameter.name, text)
-
-
-def only_text_of(request: Request, parameter: Parameter) -> str | None:
-    """What a parameter says; None when it is absent or empty.
-
-    Refuses two texts: one of them would be ignored.
-    """
-    texts = set(filter(None, request.values(parameter.name)))
-    if len(texts) > 1:
-        raise invalid(parameter.name, f"{parameter.name} is given more than once.")
-    return texts.pop() if texts else None
+    """What a parameter says; None when it is absent or empty."""
+    said = request.said.get(parameter.name)
+    return said[0] if said else None
 
 
 def indexed_texts(request: Request, parameter: Parameter) -> dict[str, str]:
-    """What a parameter says that `is_indexed`, by number. Refuses as `text_of`."""
-    numbered = {
-        name: found[1]
-        for name, _ in request.query
+    """What a parameter says that `is_indexed`, by number."""
+    return {
+        found[1]: said[0]
+        for name, said in request.said.items()
         if _INDEX.sub("[0]", name) == parameter.name and (found := _INDEX.search(name))
     }
-    texts = {number: text_of(request, Parameter(name)) for name, number in numbered.items()}
-    return {number: text for number, text in texts.items() if text is not None}
-
-
-def choice_of(request: Request, parameter: Parameter) -> str | None:
-    """Which of the words of its schema a parameter says; None when it is absent or empty.
-
-    Refuses any other.
-    """
-    text, words = text_of(request, parameter), parameter.schema["enum"]
-    if text is not None and text not in words:
-        raise invalid(parameter.name, f"{parameter.name} is {' or '.join(words)}, or absent.")
-    return text
-
-
-def choices_of(request: Request, parameter: Parameter) -> tuple[str, ...]:
-    """Which of the words of its schema a parameter says that is a list. Refuses any other."""
-    said, words = words_of(request, parameter) or (), parameter.schema["enum"]
-    if any(word not in words for word in said):
-        raise invalid(parameter.name, f"{parameter.name} has some of {', '.join(words)}.")
-    return said
 
 
 def words_of(request: Request, parameter: Parameter) -> tuple[str, ...] | None:
-    """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
-
-    Refuses too many words, and a word as `text_of` does a text.
-    """
-    items = ",".join(request.values(parameter.name)).split(",")
-    words = tuple(_checked(parameter.name, word) for item in items if (word := item.strip()))
-    if len(words) > MAX_WORDS:
-        raise invalid(parameter.name, f"{parameter.name} has at most {MAX_WORDS} words.")
-    return words or None
+    """The words of a list with commas, or of one that is repeated; None when it is empty."""
+    return tuple(request.said.get(parameter.name, ())) or None
 
 
-def invalid(name: str, detail: str) -> Refusal:
-    """A query parameter says what it may not."""
-    return Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+def _texts(request: Request) -> dict[str, list[str]]:
+    """What each parameter says, but for an `include` that clients always send."""
+    found: dict[str, list[str]] = {}
+    for name, text in request.query:
+        if text:
+            found.setdefault(name, []).append(text)
+    if INCLUDE.name in found:
+        words = _words(found[INCLUDE.name])
+        found[INCLUDE.name] = [word for word in words if word not in request.ignored_includes]
+        if not found[INCLUDE.name]:
+            del found[INCLUDE.name]
+    return found
 
 
-def _checked(name: str, text: str) -> str:
-    if len(text) > MAX_CHARACTERS:
-        raise invalid(name, f"A text for {name} has at most {MAX_CHARACTERS} characters.")
-    if "\0" in text:
-        raise invalid(name, f"{name} has no NUL character.")
-    return text
+def _words(texts: Sequence[str]) -> list[str]:
+    return [word for item in ",".join(texts).split(",") if (word := item.strip())]
+
+
+def _wrong(parameter: Parameter, name: str, texts: Mapping[str, Sequence[str]]) -> str | None:
+    """What is wrong with what a parameter says that goes by that name, if anything is."""
+    said = texts[name]
+    if parameter.is_list and len(said) > MAX_WORDS:
+        return f"{name} has at most {MAX_WORDS} words."
+    if not parameter.is_list and len(set(said)) > 1:
+        return f"{name} is given more than once."
+    for word in said:
+        if (detail := _not_allowed(parameter, name, word)) is not None:
+            return detail
+    index = _INDEX.search(name)
+    if parameter.beside and index and parameter.beside.replace("[0]", index[0]) not in texts:
+        return f"There is no {parameter.beside.replace('[0]', index[0])} beside {name}."
+    return None
+
+
+def _not_allowed(parameter: Parameter, name: str, word: str) -> str | None:
+    """What the schema says of a word that it does not allow."""
+    schema = parameter.schema
+    if schema["type"] == "integer":
+        return _no_number(parameter, name, word)
+    most, known = schema.get("maxLength", MAX_CHARACTERS), schema.get("enum")
+    if len(word) > most:
+        return f"A text for {name} has at most {most} characters."
+    if "\0" in word:
+        return f"{name} has no NUL character."
+    if schema.get("format") == "date-time" and timestamp(word) is None:
+        return f"{name} is a time as RFC 3339 has it, such as 2030-12-31T23:00:00Z."
+    if known is not None and word not in known:
+        listed = ", ".join(filter(None, known))
+        said = f"The {name} parameter knows {listed}, not '{word[:100]}'."
+        return said if listed else parameter.description
+    return None
+
+
+def _no_number(parameter: Parameter, name: str, text: str) -> str | None:
+    least, most = parameter.schema["minimum"], parameter.schema["maximum"]
+    if not (text.isascii() and text.isdigit()):
+        return f"{name} is a whole number."
+    if _whole(text) < least:
+        return f"{name} is at least {least}."
+    return f"{name} is at most {most}." if _whole(text) > most and not parameter.is_capped else None
+
+
+def _whole(text: str) -> int:
+    """A whole number, of any number of digits; one of very many counts as a very large one."""
+    return int(text.lstrip("0")[:_MOST_DIGITS] or "0")

@@ -172,6 +172,8 @@ class Request:
     template: str | None = None
     parameters: Mapping[str, str] = MappingProxyType({})
     ignored_includes: frozenset[str] = frozenset()
+    said: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """What those query parameters say that the route reads."""
     document: object = None
     plain_body: bytes | None = None
     """That of a document which was read by its type."""

@@ -4,7 +4,6 @@ path.
 """
 
 from teamvars.decisions.variables import ToWorkspace
-from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.workspaces import ByNames
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Workspaces
@@ -100,10 +99,4 @@ def routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> li
 
 
 def _names(request: Request) -> ByNames:
-    said = {one.name: text_of(request, one) or "" for one in _NAMED}
-    refuse_all(
-        Fault(Code.INVALID_PARAMETER, f"{name} says which.", parameter=name)
-        for name, text in said.items()
-        if not text
-    )
-    return ByNames(*said.values())
+    return ByNames(*(text_of(request, one) or "" for one in _NAMED))
