@@ -60,7 +60,7 @@ def read_query(request: Request, reads: Collection[Parameter]) -> None:
     read, each that says what it may not, and each that is missing. An empty one asks for nothing.
     """
     known = {parameter.name: parameter for parameter in reads}
-    texts = _texts(request)
+    texts = _texts(request, known.get(INCLUDE.name, INCLUDE))
     wrong: dict[str, str] = {}
     for name, said in texts.items():
         parameter = known.get(name) or known.get(_INDEX.sub("[0]", name))
@@ -124,17 +124,17 @@ def words_of(request: Request, parameter: Parameter) -> tuple[str, ...] | None:
     return tuple(request.said.get(parameter.name, ())) or None
 
 
-def _texts(request: Request) -> dict[str, list[str]]:
-    """What each parameter says, but for an `include` that clients always send."""
+def _texts(request: Request, include: Parameter) -> dict[str, list[str]]:
+    """What each parameter says, but for an `include` that clients always send, and is not read."""
     found: dict[str, list[str]] = {}
     for name, text in request.query:
         if text:
             found.setdefault(name, []).append(text)
-    if INCLUDE.name in found:
-        words = _words(found[INCLUDE.name])
-        found[INCLUDE.name] = [word for word in words if word not in request.ignored_includes]
-        if not found[INCLUDE.name]:
-            del found[INCLUDE.name]
+    if include.name in found:
+        ignored = request.ignored_includes.difference(include.schema.get("enum", ()))
+        found[include.name] = [word for word in _words(found[include.name]) if word not in ignored]
+        if not found[include.name]:
+            del found[include.name]
     return found
 
 
