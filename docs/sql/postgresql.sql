@@ -28,13 +28,13 @@
 -- GET /organizations/{name}/vars, one workspace
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #17; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '20ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
+--     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '20ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #24; #25; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '20ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #23; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '20ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
 -- POST /oauth/token
 --     #27; #28
 -- POST /workspaces/{id}/actions/deliver
@@ -46,7 +46,7 @@
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #32; #34
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '20ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #35; #36; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #35; #36; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     #1; #9; #10; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #6; #9; #37; COMMIT
 
@@ -139,7 +139,7 @@ WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
 FOR UPDATE SKIP LOCKED
 ), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '20ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
 ), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12) AS (
 SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TEXT), CAST($11 AS BIGINT), CAST($12 AS BIGINT), CAST($13 AS BYTEA), CAST($14 AS BIGINT) FROM may
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
@@ -315,7 +315,7 @@ WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
 FOR UPDATE SKIP LOCKED
 ), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '20ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
 ), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8) AS (
 SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS BIGINT), CAST($9 AS BYTEA), CAST($10 AS BIGINT) FROM may
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
@@ -350,7 +350,7 @@ WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
 FOR UPDATE SKIP LOCKED
 ), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '20ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
 ), calls_0 (of_1) AS (
 SELECT CAST($3 AS TEXT) FROM may
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
@@ -1079,7 +1079,7 @@ ORDER BY runners.id;
 -- #28
 -- POST /oauth/token
 WITH may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '20ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
 ), calls_0 (of_1, of_2) AS (
 SELECT CAST($1 AS BYTEA), CAST($2 AS BIGINT) FROM may
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
@@ -1217,7 +1217,7 @@ WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
 FOR UPDATE SKIP LOCKED
 ), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '20ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
 ), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
 SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS TEXT) FROM may
 ), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (

@@ -205,7 +205,7 @@ async def test_whoever_renames_a_workspace_keeps_those_waiting_who_ask_for_it_an
     async with admin.transaction():
         row = tenant.workspaces["network"]
         await admin.fetch("SELECT 1 FROM workspaces WHERE id = $1 FOR UPDATE", row)
-        jobs = [asyncio.create_task(Job.new(tenant).exchange()) for _ in range(LOCK_WAITERS + 1)]
+        jobs = [asyncio.create_task(Job.new(tenant).exchange()) for _ in range(LOCK_WAITERS + 10)]
         await until_waiting(admin)
         for key in "ab":
             await asyncio.gather(*crowd.make_each(key=key))

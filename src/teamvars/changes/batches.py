@@ -1,7 +1,7 @@
 """Group commit: changes that wait at the same time share a transaction.
 
 On PostgreSQL a batch locks streams with SKIP LOCKED, and waits hardly at all for another row's
-lock, so that it never blocks: neither two nodes in a deadlock, nor one stream for another's lock.
+lock, so that it hardly blocks: neither two nodes in a deadlock, nor one stream for another's lock.
 
 The first attempt of a change is in a batch. What the batch could not do runs isolated, stream by
 stream, while batches go on with all other streams: first the changes of the stream in one
@@ -10,7 +10,7 @@ transaction, then, if that fails too, each in its own. So no caller gets the fai
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -106,7 +106,7 @@ class Batches:
     def __init__(self, database: Store, tools: Tools) -> None:
         self._database = database
         self._tools = tools
-        self._lock_waiters = 0
+        self._lock_places = asyncio.Semaphore(LOCK_WAITERS)
         self._isolated: dict[str, asyncio.Task[None]] = {}
         self._queue = _SubjectQueue(self._isolated)
         self._coalescer = Coalescer(self._run_batch, self._queue)
@@ -129,28 +129,33 @@ class Batches:
         try:
             remaining, blocked = await self._run_in_one(batch, waits=False)
         except Locked:
-            remaining, blocked = await self._run_apart(batch)
+            await self._run_apart([list(group) for _, group in groupby(batch, _SUBJECT)])
+            return
         for subject, group in groupby(remaining, _SUBJECT):
-            go_on = self._run_locked if subject in blocked else self._run_isolated
-            task = asyncio.create_task(go_on(subject, list(group)))
-            # From here on no batch takes the subject: see `_SubjectQueue`.
-            self._isolated[subject] = task
+            self._isolate(
+                self._run_locked if subject in blocked else self._run_isolated, subject, group
+            )
 
-    async def _run_apart(self, batch: list[Waiting]) -> tuple[list[Waiting], set[str]]:
-        """As `_run_in_one`, with a transaction for each subject: the lock that one of them met
-        keeps none of the others waiting.
+    async def _run_apart(self, groups: Sequence[list[Waiting]]) -> None:
+        """Runs the jobs of each subject in a transaction of their own, after one of them met a
+        lock. Whoever is alone has met it, and is in no batch again: each time all would wait.
         """
-        remaining: list[Waiting] = []
-        blocked: set[str] = set()
-        for subject, group in groupby(batch, _SUBJECT):
-            waiters = list(group)
-            try:
-                waiters, subjects = await self._run_in_one(waiters, waits=False)
-            except Locked:
-                subjects = {subject}
-            remaining += waiters
-            blocked |= subjects
-        return remaining, blocked
+        if len(groups) == 1:
+            (waiters,) = groups
+            self._isolate(self._run_in_turn, _SUBJECT(waiters[0]), waiters)
+            return
+        for group in groups:
+            if waiters := in_time(group):
+                await self._run_batch(waiters)
+
+    def _isolate(
+        self,
+        run: Callable[[str, list[Waiting]], Coroutine[Any, Any, None]],
+        subject: str,
+        waiters: Iterable[Waiting],
+    ) -> None:
+        """From here on no batch takes the subject: see `_SubjectQueue`."""
+        self._isolated[subject] = asyncio.create_task(run(subject, list(waiters)))
 
     async def _run_in_one(
         self, waiters: list[Waiting], *, waits: bool
@@ -191,16 +196,17 @@ class Batches:
 
     async def _run_locked(self, subject: str, waiters: list[Waiting]) -> None:
         """Waits for the lock isolated; with too many waiting, tries in a batch again later."""
-        if self._lock_waiters < LOCK_WAITERS:
-            self._lock_waiters += 1
-            try:
-                await self._run_isolated(subject, waiters)
-            finally:
-                self._lock_waiters -= 1
+        if not self._lock_places.locked():
+            await self._run_in_turn(subject, waiters)
             return
         await asyncio.sleep(RETRY_SECONDS)
         self._queue.put_back(subject, waiters)
         self._release(subject)
+
+    async def _run_in_turn(self, subject: str, waiters: list[Waiting]) -> None:
+        """Waits for the lock isolated, once there is a place for that."""
+        async with self._lock_places:
+            await self._run_isolated(subject, waiters)
 
     async def _run_isolated(self, subject: str, waiters: list[Waiting]) -> None:
         """Runs the jobs of one subject; batches leave the subject out meanwhile."""

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)(\s+ON CONFLICT .+?)?\s*", re.DOTALL)
-BATCH_WAITS = "20ms"
+BATCH_WAITS = "5ms"
 """For a lock, at most, which PostgreSQL takes for a constraint: what is added refers to a row that
 somebody renames, or deletes. Whoever meets one waits for it elsewhere.
 """
