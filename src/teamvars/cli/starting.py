@@ -70,7 +70,7 @@ def become(command: Sequence[str], values: Values) -> NoReturn:
 
 
 def _execute(words: list[bytes], whole: Mapping[bytes, bytes]) -> NoReturn:
-    """As `execvp` of C, and so `env`: a script that does not say what reads it is for /bin/sh."""
+    """A script that does not say what reads it is for /bin/sh, as it is for `env`."""
     try:
         os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
     except OSError as error:

@@ -13,14 +13,14 @@ _FEWEST = 4
 
 
 def require_log() -> None:
-    """Fails where both streams are one pipe, as before `| tee`: the runner gives each its own, so
-    somebody else reads this one.
+    """Fails where both streams are one pipe. The runner gives each its own, so it may be that
+    somebody else reads this one, as with `2>&1 | tee`; without the `| tee` nobody can tell.
     """
     out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
     if stat.S_ISFIFO(err.st_mode) and os.path.samestat(out, err):
         raise Misuse(
-            "Masks would be written into whatever takes this output: keep standard error apart, "
-            "or give --no-mask."
+            "Standard output and standard error are one pipe, so masks might go elsewhere than "
+            "into the log, with the values: leave out 2>&1, or give --no-mask."
         )
 
 

@@ -73,7 +73,8 @@ export class Inherited {
     /** @type {Answer<Pick<Api.EffectiveListDocument, "data"> | null>} */
     const { document, etag } = total ? await read(`${this.path}/effective-vars`, { ifNoneMatch: this.#etag, signal })
       : { document: { data: [] }, etag: null };
-    if (!document || etag === this.#etag || !isNewest()) return null; // the tag is that of what is shown
+    const isShown = etag === this.#etag && (etag !== null || !total); // some proxies drop it
+    if (!document || isShown || !isNewest()) return null;
     this.#etag = etag;
     return this.#sorted(document.data);
   }
