@@ -61,24 +61,23 @@ def read_query(request: Request, reads: Collection[Parameter]) -> None:
     """
     known = {parameter.name: parameter for parameter in reads}
     texts = _texts(request, known.get(INCLUDE.name, INCLUDE))
+    said: dict[str, Sequence[str]] = {}
     wrong: dict[str, str] = {}
-    for name, said in texts.items():
-        parameter = known.get(name) or known.get(_INDEX.sub("[0]", name))
+    for name in texts:
+        parameter, shown = known.get(name) or known.get(_INDEX.sub("[0]", name)), name[:NAME_SHOWN]
         if parameter is not None:
-            texts[name] = _words(said) if parameter.is_list else said
-            detail = _wrong(parameter, name, texts)
-        else:
-            is_ignored = name.partition("[")[0] not in _NOT_TO_BE_IGNORED
-            detail = None if is_ignored else f"There is no {name[:NAME_SHOWN]} parameter here."
-        if detail is not None:
-            wrong[name[:NAME_SHOWN]] = detail
+            said[name] = _words(texts[name]) if parameter.is_list else texts[name]
+            if (detail := _wrong(parameter, name, said[name], texts)) is not None:
+                wrong[shown] = detail
+        elif name.partition("[")[0] in _NOT_TO_BE_IGNORED:
+            wrong[shown] = f"There is no {shown} parameter here."
     for name, parameter in known.items():
         if parameter.required and name not in texts:
             wrong[name] = f"The {name} parameter is required."
     refuse_all(
         Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name, detail in wrong.items()
     )
-    request.said = texts
+    request.said = said
 
 
 def requested_includes(request: Request) -> frozenset[str]:
@@ -142,9 +141,10 @@ def _words(texts: Sequence[str]) -> list[str]:
     return [word for item in ",".join(texts).split(",") if (word := item.strip())]
 
 
-def _wrong(parameter: Parameter, name: str, texts: Mapping[str, Sequence[str]]) -> str | None:
-    """What is wrong with what a parameter says that goes by that name, if anything is."""
-    said = texts[name]
+def _wrong(
+    parameter: Parameter, name: str, said: Sequence[str], there: Collection[str]
+) -> str | None:
+    """What is wrong with what a parameter says by that name, beside others, if anything is."""
     if parameter.is_list and len(said) > MAX_WORDS:
         return f"{name} has at most {MAX_WORDS} words."
     if not parameter.is_list and len(set(said)) > 1:
@@ -152,9 +152,9 @@ def _wrong(parameter: Parameter, name: str, texts: Mapping[str, Sequence[str]]) 
     for word in said:
         if (detail := _not_allowed(parameter, name, word)) is not None:
             return detail
-    index = _INDEX.search(name)
-    if parameter.beside and index and parameter.beside.replace("[0]", index[0]) not in texts:
-        return f"There is no {parameter.beside.replace('[0]', index[0])} beside {name}."
+    if parameter.beside and (index := _INDEX.search(name)) is not None:
+        other = parameter.beside.replace("[0]", index[0])
+        return None if other in there else f"There is no {other} beside {name}."
     return None
 
 
