@@ -363,7 +363,7 @@ def test_nothing_is_delivered_where_whoever_takes_the_output_would_take_the_mask
 
     refused = tee()
     assert refused.returncode == 125
-    assert "keep standard error apart" in (job.folder / "plan.txt").read_text()
+    assert "leave out 2>&1, or give --no-mask" in (job.folder / "plan.txt").read_text()
     assert SECRET not in refused.stdout + refused.stderr
     assert service.heard == []
     assert tee("--no-mask").returncode == 0
