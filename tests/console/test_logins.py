@@ -26,8 +26,7 @@ async def test_a_program_beside_the_browser_is_approved(sqlite_site: Site, crowd
 
     await page.route(f"{REDIRECT}**", come_back)
     await page.goto(opened(sqlite_site, program))
-    await page.get_by_label("Token").fill(tenant.tokens["writer"])
-    await visitor.button("Sign in").click()
+    await visitor.paste(tenant.tokens["writer"])
     question = page.get_by_role("heading", name="Log in laptop?")
     await question.wait_for()
     told = page.locator("dl")
@@ -58,8 +57,7 @@ async def test_what_is_refused_is_brought_back_and_what_is_no_question_is_not_as
     await page.route(f"{REDIRECT}**", come_back)
     await page.route("http://evil.test/**", come_back)
     await page.goto(opened(sqlite_site, program, redirect_uri="http://evil.test/callback"))
-    await page.get_by_label("Token").fill(tenant.tokens["writer"])
-    await visitor.button("Sign in").click()
+    await visitor.paste(tenant.tokens["writer"])
     await page.get_by_text("That did not work").wait_for()
     assert await visitor.button("Refuse").count() == 0
     await page.goto(opened(sqlite_site, program))

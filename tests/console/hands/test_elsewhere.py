@@ -83,6 +83,12 @@ def land(person: Person, name: str, kind: str = "button, label") -> None:
     ActionChains(person.driver).move_to_element(element).click().perform()
 
 
+def click_twice(person: Person, name: str, beneath: str) -> None:
+    """A double click, the second of which falls on what stands there by then."""
+    person.click(name)
+    land(person, beneath)
+
+
 async def test_an_answer_takes_no_focus_from_whoever_has_gone_on(person: Person) -> None:
     for key in ("C", "D"):
         await person.site.make(person.tenant, key, "x")
@@ -179,12 +185,10 @@ async def test_a_page_a_form_and_a_dialog_that_have_just_come_or_gone_take_no_cl
         land(person, "Add variable")
         assert person.run(FORMS) == 0
     with at_once(person):
-        person.click("Add variable")
-        land(person, "env")
+        click_twice(person, "Add variable", "env")
         assert person.run(CATEGORY) == "tool"
     with at_once(person):
-        person.click("Cancel")
-        land(person, "Edit A")
+        click_twice(person, "Cancel", "Edit A")
         assert person.run(FORMS) == 0
     person.click("Import")
     person.wait_for(lambda: person.run(DIALOGS))
@@ -204,12 +208,10 @@ async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
     person.fill("Value", "mine")
     await person.site.change(person.tenant, id_, value="theirs")
     with at_once(person):
-        person.click("Save")
-        land(person, "Save mine")
+        click_twice(person, "Save", "Save mine")
         assert person.find("button", "Save mine")
     with at_once(person):
-        person.click("Back to the form")
-        land(person, "Cancel")
+        click_twice(person, "Back to the form", "Cancel")
         assert person.value("Value") == "mine"
     person.press(Keys.ESCAPE)
     person.click("Leave it")
@@ -218,12 +220,10 @@ async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
     person.click(".env", "label")
     person.fill("Contents of the file", "B=1\n")
     with at_once(person):
-        person.click("Preview")
-        land(person, "Apply 1 change")
+        click_twice(person, "Preview", "Apply 1 change")
         assert person.find("button", "Apply 1 change")
     with at_once(person):
-        person.click("Back")
-        land(person, "Cancel")
+        click_twice(person, "Back", "Cancel")
         assert person.value("Contents of the file") == "B=1\n"
     assert "B" not in await person.site.stored(person.tenant)
     person.press(Keys.ESCAPE)
@@ -234,8 +234,7 @@ async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
     person.click("Preview")
     person.wait_for(lambda: person.find("button", "Back"))
     with at_once(person):
-        person.click("Back")
-        land(person, "Cancel")
+        click_twice(person, "Back", "Cancel")
         assert person.value("From workspace") == "payments"
 
 
