@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.client.conftest import Service
 from tests.cli.client.test_vars import values
+from tests.cli.store import execute
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
 from tests.support.patience import HANGS, wait_until
@@ -41,6 +43,18 @@ def test_what_the_editor_leaves_is_the_value(network: Desk) -> None:
     assert path.startswith("/dev/shm/")  # noqa: S108 - the file system in memory
     assert not Path(path).parent.exists()
     assert "nothing was changed" in editor(network, ":").succeed("vars", "edit", "KEY").err
+
+
+def test_a_value_is_edited_where_another_is_damaged(network: Desk, service: Service) -> None:
+    network.succeed("vars", "set", "LOST=a", "KEY=old")
+    cut = "UPDATE variables SET sealed_value = substr(sealed_value, 2) WHERE key = 'LOST'"
+    execute(service.host, cut)
+    desk = editor(network, 'sed -i s/old/new/ "$1"')
+    said = desk.succeed("vars", "edit", "KEY").err
+    assert "LOST is damaged" in said
+    assert desk.succeed("vars", "get", "KEY", "--plain").out == "new"
+    assert "LOST is damaged" in editor(network, "touch opened").run("vars", "edit", "LOST").err
+    assert not (network.folder / "opened").exists()
 
 
 def test_an_editor_that_fails_changes_nothing(network: Desk) -> None:

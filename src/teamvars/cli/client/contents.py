@@ -175,22 +175,39 @@ def all_contents(api: Api) -> list[Contents]:
     return [contents_of(api, owner) for owner in owners_for(api)]
 
 
-def contents_with(api: Api, keys: Sequence[str], *, to_show: bool = False) -> list[Contents]:
+def contents_with(api: Api, keys: Sequence[str]) -> list[Contents]:
     """The same, of which only variables with these keys matter: those of many workspaces are asked
     for together. Of values that are damaged it says so, and none is read: others can take their
-    place. With `to_show` it fails where one of these is.
+    place.
     """
     # What is no key, or ends as the beginning of keys does, is nothing to look for.
     is_whole = not is_for_several(api) or any(key.endswith("*") or key_faults(key) for key in keys)
     try:
         return all_contents(api) if is_whole else _contents_with(api, keys, _FIELDS)
     except ApiError as refused:
-        if not says(refused.faults, _DAMAGED):
-            raise
-        unread = () if to_show else ("value",)
-        found = _contents_with(api, keys, [name for name in _FIELDS if name not in unread])
-        note(str(refused))
+        unread = [name for name in _FIELDS if name != "value"]
+        return _beside_damaged(api, keys, unread, refused)
+
+
+def contents_to_show(api: Api, key: str) -> Contents:
+    """What the one workspace or set holds, of which only variables with this key matter. Fails
+    where one of these is damaged, and says so of others.
+    """
+    try:
+        return contents_of(api)
+    except ApiError as refused:
+        (found,) = _beside_damaged(api, [key], _FIELDS, refused)
         return found
+
+
+def _beside_damaged(
+    api: Api, keys: Sequence[str], fields: Sequence[str], refused: ApiError
+) -> list[Contents]:
+    if not says(refused.faults, _DAMAGED):
+        raise refused
+    found = _contents_with(api, keys, fields)
+    note(str(refused))
+    return found
 
 
 def _contents_with(api: Api, keys: Sequence[str], fields: Sequence[str]) -> list[Contents]:

@@ -31,6 +31,7 @@ from teamvars.cli.client.contents import (
     Contents,
     category_of,
     contents_of,
+    contents_to_show,
     contents_with,
     is_for_several,
     owner_for,
@@ -263,7 +264,7 @@ def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
 
     Example: EDITOR=true teamvars vars edit LOG_LEVEL
     """
-    found = contents_of(api)
+    found = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     api.announce()
     is_code = variable.hcl and variable.category is Category.TOOL

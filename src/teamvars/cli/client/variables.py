@@ -15,7 +15,7 @@ from teamvars.cli.client.contents import (
     Contents,
     all_contents,
     category_of,
-    contents_with,
+    contents_to_show,
     gotten,
     is_for_several,
     owners_for,
@@ -141,7 +141,7 @@ def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bo
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
         _get_all(api, key, category_of(category))
         return
-    (found,) = contents_with(api, [key], to_show=True)
+    found = contents_to_show(api, key)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))
