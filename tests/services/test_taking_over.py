@@ -8,14 +8,14 @@ from uuid import uuid4
 import pytest
 
 from teamvars.decisions.memberships import MembershipPage
-from teamvars.domain.audit import AuditFilter
+from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Stream
 from teamvars.domain.directory import Directory, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import InvitationDraft, MembershipFilter, Status
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.users import User
 from teamvars.services.directory_files.files import Options
-from teamvars.storage import memberships, users
+from teamvars.storage import memberships, streams, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump
@@ -138,14 +138,16 @@ async def test_nobody_who_is_known_by_the_time_that_the_file_locks_them_is_taken
     one, other = both_nodes
     email = address()
     (holder,) = (await invite(one, email)).memberships
-    lock_all = users.lock_all
+    lock = streams.lock
 
-    async def once_they_have_a_token(*asked: Any) -> Mapping[str, User]:
-        monkeypatch.setattr(users, "lock_all", lock_all)
-        await other.services.tokens.create(operator(), OwnerName(user=email), None)
-        return await lock_all(*asked)
+    async def once_they_have_a_token(tx: Transaction, ids: Any) -> Mapping[str, Stream]:
+        if ids == {SYSTEM_STREAM}:
+            monkeypatch.setattr(streams, "lock", lock)
+            await other.services.tokens.create(operator(), OwnerName(user=email), None)
+        return await lock(tx, ids)
 
-    monkeypatch.setattr(users, "lock_all", once_they_have_a_token)
+    # That of the system comes before the rows of users: who makes a token locks it as well.
+    monkeypatch.setattr(streams, "lock", once_they_have_a_token)
     with pytest.raises(Refusal) as refusal:
         await apply(one, UserEntry(f"kim-{uuid4().hex}", email, at="file:1"))
     assert f"that of user {email}, " in refusal.value.faults[0].detail
