@@ -11,44 +11,46 @@
 --     #1; #1; #3
 -- POST /workspaces/{id}/vars
 --     #1; #3
--- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #4; #5; #6; #7; #8; COMMIT
--- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #4; #5; #6; #7; ROLLBACK; #9; #1
+-- POST /workspaces/{id}/vars, one after another
+--     #4
 -- GET /workspaces/{id}/vars/{id}
---     #9; #1
--- PATCH /workspaces/{id}/vars/{id}
---     #1; #9; #10
--- DELETE /workspaces/{id}/vars/{id}
---     #1; #9; #11
+--     #5; #1
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+--     #5; #6
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+--     #5; #7
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; #12; COMMIT
+-- POST /workspaces/{id}/vars, sent again with it
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; ROLLBACK; #5; #1
 -- GET /organizations/{name}/vars, an owner
---     #12; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; #15; ROLLBACK
+--     #13; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #15; #16; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     #12; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #16; #17; #18; ROLLBACK
+--     #13; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #17; #18; #19; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #19; #17; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #20; #18; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #20; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #23; COMMIT
+--     #21; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #24; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #22; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #25; #26; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #24; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #21; #26; #24; #25; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #25; #26; COMMIT
 -- POST /oauth/token
---     #27; #28
+--     #28; #29
 -- POST /workspaces/{id}/actions/deliver
---     #29; #30; #31
+--     #30; #31; #32
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #32; #2
+--     #33; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #33; #32
+--     #34; #33
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #32; #34
+--     #33; #35
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #35; #36; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #36; #37; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     #1; #9; #10; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #6; #9; #37; COMMIT
+--     #5; #6; #1; #5; #38; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #10; #5; #39; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -56,10 +58,8 @@
 -- GET /workspaces/{id}/vars, rendered before
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
--- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
+-- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -172,12 +172,302 @@ SELECT count(*) FROM may;
 
 
 -- #4
+-- POST /workspaces/{id}/vars, one after another
+WITH held AS (
+SELECT id FROM streams WHERE id = $1 AND head = $2
+FOR UPDATE SKIP LOCKED
+), found_0 (is_0, is_1, is_2, is_3, is_4, is_5, is_6, is_7, is_8, is_9, is_10, is_11, is_12, is_13, is_14, is_15, is_16, is_17, is_18) AS MATERIALIZED (
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
+    CASE
+        WHEN caller.organization_id = organizations.id THEN 4
+        ELSE coalesce((
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
+                WHEN teams.manage_workspaces = 1 THEN 3
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
+                    THEN 2
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+        ), 0)
+    END AS level
+FROM tokens AS caller
+LEFT JOIN workspaces ON workspaces.id = $5
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE caller.hash = $3
+    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
+), may AS MATERIALIZED (
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held) AND EXISTS (SELECT FROM found_0 WHERE is_0 = CAST($6 AS TEXT) AND is_1 = CAST($7 AS TEXT) AND is_2 IS NULL AND is_3 IS NULL AND is_4 IS NULL AND is_5 = CAST($8 AS TEXT) AND is_6 = CAST($9 AS TEXT) AND is_7 = CAST($10 AS TEXT) AND is_8 = CAST($11 AS TEXT) AND is_9 = CAST($12 AS BIGINT) AND is_10 = CAST($13 AS TEXT) AND is_11 = CAST($14 AS BYTEA) AND is_12 = CAST($15 AS TEXT) AND is_13 = CAST($16 AS BIGINT) AND is_14 = CAST($17 AS BYTEA) AND is_15 = CAST($18 AS BYTEA) AND is_16 = CAST($19 AS BIGINT) AND is_17 = CAST($20 AS BIGINT) AND is_18 = CAST($21 AS BIGINT))
+), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12) AS (
+SELECT CAST($22 AS TEXT), CAST($23 AS TEXT), CAST($24 AS TEXT), CAST($25 AS TEXT), CAST($26 AS TEXT), CAST($27 AS BIGINT), CAST($28 AS BIGINT), CAST($29 AS TEXT), CAST($30 AS BIGINT), CAST($31 AS BIGINT), CAST($32 AS BYTEA), CAST($33 AS BIGINT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT CAST($34 AS TEXT), CAST($35 AS BIGINT), CAST($36 AS BIGINT), CAST($37 AS TEXT), CAST($38 AS TEXT), CAST($39 AS TEXT), CAST($40 AS TEXT), CAST($41 AS TEXT), CAST($42 AS TEXT), CAST($43 AS TEXT), CAST($44 AS TEXT), CAST($45 AS TEXT), CAST($46 AS BYTEA), CAST($47 AS BIGINT), CAST($48 AS TEXT), CAST($49 AS BYTEA), CAST($50 AS TEXT) FROM may
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($51 AS TEXT), CAST($52 AS BIGINT), CAST($53 AS BYTEA), CAST($54 AS BYTEA), CAST($55 AS BIGINT), CAST($56 AS BIGINT) FROM may
+), part_0 AS (
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
+    key_version)
+SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
+SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11, calls_0.of_12
+FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
+LEFT JOIN workspaces ON workspaces.id = its.workspace_id
+) AS found
+), part_1 AS (
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
+) AS found
+), part_2 AS (
+UPDATE streams
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1
+)
+SELECT count(*) FROM may;
+
+
+-- #5: variable_statements.py, OF_WORKSPACES.get.single
+-- GET /workspaces/{id}/vars/{id}
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+-- POST /workspaces/{id}/vars, sent again with it
+-- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
+SELECT id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version
+FROM variables
+WHERE id = $1 AND workspace_id = $2;
+
+
+-- #6
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
+WITH held AS (
+SELECT id FROM streams WHERE id = $1 AND head = $2
+FOR UPDATE SKIP LOCKED
+), found_0 (is_0, is_1, is_2, is_3, is_4, is_5, is_6, is_7, is_8, is_9, is_10, is_11, is_12, is_13, is_14, is_15, is_16, is_17, is_18) AS MATERIALIZED (
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
+    CASE
+        WHEN caller.organization_id = organizations.id THEN 4
+        ELSE coalesce((
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
+                WHEN teams.manage_workspaces = 1 THEN 3
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
+                    THEN 2
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+        ), 0)
+    END AS level
+FROM tokens AS caller
+LEFT JOIN workspaces ON workspaces.id = $5
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE caller.hash = $3
+    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
+), may AS MATERIALIZED (
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held) AND EXISTS (SELECT FROM found_0 WHERE is_0 = CAST($6 AS TEXT) AND is_1 = CAST($7 AS TEXT) AND is_2 IS NULL AND is_3 IS NULL AND is_4 IS NULL AND is_5 = CAST($8 AS TEXT) AND is_6 = CAST($9 AS TEXT) AND is_7 = CAST($10 AS TEXT) AND is_8 = CAST($11 AS TEXT) AND is_9 = CAST($12 AS BIGINT) AND is_10 = CAST($13 AS TEXT) AND is_11 = CAST($14 AS BYTEA) AND is_12 = CAST($15 AS TEXT) AND is_13 = CAST($16 AS BIGINT) AND is_14 = CAST($17 AS BYTEA) AND is_15 = CAST($18 AS BYTEA) AND is_16 = CAST($19 AS BIGINT) AND is_17 = CAST($20 AS BIGINT) AND is_18 = CAST($21 AS BIGINT))
+), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8) AS (
+SELECT CAST($22 AS TEXT), CAST($23 AS TEXT), CAST($24 AS BIGINT), CAST($25 AS BIGINT), CAST($26 AS TEXT), CAST($27 AS BIGINT), CAST($28 AS BYTEA), CAST($29 AS BIGINT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT CAST($30 AS TEXT), CAST($31 AS BIGINT), CAST($32 AS BIGINT), CAST($33 AS TEXT), CAST($34 AS TEXT), CAST($35 AS TEXT), CAST($36 AS TEXT), CAST($37 AS TEXT), CAST($38 AS TEXT), CAST($39 AS TEXT), CAST($40 AS TEXT), CAST($41 AS TEXT), CAST($42 AS BYTEA), CAST($43 AS BIGINT), CAST($44 AS TEXT), CAST($45 AS BYTEA), CAST($46 AS TEXT) FROM may
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($47 AS TEXT), CAST($48 AS BIGINT), CAST($49 AS BYTEA), CAST($50 AS BYTEA), CAST($51 AS BIGINT), CAST($52 AS BIGINT) FROM may
+), part_0 AS (
+UPDATE variables
+SET description = calls_0.of_2, hcl = calls_0.of_3, sensitive = calls_0.of_4, version_id = calls_0.of_5, value_bytes = calls_0.of_6,
+    sealed_value = calls_0.of_7, key_version = calls_0.of_8
+FROM calls_0
+WHERE id = calls_0.of_1
+), part_1 AS (
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
+) AS found
+), part_2 AS (
+UPDATE streams
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1
+)
+SELECT count(*) FROM may;
+
+
+-- #7
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+WITH held AS (
+SELECT id FROM streams WHERE id = $1 AND head = $2
+FOR UPDATE SKIP LOCKED
+), found_0 (is_0, is_1, is_2, is_3, is_4, is_5, is_6, is_7, is_8, is_9, is_10, is_11, is_12, is_13, is_14, is_15, is_16, is_17, is_18) AS MATERIALIZED (
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    caller.reach,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
+    CASE
+        WHEN caller.organization_id = organizations.id THEN 4
+        ELSE coalesce((
+            SELECT max((
+                SELECT CASE WHEN teams.is_owners = 1 THEN 4
+                WHEN teams.manage_workspaces = 1 THEN 3
+                WHEN grants.level = 2 OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 2
+                    THEN 2
+                WHEN grants.level = 1 OR teams.read_workspaces = 1
+                    OR (
+                    SELECT project_grants.level FROM project_grants
+                    WHERE project_grants.team_id = teams.id
+                        AND project_grants.project_id = CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)) = 1 THEN 1
+                ELSE 0 END
+                FROM teams
+                LEFT JOIN grants ON grants.team_id = teams.id
+                    AND grants.workspace_id = workspaces.id
+                WHERE teams.id = acting.id AND teams.organization_id = organizations.id))
+            FROM (
+                SELECT caller.team_id AS id WHERE caller.team_id IS NOT NULL
+                UNION ALL
+                SELECT team_members.team_id
+                FROM memberships CROSS JOIN team_members
+                WHERE memberships.organization_id = organizations.id
+                    AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND (caller.reach IS NULL
+            OR replace(CAST(caller.reach AS TEXT), memberships.organization_id, '')
+                <> CAST(caller.reach AS TEXT))
+        AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR caller.created_by IS NULL
+            AND caller.expires_at - caller.created_at <= 3600000000)
+                    AND team_members.membership_id = memberships.id
+            ) AS acting
+        ), 0)
+    END AS level
+FROM tokens AS caller
+LEFT JOIN workspaces ON workspaces.id = $5
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE caller.hash = $3
+    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.user_id IS NULL
+        OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
+), may AS MATERIALIZED (
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held) AND EXISTS (SELECT FROM found_0 WHERE is_0 = CAST($6 AS TEXT) AND is_1 = CAST($7 AS TEXT) AND is_2 IS NULL AND is_3 IS NULL AND is_4 IS NULL AND is_5 = CAST($8 AS TEXT) AND is_6 = CAST($9 AS TEXT) AND is_7 = CAST($10 AS TEXT) AND is_8 = CAST($11 AS TEXT) AND is_9 = CAST($12 AS BIGINT) AND is_10 = CAST($13 AS TEXT) AND is_11 = CAST($14 AS BYTEA) AND is_12 = CAST($15 AS TEXT) AND is_13 = CAST($16 AS BIGINT) AND is_14 = CAST($17 AS BYTEA) AND is_15 = CAST($18 AS BYTEA) AND is_16 = CAST($19 AS BIGINT) AND is_17 = CAST($20 AS BIGINT) AND is_18 = CAST($21 AS BIGINT))
+), calls_0 (of_1) AS (
+SELECT CAST($22 AS TEXT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT CAST($23 AS TEXT), CAST($24 AS BIGINT), CAST($25 AS BIGINT), CAST($26 AS TEXT), CAST($27 AS TEXT), CAST($28 AS TEXT), CAST($29 AS TEXT), CAST($30 AS TEXT), CAST($31 AS TEXT), CAST($32 AS TEXT), CAST($33 AS TEXT), CAST($34 AS TEXT), CAST($35 AS BYTEA), CAST($36 AS BIGINT), CAST($37 AS TEXT), CAST($38 AS BYTEA), CAST($39 AS TEXT) FROM may
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($40 AS TEXT), CAST($41 AS BIGINT), CAST($42 AS BYTEA), CAST($43 AS BYTEA), CAST($44 AS BIGINT), CAST($45 AS BIGINT) FROM may
+), part_0 AS (
+DELETE FROM variables USING calls_0
+WHERE id = calls_0.of_1
+), part_1 AS (
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
+) AS found
+), part_2 AS (
+UPDATE streams
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1
+)
+SELECT count(*) FROM may;
+
+
+-- #8
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT));
 
 
--- #5: idempotency.py, FIND
+-- #9: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -193,7 +483,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb)))) AND found.expires_at > $3;
 
 
--- #6: access_statements.py, READ_WORKSPACE.locking.single
+-- #10: access_statements.py, READ_WORKSPACE.locking.single
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
@@ -261,7 +551,7 @@ WHERE caller.hash = $1
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #7
+-- #11
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 WITH part_0 AS (
@@ -282,7 +572,7 @@ SET sequence = $31, link = $32, head = $33, variables = $34, value_bytes = $35
 WHERE id = $30;
 
 
--- #8: idempotency.py, INSERT
+-- #12: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -295,88 +585,7 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name;
 
 
--- #9: variable_statements.py, OF_WORKSPACES.get.single
--- POST /workspaces/{id}/vars, sent again with it
--- GET /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-SELECT id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value, key_version
-FROM variables
-WHERE id = $1 AND workspace_id = $2;
-
-
--- #10
--- PATCH /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-WITH held AS (
-SELECT id FROM streams WHERE id = $1 AND head = $2
-FOR UPDATE SKIP LOCKED
-), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
-), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8) AS (
-SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS BIGINT), CAST($9 AS BYTEA), CAST($10 AS BIGINT) FROM may
-), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
-SELECT CAST($11 AS TEXT), CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS TEXT), CAST($15 AS TEXT), CAST($16 AS TEXT), CAST($17 AS TEXT), CAST($18 AS TEXT), CAST($19 AS TEXT), CAST($20 AS TEXT), CAST($21 AS TEXT), CAST($22 AS TEXT), CAST($23 AS BYTEA), CAST($24 AS BIGINT), CAST($25 AS TEXT), CAST($26 AS BYTEA), CAST($27 AS TEXT) FROM may
-), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
-SELECT CAST($28 AS TEXT), CAST($29 AS BIGINT), CAST($30 AS BYTEA), CAST($31 AS BYTEA), CAST($32 AS BIGINT), CAST($33 AS BIGINT) FROM may
-), part_0 AS (
-UPDATE variables
-SET description = calls_0.of_2, hcl = calls_0.of_3, sensitive = calls_0.of_4, version_id = calls_0.of_5, value_bytes = calls_0.of_6,
-    sealed_value = calls_0.of_7, key_version = calls_0.of_8
-FROM calls_0
-WHERE id = calls_0.of_1
-), part_1 AS (
-INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link,
-    organization_id)
-SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
-VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
-) AS found
-), part_2 AS (
-UPDATE streams
-SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
-FROM calls_2
-WHERE id = calls_2.of_1
-)
-SELECT count(*) FROM may;
-
-
--- #11
--- DELETE /workspaces/{id}/vars/{id}
-WITH held AS (
-SELECT id FROM streams WHERE id = $1 AND head = $2
-FOR UPDATE SKIP LOCKED
-), may AS MATERIALIZED (
-SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
-), calls_0 (of_1) AS (
-SELECT CAST($3 AS TEXT) FROM may
-), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
-SELECT CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($14 AS TEXT), CAST($15 AS TEXT), CAST($16 AS BYTEA), CAST($17 AS BIGINT), CAST($18 AS TEXT), CAST($19 AS BYTEA), CAST($20 AS TEXT) FROM may
-), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
-SELECT CAST($21 AS TEXT), CAST($22 AS BIGINT), CAST($23 AS BYTEA), CAST($24 AS BYTEA), CAST($25 AS BIGINT), CAST($26 AS BIGINT) FROM may
-), part_0 AS (
-DELETE FROM variables USING calls_0
-WHERE id = calls_0.of_1
-), part_1 AS (
-INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link,
-    organization_id)
-SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
-VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
-) AS found
-), part_2 AS (
-UPDATE streams
-SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
-FROM calls_2
-WHERE id = calls_2.of_1
-)
-SELECT count(*) FROM may;
-
-
--- #12: access_statements.py, AUTHENTICATE.single
+-- #13: access_statements.py, AUTHENTICATE.single
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 SELECT caller.id AS token_id, caller.user_id,
@@ -389,7 +598,7 @@ WHERE caller.hash = $1
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #13: access_by_name.py, READ_SEARCH
+-- #14: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -478,12 +687,12 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14
+-- #15
 -- GET /organizations/{name}/vars, an owner
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1;
 
 
--- #15: variable_search.py, PAGE_OF_ALL
+-- #16: variable_search.py, PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -515,7 +724,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16
+-- #17
 -- GET /organizations/{name}/vars, few grants
 SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id = $1 AND (variable_sets.id IN (
         WITH its AS MATERIALIZED (
@@ -535,7 +744,7 @@ SELECT variable_sets.id FROM variable_sets WHERE variable_sets.organization_id =
         WHERE project_grants.team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb)))) AND project_grants.set_level >= 1));
 
 
--- #17
+-- #18
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -565,13 +774,13 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #18: variable_search.py, SEALED
+-- #19: variable_search.py, SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value, key_version FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
 UNION ALL SELECT id, sealed_value, key_version FROM set_variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
 
 
--- #19: access_by_name.py, READ_SEARCH_OF_WORKSPACE
+-- #20: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
@@ -655,7 +864,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4;
 
 
--- #20: access_statements.py, READ_TEAM.single
+-- #21: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -811,7 +1020,7 @@ WHERE caller.hash = $1
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #21: access_statements.py, READ_TEAM.locking.batched
+-- #22: access_statements.py, READ_TEAM.locking.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -978,7 +1187,7 @@ WHERE caller.hash = lookup.hash
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #22
+-- #23
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -994,7 +1203,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #23
+-- #24
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -1013,7 +1222,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #24: streams.py, LAST_NUMBER.batched
+-- #25: streams.py, LAST_NUMBER.batched
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -1024,7 +1233,7 @@ SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = lookup
 ) AS found;
 
 
--- #25
+-- #26
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -1040,7 +1249,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #26
+-- #27
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -1056,7 +1265,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #27: runners.py, REACHING.single
+-- #28: runners.py, REACHING.single
 -- POST /oauth/token
 SELECT workspaces.id AS workspace, workspaces.name, organizations.id AS organization,
     organizations.name AS organization_name,
@@ -1076,7 +1285,7 @@ WHERE workspaces.id = $1
 ORDER BY runners.id;
 
 
--- #28
+-- #29
 -- POST /oauth/token
 WITH may AS MATERIALIZED (
 SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0)
@@ -1098,7 +1307,7 @@ VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, ca
 SELECT count(*) FROM may;
 
 
--- #29: effective.py, _COUNTING_FOR_JOB
+-- #30: effective.py, _COUNTING_FOR_JOB
 -- POST /workspaces/{id}/actions/deliver
 WITH reaching AS MATERIALIZED (
     SELECT set_targets.set_id AS id, variable_sets.name, min(CASE
@@ -1169,7 +1378,7 @@ LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FR
     WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
--- #30: runners.py, HANDED.single
+-- #31: runners.py, HANDED.single
 -- POST /workspaces/{id}/actions/deliver
 SELECT CAST(token.hash AS BYTEA), token.runner_id,
     CAST(token.version AS BIGINT), token.workspace_id, token.thumbprint,
@@ -1211,7 +1420,7 @@ JOIN data_keys ON data_keys.organization_id = organizations.id
 WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $3;
 
 
--- #31
+-- #32
 -- POST /workspaces/{id}/actions/deliver
 WITH held AS (
 SELECT id FROM streams WHERE id = $1 AND head = $2
@@ -1247,7 +1456,7 @@ WHERE id = calls_2.of_1
 SELECT count(*) FROM may;
 
 
--- #32: access_statements.py, READ_WORKSPACE.batched
+-- #33: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -1311,7 +1520,7 @@ WHERE caller.hash = lookup.hash
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #33: variable_statements.py, OF_WORKSPACES.get.batched
+-- #34: variable_statements.py, OF_WORKSPACES.get.batched
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 SELECT lookup.number, variables.id, variables.workspace_id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1321,7 +1530,7 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
 
 
--- #34: variable_statements.py, OF_WORKSPACES.list_.batched
+-- #35: variable_statements.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1334,7 +1543,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #35: access_statements.py, READ_WORKSPACE.locking.batched
+-- #36: access_statements.py, READ_WORKSPACE.locking.batched
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -1402,7 +1611,7 @@ WHERE caller.hash = lookup.hash
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #36
+-- #37
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS BIGINT[]))
@@ -1433,7 +1642,42 @@ FROM calls_2
 WHERE id = calls_2.of_1;
 
 
--- #37
+-- #38
+-- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
+WITH held AS (
+SELECT id FROM streams WHERE id = $1 AND head = $2
+FOR UPDATE SKIP LOCKED
+), may AS MATERIALIZED (
+SELECT WHERE set_config('lock_timeout', '5ms', true) IS NOT NULL AND NOT EXISTS (SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0) AND EXISTS (SELECT FROM held)
+), calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8) AS (
+SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS TEXT), CAST($8 AS BIGINT), CAST($9 AS BYTEA), CAST($10 AS BIGINT) FROM may
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT CAST($11 AS TEXT), CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS TEXT), CAST($15 AS TEXT), CAST($16 AS TEXT), CAST($17 AS TEXT), CAST($18 AS TEXT), CAST($19 AS TEXT), CAST($20 AS TEXT), CAST($21 AS TEXT), CAST($22 AS TEXT), CAST($23 AS BYTEA), CAST($24 AS BIGINT), CAST($25 AS TEXT), CAST($26 AS BYTEA), CAST($27 AS TEXT) FROM may
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT CAST($28 AS TEXT), CAST($29 AS BIGINT), CAST($30 AS BYTEA), CAST($31 AS BYTEA), CAST($32 AS BIGINT), CAST($33 AS BIGINT) FROM may
+), part_0 AS (
+UPDATE variables
+SET description = calls_0.of_2, hcl = calls_0.of_3, sensitive = calls_0.of_4, version_id = calls_0.of_5, value_bytes = calls_0.of_6,
+    sealed_value = calls_0.of_7, key_version = calls_0.of_8
+FROM calls_0
+WHERE id = calls_0.of_1
+), part_1 AS (
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
+) AS found
+), part_2 AS (
+UPDATE streams
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1
+)
+SELECT count(*) FROM may;
+
+
+-- #39
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 WITH part_0 AS (
 UPDATE variables

@@ -11,16 +11,18 @@
 --     #1; BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars
 --     BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
--- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; #5; #6; #8; RELEASE member; COMMIT
--- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #9; #1
+-- POST /workspaces/{id}/vars, one after another
+--     BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- GET /workspaces/{id}/vars/{id}
---     #9; #1
--- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #1; #9; #10; #5; #6; COMMIT
--- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
+--     #7; #1
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+--     BEGIN IMMEDIATE; #3; #1; #7; #8; #5; #6; COMMIT
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+--     BEGIN IMMEDIATE; #3; #1; #7; #9; #5; #6; COMMIT
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #10; #1; #4; #5; #6; #11; RELEASE member; COMMIT
+-- POST /workspaces/{id}/vars, sent again with it
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #10; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #7; #1
 -- GET /organizations/{name}/vars, an owner
 --     #12; BEGIN; #13; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
@@ -46,11 +48,12 @@
 -- GET /workspaces/{id}/vars, rendered before
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, one after another
+-- GET /workspaces/{id}/vars/{id}
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
--- GET /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     caller.reach,
@@ -124,10 +127,11 @@ ORDER BY key, category;
 -- #3
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, one after another
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -140,6 +144,7 @@ SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_change
 -- #4: variable_statements.py, OF_WORKSPACES.insert
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
@@ -153,9 +158,10 @@ LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 -- #5: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, one after another
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -170,9 +176,10 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 -- #6: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, one after another
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -183,7 +190,32 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #7: idempotency.py, FIND
+-- #7: variable_statements.py, OF_WORKSPACES.get.single
+-- GET /workspaces/{id}/vars/{id}
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+-- POST /workspaces/{id}/vars, sent again with it
+SELECT id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version
+FROM variables
+WHERE id = ?1 AND workspace_id = ?2;
+
+
+-- #8: variable_statements.py, OF_WORKSPACES.update
+-- PATCH /workspaces/{id}/vars/{id}, one after another
+UPDATE variables
+SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
+    sealed_value = ?7, key_version = ?8
+WHERE id = ?1;
+
+
+-- #9: variable_statements.py, OF_WORKSPACES.delete
+-- DELETE /workspaces/{id}/vars/{id}, one after another
+DELETE FROM variables WHERE id = ?1;
+
+
+-- #10: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -199,7 +231,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #8: idempotency.py, INSERT
+-- #11: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -210,31 +242,6 @@ ON CONFLICT (name) DO UPDATE SET
     expires_at = excluded.expires_at, answer = excluded.answer
 WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
-
-
--- #9: variable_statements.py, OF_WORKSPACES.get.single
--- POST /workspaces/{id}/vars, sent again with it
--- GET /workspaces/{id}/vars/{id}
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
-SELECT id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value, key_version
-FROM variables
-WHERE id = ?1 AND workspace_id = ?2;
-
-
--- #10: variable_statements.py, OF_WORKSPACES.update
--- PATCH /workspaces/{id}/vars/{id}
-UPDATE variables
-SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
-    sealed_value = ?7, key_version = ?8
-WHERE id = ?1;
-
-
--- #11: variable_statements.py, OF_WORKSPACES.delete
--- DELETE /workspaces/{id}/vars/{id}
-DELETE FROM variables WHERE id = ?1;
 
 
 -- #12: access_statements.py, AUTHENTICATE.single

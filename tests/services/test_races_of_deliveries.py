@@ -41,9 +41,9 @@ class Rounds(ObservedTransaction):
         self._note(parts[0][0], ())
         await self._tx.write_each(*parts)
 
-    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+    def write_if_unmoved(self, stream: Stream | None, after: Stream | None, *parts: Part) -> None:
         self._note(parts[0][0], ())
-        self._tx.write_if_unmoved(stream, *parts)
+        self._tx.write_if_unmoved(stream, after, *parts)
 
 
 def owner(tenant: Tenant) -> Caller:

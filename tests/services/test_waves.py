@@ -91,9 +91,10 @@ class Store:
         self.asked.append(("look", [args[0] for args in calls]))
         return [[args] for args in calls]
 
-    def write_if_unmoved(self, stream: Stream | None, *parts: Any) -> None:
+    def write_if_unmoved(self, stream: Stream | None, after: Stream | None, *parts: Any) -> None:
         self.unmoved.append(stream)
         self._write(*parts)
+        assert after is None or self._streams[after.id].head == after.head
 
     async def write_each(self, *parts: Any) -> None:
         self._write(*parts)

@@ -105,16 +105,18 @@ async def use_variables(routes: Routes) -> None:
         await routes.call("writer", "POST", path, variable_document(key="first"))
     async with routes.use("POST /workspaces/{id}/vars"):
         made = await routes.call("writer", "POST", path, variable_document(key="second"))
-    for use in ("with an Idempotency-Key", "sent again with it"):
-        async with routes.use(f"POST /workspaces/{{id}}/vars, {use}"):
-            await routes.call("writer", "POST", path, variable_document(key="keyed"), key="a")
+    async with routes.use("POST /workspaces/{id}/vars, one after another"):
+        await routes.call("writer", "POST", path, variable_document(key="third"))
     one = f"{path}/{made['id']}"
     async with routes.use("GET /workspaces/{id}/vars/{id}"):
         await routes.call("writer", "GET", one)
-    async with routes.use("PATCH /workspaces/{id}/vars/{id}"):
+    async with routes.use("PATCH /workspaces/{id}/vars/{id}, one after another"):
         await routes.call("writer", "PATCH", one, changing(made["id"]))
-    async with routes.use("DELETE /workspaces/{id}/vars/{id}"):
+    async with routes.use("DELETE /workspaces/{id}/vars/{id}, one after another"):
         await routes.call("writer", "DELETE", one)
+    for use in ("with an Idempotency-Key", "sent again with it"):
+        async with routes.use(f"POST /workspaces/{{id}}/vars, {use}"):
+            await routes.call("writer", "POST", path, variable_document(key="keyed"), key="a")
 
 
 async def use_searches(routes: Routes) -> None:
@@ -168,7 +170,7 @@ async def use_jobs(routes: Routes) -> None:
 async def use_at_once(routes: Routes, url: str) -> None:
     """What PostgreSQL is asked for several callers, and for one whose row is locked."""
     path = routes.tenant.vars_path()
-    made = await routes.tenant.make_variable("third")
+    made = await routes.tenant.make_variable("here")
     one = f"{path}/{made['id']}"
     for name, each in (
         ("GET /workspaces/{id}/vars", path),

@@ -27,7 +27,7 @@ def writing(*parts: Part) -> Body[str]:
 
     async def body(tx: Transaction) -> str:
         assert tx.writes_once
-        tx.write_if_unmoved(None, *parts)
+        tx.write_if_unmoved(None, None, *parts)
         return "done"
 
     return body

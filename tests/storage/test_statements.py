@@ -39,8 +39,9 @@ async def test_the_statements_of_postgresql_are_those_that_were_reviewed(
     ("route", "statements"),
     [
         ("POST /workspaces/{id}/vars", 2),
-        ("PATCH /workspaces/{id}/vars/{id}", 3),
-        ("DELETE /workspaces/{id}/vars/{id}", 3),
+        ("POST /workspaces/{id}/vars, one after another", 1),
+        ("PATCH /workspaces/{id}/vars/{id}, one after another", 2),
+        ("DELETE /workspaces/{id}/vars/{id}, one after another", 2),
         ("POST /oauth/token", 2),
         ("POST /workspaces/{id}/actions/deliver", 3),
     ],
@@ -101,6 +102,15 @@ async def test_rows_have_the_columns_that_are_read_from_them(
 ) -> None:
     for sql, names in ROWS:
         assert columns(sql) == names.split(), sql
+
+
+@pytest.mark.parametrize("lookup", ["READ_WORKSPACE", "READ_SET", "READ_TEAM"])
+async def test_a_row_says_where_its_stream_stands_where_that_is_looked_for(
+    columns: Callable[[str], list[str]], lookup: str
+) -> None:
+    found: Lookup = getattr(statements, lookup)
+    assert found.place is not None
+    assert columns(found.single)[found.place - 1 : found.place + 5] == STREAM.split()
 
 
 LISTS = [

@@ -27,10 +27,10 @@ class ObservedTransaction(Transaction):
         self._note(sql, tuple(rows[0]) if rows else ())
         await self._tx.execute_many(sql, rows)
 
-    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
+    def write_if_unmoved(self, stream: Stream | None, after: Stream | None, *parts: Part) -> None:
         for sql, rows in parts:
             self._note(sql, tuple(rows[0]))
-        self._tx.write_if_unmoved(stream, *parts)
+        self._tx.write_if_unmoved(stream, after, *parts)
 
     async def lock_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]

@@ -210,7 +210,8 @@ class _Wave:
             if group.entries:
                 parts += streams.appending(group.entries, group.after.values())
             if self._tx.writes_once:  # of one attempt, there is one group
-                self._tx.write_if_unmoved(self._found, *parts)
+                after = None if self._found is None else group.after[self._found.id]
+                self._tx.write_if_unmoved(self._found, after, *parts)
                 return
             try:
                 await self._tx.write_each(*parts)

@@ -48,6 +48,7 @@ IS_CALLERS = f"""memberships.user_id = caller.user_id AND memberships.status = '
         AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR {_FROM_HOST})"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
+_PLACE_BEFORE_RIGHT = -6
 
 
 def _access(columns: str, right: tuple[str, str, int], joins: str, **types: str) -> Lookup:
@@ -81,7 +82,9 @@ LEFT JOIN LATERAL (
 WHERE {_IS_VALID}
 """
     return replace(
-        Lookup.joining(read, "tokens", **types), locking=Lookup.joining(lock, "tokens", **types)
+        Lookup.joining(read, "tokens", **types),
+        locking=Lookup.joining(lock, "tokens", **types),
+        place=_PLACE_BEFORE_RIGHT,
     )
 
 

@@ -57,6 +57,10 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
     """On PostgreSQL: the same with the stream of its subject locked, for whoever may change that.
     Its last column says whether it is: see `Transaction.lock_each`.
     """
+    place: int | None = None
+    """The column, counted from the last, from which on a row of `single` says where its stream
+    stands, behind the stream's id; None: it does not. See `expected`.
+    """
 
     @classmethod
     def of(cls, single: str, *types: str) -> Self:
@@ -161,8 +165,10 @@ class Transaction(Protocol):
     writes_once: bool = False
     """Whether it locks nothing, and writes by `write_if_unmoved` alone."""
 
-    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
-        """As `write_each`, of one row each, and commits with that; see `Store.batch`."""
+    def write_if_unmoved(self, stream: Stream | None, after: Stream | None, *parts: Part) -> None:
+        """As `write_each`, of one row each, and commits with that, if the stream is where it was
+        found, and leaves it at `after`; see `Store.batch`.
+        """
         said = "a brief batch alone writes like this"
         raise NotImplementedError(said)
 
@@ -268,8 +274,9 @@ class Store(Protocol):
 
         `is_brief`: nothing needs to stay as it is looked up but the one stream that it adds to.
         Then PostgreSQL is asked to begin and to commit nothing: each look-up is a statement, and so
-        is all that is written. Raises Moved where the stream has moved before that, or somebody has
-        it locked, or this node may not change anything: nothing was written then.
+        is all that is written, which looks up itself what is expected to be found (`expected`).
+        Raises Moved where the stream has moved before that, or somebody has it locked, or this node
+        may not change anything: nothing was written then.
         """
 
     def deadline(self) -> Deadline:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)(\s+ON CONFLICT .+?)?\s*", re.DOTALL)
@@ -37,14 +38,31 @@ def for_all(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
     return _with(*_called(parts, 0, "SELECT * FROM unnest({})"))
 
 
+class Finding(NamedTuple):
+    """A statement with so many parameters that has to find a row: each column with a type has the
+    value that comes behind those, each without one is NULL.
+    """
+
+    sql: str
+    parameters: int
+    types: tuple[str | None, ...]
+
+
 @cache
 def if_unmoved(
-    parts: tuple[tuple[str, tuple[str, ...]], ...], *, has_stream: bool, refusing: str | None
+    parts: tuple[tuple[str, tuple[str, ...]], ...],
+    *,
+    has_stream: bool,
+    refusing: str | None,
+    findings: tuple[Finding, ...] = (),
 ) -> str:
     """Statements, each with the types of its parameters, as one that commits by itself. None has an
     effect where `refusing` has a row, nor, if it `has_stream`, unless the stream $1 has the head $2
     and nobody else has it locked. Its number is 1 where all have, else 0. It fails where it would
     wait for a lock.
+
+    Nor has any unless each of the `findings` has its row. Their parameters come before those of
+    what is written.
     """
     conditions = [_WAITS] if refusing is None else [_WAITS, f"NOT EXISTS ({refusing})"]
     tables, before = [], 0
@@ -52,6 +70,20 @@ def if_unmoved(
         found = "SELECT id FROM streams WHERE id = $1 AND head = $2\nFOR UPDATE SKIP LOCKED"
         tables, before = [f"held AS (\n{found}\n)"], 2
         conditions.append("EXISTS (SELECT FROM held)")
+    for n, finding in enumerate(findings):
+        sql = _PARAMETER.sub(partial(_renumbered, before), finding.sql).strip()
+        names = [f"is_{m}" for m in range(len(finding.types))]
+        # Planned as it is where it stands by itself.
+        tables.append(f"found_{n} ({', '.join(names)}) AS MATERIALIZED (\n{sql}\n)")
+        before += finding.parameters
+        compared = []
+        for name, type_ in zip(names, finding.types, strict=True):
+            if type_ is None:
+                compared.append(f"{name} IS NULL")
+            else:
+                before += 1
+                compared.append(f"{name} = CAST(${before} AS {type_})")
+        conditions.append(f"EXISTS (SELECT FROM found_{n} WHERE {' AND '.join(compared)})")
     met = " AND ".join(conditions)
     tables.append(f"may AS MATERIALIZED (\nSELECT WHERE {met}\n)")
     calls, sqls = _called(parts, before, "SELECT {} FROM may")

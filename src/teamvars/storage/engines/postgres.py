@@ -70,6 +70,7 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
+from teamvars.storage.engines.expected import Expectations, Expected
 from teamvars.storage.engines.poolers import Passage
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.servers import Servers, engine, require_authority
@@ -209,40 +210,65 @@ class _Call(NamedTuple):
 
 
 class _Brief(PostgresTransaction):
-    """Statements that commit by themselves, of which the last one writes: see `Store.batch`."""
+    """Statements that commit by themselves, of which the last one writes: see `Store.batch`.
 
-    __slots__ = ("_written",)
+    What is `expected` it looks up as it writes, and not before.
+    """
+
+    __slots__ = ("_expectations", "_found", "_written", "expected")
 
     writes_once = True
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, expectations: Expectations) -> None:
         super().__init__(connection)
-        self._written: tuple[Stream | None, tuple[Part, ...]] | None = None
+        self._expectations = expectations
+        self.expected: list[Expected] = []
+        self._found: list[Expected] = []
+        self._written: tuple[Stream | None, Stream | None, tuple[Part, ...]] | None = None
 
     async def lock_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
     ) -> Sequence[tuple[Row | None, bool | None]]:
-        found = await self.look_up_each(lookup, calls)
-        return [(rows[0], True) if rows else (None, None) for rows in found]
+        found = [await self._find(lookup, args) for args in calls]
+        return [(None, None) if row is None else (row, True) for row in found]
 
-    def write_if_unmoved(self, stream: Stream | None, *parts: Part) -> None:
-        self._written = stream, parts
+    async def _find(self, lookup: Lookup, args: tuple[object, ...]) -> Row | None:
+        if lookup.place is None:
+            return await self.look_up(lookup, *args)
+        if (expected := self._expectations.of(lookup, args)) is not None:
+            self.expected.append(expected)
+            return expected.row
+        row = await self.look_up(lookup, *args)
+        if row is not None:
+            self._found.append(Expected(lookup, args, tuple(row)))
+        return row
+
+    def write_if_unmoved(self, stream: Stream | None, after: Stream | None, *parts: Part) -> None:
+        self._written = stream, after, parts
 
     async def commit(self, refusing: str | None) -> None:
-        """Writes what there is to write. Raises Moved."""
+        """Writes what there is to write. Raises Moved, also where what is expected refuses."""
         if self._written is None:
             # What was refused may have been so for want of a key that others have by now.
-            if refusing is not None and await self.fetch(refusing):
+            if self.expected or (refusing is not None and await self.fetch(refusing)):
                 raise Moved
             return
-        stream, parts = self._written
+        stream, after, parts = self._written
         rows = [(sql, row) for sql, (row,) in parts]
         typed = tuple((sql, tuple(type_of([value]) for value in row)) for sql, row in rows)
-        sql = if_unmoved(typed, has_stream=stream is not None, refusing=refusing)
+        sql = if_unmoved(
+            typed,
+            has_stream=stream is not None,
+            refusing=refusing,
+            findings=tuple(one.finding for one in self.expected),
+        )
         found = () if stream is None else (stream.id, stream.head)
-        args = chain(found, *(row for _, row in rows))
+        args = chain(found, *(one.values for one in self.expected), *(row for _, row in rows))
         if not await _confirmed(self.connection, self.count(sql, *args)):
             raise Moved
+        for one in (*self.expected, *self._found):
+            if after is not None and one.is_of(after):
+                self._expectations.note(one, after)
 
 
 class Queries(Transaction):
@@ -366,6 +392,7 @@ class PostgresDatabase(Database):
         self._probing: Connection | None = None
         """On which a probe is under way."""
         self._subjects = _OneEach()
+        self._expectations = Expectations()
         self._queries = Queries(self.statement, self.deadline)
 
     async def open(self) -> None:
@@ -427,12 +454,19 @@ class PostgresDatabase(Database):
         async def run(connection: Connection) -> T:
             # Before any look-up: keys that are changed after one refuse what rests on it.
             refusing = None if self._refusing is None else self._refusing.asked
-            tx = _Brief(connection)
-            with deadline.enforced_on(connection):
-                result = await body(tx)
-            with deadline.of_commit.enforced_on(connection):
-                await tx.commit(refusing)
-            return result
+            while True:
+                tx = _Brief(connection, self._expectations)
+                try:
+                    with deadline.enforced_on(connection):
+                        result = await body(tx)
+                    with deadline.of_commit.enforced_on(connection):
+                        await tx.commit(refusing)
+                except Moved:
+                    if not tx.expected:
+                        raise
+                    self._expectations.forget(tx.expected)
+                else:
+                    return result
 
         return self._connections.attempt(Lane.BATCH, run, deadline)
 
