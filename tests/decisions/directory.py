@@ -112,8 +112,8 @@ def to_network(level: Level) -> Answers:
 
 
 def to_sets(*found: tuple[Standing, bool]) -> Answers:
-    """The sets of each of the projects or attached to them."""
-    return {touched_by(NETWORK, id_): found for id_ in (DEFAULT.id, SHOP.id)}
+    """The sets of the projects or attached to them."""
+    return {touched_by(NETWORK, DEFAULT.id, SHOP.id): found}
 
 
 def there_is(*tokens: Token) -> Answers:

@@ -24,7 +24,7 @@ from teamvars.decisions import (
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.set_reach import SetsAttached, SetsOfProject
+from teamvars.decisions.set_reach import SetsAttached, SetsOfProjects
 from teamvars.decisions.team_members import LinkedBy, MembersChange, Put
 from teamvars.domain.access import (
     Caller,
@@ -200,7 +200,7 @@ class World:
                 return sum(one == id_ for one in self.place.projects.values())
             case needs.SetsIn():
                 return 0
-            case SetsOfProject() | SetsAttached():
+            case SetsOfProjects() | SetsAttached():
                 return ()
             case needs.WorkspacesWithIds(_, ids):
                 return [self._record(one) for one in ids if one in self.spaces]

@@ -28,7 +28,7 @@ from teamvars.domain.set_effects import Standing
 from teamvars.domain.teams import BOTH_MANAGE, Right
 from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
-from tests.decisions.directory import DEFAULT, NETWORK, SHOP, Answers, found, to_acme
+from tests.decisions.directory import DEFAULT, NETWORK, SHOP, Answers, found, to_acme, to_sets
 from tests.decisions.test_deliveries import FEDERATED, TRUST, Trusting
 
 SET = VariableSet("varset-1", "shared", "org-1", "acme")
@@ -190,12 +190,22 @@ COMING = WorkspaceRecord(NETWORK)
 def test_a_set_comes_and_goes_with_the_project_that_a_workspace_is_in(
     its: Standing, gained: list[str], lost: list[str], ended: list[str]
 ) -> None:
-    asked = {touched_by(NETWORK, DEFAULT.id): [(its, True)], touched_by(NETWORK, SHOP.id): []}
-    made = moves(found(asked), [COMING], SHOP.id)
+    made = moves(found(to_sets((its, True))), [COMING], SHOP.id)
     move = SetMove(its, True, tuple(gained), tuple(lost), tuple(ended))
     assert made == ([move] if gained or lost or ended else [])
     inside = replace(COMING, project_id=SHOP.id)
     assert moves(found({touched_by(NETWORK, SHOP.id): [(its, True)]}), [inside], SHOP.id) == []
+
+
+def test_workspaces_come_from_a_thousand_projects_by_one_look() -> None:
+    ids = [f"prj-{n}" for n in range(1000)]
+    coming = [
+        WorkspaceRecord(replace(NETWORK, id=f"ws-{n}"), project_id=id_) for n, id_ in enumerate(ids)
+    ]
+    its = standing("prj-7")
+    known = found({touched_by(NETWORK, *ids, SHOP.id): [(its, True)]})
+    assert moves(known, coming, SHOP.id) == [SetMove(its, True, (), ("ws-7",), ())]
+    assert moves(found(), [], SHOP.id) == []
 
 
 def test_an_entry_names_projects_where_there_are_some() -> None:

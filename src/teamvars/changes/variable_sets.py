@@ -7,7 +7,7 @@ from teamvars.decisions.set_reach import (
     InWhich,
     PlacesOf,
     SetsAttached,
-    SetsOfProject,
+    SetsOfProjects,
 )
 from teamvars.decisions.variable_sets import (
     AttachedTo,
@@ -38,7 +38,7 @@ LOOK_UPS: LookUps = {
     InWhich: by_fields(variable_sets.in_which),
     PlacesOf: by_fields(projects.places),
     SetsAttached: by_fields(variable_sets.attached_to),
-    SetsOfProject: by_fields(variable_sets.of_project),
+    SetsOfProjects: by_fields(variable_sets.of_projects),
     LevelOfSets: by_fields(project_grants.level_of_sets),
     Contested: by_fields(variable_sets.contested),
     Rivals: by_fields(variable_sets.rivals),

@@ -143,7 +143,7 @@ def move(
     granted.owner.require_moves()
     project = granted.project
     wanted = WorkspacesWithIds(project.organization_id, draft.wanted)
-    known = [record.workspace.id for record in found.of(wanted)]
+    known = {record.workspace.id for record in found.of(wanted)}
     refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
     if not draft.dry_run:
         found.require_locked([project.organization_id])

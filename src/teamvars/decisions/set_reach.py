@@ -49,13 +49,13 @@ class InWhich(Need[frozenset[str]], frozen=True):
     least: Level
 
 
-class SetsOfProject(Need[Sequence[tuple[Standing, bool]]], frozen=True):
-    """The sets of an organization, by its id and name, that are of a project or attached to it, by
-    id; of each whether it has a sensitive variable.
+class SetsOfProjects(Need[Sequence[tuple[Standing, bool]]], frozen=True):
+    """The sets of an organization, by its id and name, that are of some projects or attached to
+    them, by id; of each whether it has a sensitive variable.
     """
 
     organization: tuple[str, str]
-    project_id: str
+    project_ids: frozenset[str]
 
 
 class SetsAttached(Need[Sequence[VariableSet]], frozen=True):
@@ -112,22 +112,28 @@ def require_own(found: Found, before: Standing, after: Standing, trust: Trust) -
         _require_not_handed(found, one.organization_id, gained, trust)
 
 
-def touched_by(workspace: Workspace, project_id: str) -> SetsOfProject:
-    """The sets that a workspace may gain or lose with a project."""
-    return SetsOfProject((workspace.organization_id, workspace.organization_name), project_id)
+def touched_by(workspace: Workspace, *project_ids: str) -> SetsOfProjects:
+    """The sets that a workspace may gain or lose with projects."""
+    organization = workspace.organization_id, workspace.organization_name
+    return SetsOfProjects(organization, frozenset(project_ids))
 
 
 def moves(found: Found, records: Sequence[WorkspaceRecord], project_id: str) -> list[SetMove]:
     """What becomes of sets when workspaces of one organization come into a project from others:
     only of those of which something does.
     """
-    asked = {
-        touched_by(one.workspace, id_): None
-        for one in records
-        for id_ in (one.in_project, project_id)
-    }
-    sets = {its[0].set.id: its for need in asked for its in found.of(need)}
-    every = [_moved(*sets[id_], records, project_id) for id_ in sorted(sets)]
+    if not records:
+        return []
+    inside: dict[str, list[WorkspaceRecord]] = {}
+    for one in records:
+        inside.setdefault(one.in_project, []).append(one)
+    every = []
+    for standing, is_sensitive in found.of(touched_by(records[0].workspace, *inside, project_id)):
+        near = {*standing.attached.projects, standing.set.project_id or ""}
+        # Of a thousand sets each concerns a few of a thousand workspaces.
+        left = [one for id_ in near for one in inside.get(id_, ())]
+        some = records if project_id in near else left
+        every.append(_moved(standing, is_sensitive, some, project_id))
     return [one for one in every if one.gained or one.lost or one.ended]
 
 

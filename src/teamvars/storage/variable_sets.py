@@ -250,19 +250,19 @@ async def _targets_of(tx: Transaction, set_ids: Collection[str]) -> Mapping[str,
     }
 
 
-async def of_project(
-    tx: Transaction, organization: tuple[str, str], project_id: str
+async def of_projects(
+    tx: Transaction, organization: tuple[str, str], project_ids: Collection[str]
 ) -> list[tuple[Standing, bool]]:
-    """The sets of an organization, by its id and name, that are of a project or attached to it, by
-    id; of each whether it has a sensitive variable.
+    """The sets of an organization, by its id and name, that are of some projects or attached to
+    them, by id; of each whether it has a sensitive variable.
     """
     sets = await _sets_of(*organization).every(
         tx,
-        "WHERE variable_sets.organization_id = $1 AND (variable_sets.project_id = $2 "
-        "OR variable_sets.id IN (SELECT set_id FROM set_targets WHERE target_id = $2)) "
+        "WHERE variable_sets.organization_id = $1 AND (variable_sets.project_id IN {each $2} "
+        "OR variable_sets.id IN (SELECT set_id FROM set_targets WHERE target_id IN {each $2})) "
         "ORDER BY variable_sets.id",
         organization[0],
-        project_id,
+        each(project_ids),
     )
     ids = [one.id for one in sets]
     targets, sensitive = await _targets_of(tx, ids), await _having_sensitive(tx, ids)
