@@ -6,6 +6,8 @@ from msgspec.structs import replace
 from teamvars.decisions import Locks, Needs
 from teamvars.decisions.leavers import end, end_by_operator, read
 from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf
+from teamvars.decisions.rows import Delete
+from teamvars.decisions.team_members import Put
 from teamvars.domain.leavers import LeftBehind
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.teams import Team
@@ -35,7 +37,7 @@ def left(what: LeftBehind, *, is_there: bool = False) -> Answers:
         LeftBehindBy("org-1", "user-1"): what,
         MembershipOf("org-1", "user-1"): there,
         TeamsOf("org-1"): (CREW,),
-        TeamIdsOf(INVITED.id): (),
+        TeamIdsOf((INVITED.id,)): {INVITED.id: ()},
     }
 
 
@@ -78,3 +80,16 @@ def test_all_but_teams_ends_under_the_locks_of_what_it_is_in() -> None:
     assert decision.answer == LEFT
     assert {action for _, action in actions(decision)} >= {"token.revoke", "runner.delete"}
     assert not any(getattr(write, "kind", None) is Team for write in decision.writes)
+
+
+def test_all_invitations_end_by_one_look_and_each_team_says_whom_it_loses() -> None:
+    ids = tuple(f"ou-{n}" for n in range(350))
+    many = replace(NOTHING, invitations=tuple(replace(INVITED, id=id_) for id_ in ids))
+    inside = {id_: ("team-1",) if id_ in ids[:2] else () for id_ in ids}
+    known = found(left(many), {TeamIdsOf(ids): inside}, locked=LOCKED)
+    decision = end_by_operator(known, "org-1", "user-1")
+    assert [write for write in decision.writes if isinstance(write, Put)] == [
+        Put("team-1", "remove", ids[:2])
+    ]
+    gone = [write.keys for write in decision.writes if isinstance(write, Delete)]
+    assert gone == [(id_,) for id_ in ids]

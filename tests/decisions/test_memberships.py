@@ -87,7 +87,7 @@ def there(membership: Membership = MEMBER, *inside: str) -> dict[Any, Any]:
     teams = {team.id: team for team in (OWNERS, CREW)}
     return {
         MembershipWithId(membership.id): membership,
-        TeamIdsOf(membership.id): inside,
+        TeamIdsOf((membership.id,)): {membership.id: inside},
         TeamsWithIds(inside): [teams[id_] for id_ in inside],
         TeamsOf("org-1"): (CREW, OWNERS),
     }

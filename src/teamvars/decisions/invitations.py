@@ -223,7 +223,7 @@ def expire(found: Found, membership_id: str) -> Decision[None]:
         return Decision(None, (Delete(Invitation, (membership_id,)),))
     if membership.invitation is None or membership.invitation.is_live(found.now):
         return Decision(None)
-    return memberships.ended(found, membership, "expire")
+    return memberships.ended(found, [membership], "expire")
 
 
 def settle(

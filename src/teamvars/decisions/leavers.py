@@ -42,5 +42,5 @@ def _ended(found: Found, left: LeftBehind) -> Decision[LeftBehind]:
         left,
         *(tokens.revoked(found, one) for one in left.tokens),
         *(runners.deleted(found, one) for one in left.runners),
-        *(memberships.ended(found, one) for one in left.invitations),
+        memberships.ended(found, left.invitations),
     )

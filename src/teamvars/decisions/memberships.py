@@ -55,7 +55,8 @@ def page_of(membership: Membership, teams: Sequence[Team]) -> MembershipPage:
 
 def teams_of(found: Found, membership: Membership) -> Sequence[Team]:
     """The teams of a membership by name, secret ones included."""
-    return found.of(TeamsWithIds(found.of(TeamIdsOf(membership.id))))
+    (team_ids,) = found.of(TeamIdsOf((membership.id,))).values()
+    return found.of(TeamsWithIds(team_ids))
 
 
 def remove(found: Found, membership_id: str) -> Decision[None]:
@@ -69,7 +70,7 @@ def remove(found: Found, membership_id: str) -> Decision[None]:
     active = [member.id for member in found.of(MembersOf(owners.id)) if member.counts_as_owner]
     if owners_lost(active, [membership.id]):
         raise Refusal(LAST_OWNER)
-    return ended(found, membership)
+    return ended(found, [membership])
 
 
 def revoke(found: Found, membership_id: str) -> Decision[Membership]:
@@ -90,7 +91,7 @@ def revoke_by_operator(found: Found, membership_id: str) -> Decision[Membership]
 def _revoked(found: Found, membership: Membership) -> Decision[Membership]:
     if membership.status is not Status.INVITED:
         raise Refusal(ALREADY_ACCEPTED)
-    return together(membership, ended(found, membership))
+    return together(membership, ended(found, [membership]))
 
 
 def seen(found: Found, membership_id: str) -> tuple[Membership, OrganizationAccess]:
@@ -130,17 +131,22 @@ def deleted(found: Found, membership: Membership) -> Decision[None]:
     return Decision(None, (gone,), (_noted(found, "delete", membership),))
 
 
-def ended(found: Found, membership: Membership, verb: str = "revoke") -> Decision[None]:
-    """A user goes from an organization and from its teams, all of which are locked: the membership
+def ended(found: Found, gone: Sequence[Membership], verb: str = "revoke") -> Decision[None]:
+    """Users go from an organization and from its teams, all of which are locked: the memberships
     might come into any meanwhile. Where that ends an invitation, `verb` says how.
     """
-    of_organization = _locked_teams(found, membership)
-    inside = found.of(TeamIdsOf(membership.id))
+    if not gone:
+        return Decision(None)
+    of_organization = _locked_teams(found, gone[0])
+    leaving: dict[str, list[str]] = {}
+    for id_, team_ids in found.of(TeamIdsOf(tuple(one.id for one in gone))).items():
+        for team_id in team_ids:
+            leaving.setdefault(team_id, []).append(id_)
     return together(
         None,
-        *(left(found, team, [membership.id]) for team in of_organization if team.id in inside),
-        *([] if membership.invitation is None else [invitation(found, membership, verb)]),
-        deleted(found, membership),
+        *(left(found, team, leaving[team.id]) for team in of_organization if team.id in leaving),
+        *(invitation(found, one, verb) for one in gone if one.invitation is not None),
+        *(deleted(found, one) for one in gone),
     )
 
 

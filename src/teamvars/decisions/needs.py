@@ -219,10 +219,10 @@ class MembershipOf(Need[Membership | None], frozen=True):
     user_id: str
 
 
-class TeamIdsOf(Need[tuple[str, ...]], frozen=True):
-    """The teams that a membership is in, by id, secret ones included."""
+class TeamIdsOf(Need[Mapping[str, tuple[str, ...]]], frozen=True):
+    """The teams that each of some memberships is in, by id, secret ones included."""
 
-    membership_id: str
+    membership_ids: tuple[str, ...]
 
 
 class UserWithId(Need[User | None], frozen=True):

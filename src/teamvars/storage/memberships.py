@@ -226,12 +226,16 @@ async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, 
     return {row[0]: row[1] for row in rows}
 
 
-async def team_ids_of(tx: Transaction, membership_id: str) -> tuple[str, ...]:
-    """The teams that a membership is in, by id, secret ones included."""
-    rows = await tx.fetch(
-        "SELECT team_id FROM team_members WHERE membership_id = $1 ORDER BY team_id", membership_id
-    )
-    return tuple(row[0] for row in rows)
+async def team_ids_of(tx: Transaction, membership_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The teams that each of the memberships is in, by id, secret ones included."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(membership_ids, ())
+    for membership_id, team_id in await tx.fetch(
+        "SELECT membership_id, team_id FROM team_members WHERE membership_id IN {each $1} "
+        "ORDER BY team_id",
+        each(found),
+    ):
+        found[membership_id] += (team_id,)
+    return found
 
 
 async def with_teams(
