@@ -241,6 +241,16 @@ def test_of_all_runners_each_is_named_once_all_that_is_needed_is_there() -> None
     assert trust.named == ["run-1", "run-2"]
 
 
+def test_only_runners_of_the_page_are_looked_at_closely() -> None:
+    elsewhere = spec_of(replace(FEDERATED, approval=None), workspace_ids=("ws-2",))
+    runners = [replace(one, id=f"run-{n}") for n in range(5) for one in (FEDERATED, elsewhere)]
+    trust = Counting()
+    known = found(WORKSPACES, {RunnersOf("org-1"): runners}, to_network(Level.OWNER))
+    listed = of_workspace(known, "ws-1", Page(2, 2), trust)
+    assert ([one.runner.id for one in listed.items], listed.total) == (["run-2", "run-3"], 5)
+    assert trust.named == ["run-2", "run-3"]
+
+
 @pytest.mark.parametrize(
     ("change", "ids", "after"),
     [

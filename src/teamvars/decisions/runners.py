@@ -43,6 +43,7 @@ from teamvars.domain.runners import (
     reach_faults,
     spec_faults,
 )
+from teamvars.domain.workspaces import Workspace
 
 
 class RunnerWithId(Need[Runner], frozen=True):
@@ -128,11 +129,6 @@ class RunnerView(msgspec.Struct, frozen=True):
     """Whether the caller may be one who approves it: what the trail says is asked when they do."""
     seen_in: str | None = None
     """The workspace from which it is seen by whoever is no owner."""
-
-    def reaches(self, workspace_id: str) -> bool:
-        """Whether it names the workspace, or was approved when it did."""
-        approval = self.runner.approval
-        return workspace_id in self.reach or bool(approval and workspace_id in approval.reach)
 
 
 def create(
@@ -251,16 +247,14 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
     granted = found.of(ToWorkspaceAt(workspace_id))
     granted.require(Permission.READ_VARIABLES)
     place = granted.workspace
-    views = [
-        seen(found, runner, place.organization_name, trust)
-        for runner in found.of(RunnersOf(place.organization_id))
-    ]
-    reaching = [view for view in views if view.reaches(workspace_id)]
-    reaching.sort(key=lambda view: (fold(view.runner.spec.name), view.runner.id))
+    runners = found.of(RunnersOf(place.organization_id))
+    reaching = [one for one in runners if _reaches(one, place, trust)]
+    reaching.sort(key=lambda one: (fold(one.spec.name), one.id))
     some = reaching[wanted.offset : wanted.offset + wanted.size]
+    views = [seen(found, one, place.organization_name, trust) for one in some]
     if granted.level is not Level.OWNER:
-        some = [replace(view, seen_in=workspace_id) for view in some]
-    return Paged(some, len(reaching))
+        views = [replace(view, seen_in=workspace_id) for view in views]
+    return Paged(views, len(reaching))
 
 
 def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
@@ -316,6 +310,14 @@ def _may_approve(found: Found, runner: Runner, trust: Trust) -> bool:
 def reached(found: Found, runner: Runner) -> frozenset[str]:
     """The ids of the workspaces that the present version would reach, if it were approved now."""
     return runner.spec.reach(_names_of(found, runner.organization_id))
+
+
+def _reaches(runner: Runner, workspace: Workspace, trust: Trust) -> bool:
+    """Whether the present version names the workspace, or its approval was made when one did."""
+    if runner.spec.reaches(workspace.id, workspace.name):
+        return True
+    approval = runner.approval
+    return approval is not None and workspace.id in approval.reach and trust.holds(runner)
 
 
 def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, str]:

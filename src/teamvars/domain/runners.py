@@ -7,13 +7,14 @@ one allow, so that what a change takes away stops at once, and what it adds wait
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, invalid, other_id
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
+from teamvars.domain.globs import Globs
 from teamvars.domain.names import fold, is_safe, name_faults
 
 MAX_RUNNERS = 100
@@ -63,22 +64,30 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
 
     def reach(self, workspaces: Mapping[str, str]) -> frozenset[str]:
         """The ids that it reaches, of workspaces by id with their names."""
+        named, patterns = frozenset(self.workspace_ids), _globs(self.workspace_patterns)
         return frozenset(
-            id_
-            for id_, name in workspaces.items()
-            if id_ in self.workspace_ids or self.is_named(name)
+            id_ for id_, name in workspaces.items() if id_ in named or patterns.match(fold(name))
         )
+
+    def reaches(self, workspace_id: str, workspace: str) -> bool:
+        """Whether it reaches the workspace with that id and name."""
+        return workspace_id in self.workspace_ids or self.is_named(workspace)
 
     def is_named(self, workspace: str) -> bool:
         """Whether a pattern matches the name of a workspace."""
-        folded = fold(workspace)
-        return any(fnmatchcase(folded, fold(pattern)) for pattern in self.workspace_patterns)
+        return _globs(self.workspace_patterns).match(fold(workspace))
 
     def is_met(self, issuer: str, public_key: str | None, claims: Claims) -> bool:
         """Whether a job proves to be what it means: by claims of the issuer, or by the key."""
         if self.public_key is not None:
             return public_key == self.public_key
         return public_key is None and issuer == self.issuer and matches(self.conditions, claims)
+
+
+@lru_cache(MAX_RUNNERS)
+def _globs(patterns: tuple[str, ...]) -> Globs:
+    """The patterns in the form in which names are compared."""
+    return Globs(map(fold, patterns))
 
 
 UNREADABLE = RunnerSpec("?", 0, "What the database holds of this runner cannot be read.")
@@ -161,7 +170,7 @@ class Runner(msgspec.Struct, frozen=True):
 
     def admits(self, workspace_id: str, workspace: str, now: int) -> bool:
         """Whether both versions reach the workspace at that time, the approved one as it was."""
-        is_reached = workspace_id in self.spec.workspace_ids or self.spec.is_named(workspace)
+        is_reached = self.spec.reaches(workspace_id, workspace)
         return is_reached and self.spec.expires_at > now and self.may_admit(workspace_id, now)
 
     def may_admit(self, workspace_id: str, now: int) -> bool:
