@@ -159,6 +159,8 @@ class Queue:
 
     async def write(self, _: object, *, subject: str | None = None) -> None:
         self.asked.append("write" if subject is None else f"write {subject}")
+        if self.refusal is not None:
+            raise self.refusal
 
     async def write_in_turns(self, _: object) -> None:
         self.asked.append("turns")
@@ -227,10 +229,11 @@ async def test_who_has_not_the_right_is_never_in_the_queue(queue: Queue, make: A
 @pytest.mark.parametrize(
     ("refusal", "looks"), [(forbidden("no"), 2), (not_found(), 2), (storage_unavailable(), 1)]
 )
+@pytest.mark.parametrize("has_key", [False, True])
 async def test_who_has_lost_the_right_is_looked_at_again(
-    queue: Queue, make: Any, refusal: Refusal, looks: int
+    queue: Queue, make: Any, refusal: Refusal, looks: int, *, has_key: bool
 ) -> None:
     for queue.refusal in (refusal, None):
         with suppress(Refusal):
-            await make()
+            await make(has_key=has_key)
     assert queue.asked.count("look") == looks

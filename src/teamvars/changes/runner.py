@@ -143,10 +143,10 @@ class Runner:
             if change.in_turns:
                 return await self.database.write_in_turns(alone)
             return await self.database.write(alone)
-        if caller.has_key:
-            alone = partial(run_alone, self._tools, change, known)
-            return await self.database.write(alone, subject=subject)
         try:
+            if caller.has_key:
+                alone = partial(run_alone, self._tools, change, known)
+                return await self.database.write(alone, subject=subject)
             return await self._batches.make(change, known)
         except Refusal as refusal:
             if refusal.kind in LACKS_RIGHT:
