@@ -1,6 +1,6 @@
 """What becomes of a request to make, change or delete a runner, and what that records."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -344,29 +344,35 @@ def _refuse(
     trust: Trust,
 ) -> None:
     """Refuses with every fault of the document, and every rule that the version breaks."""
+    said = _places(draft.faults)
     broken = [
-        fault
-        for fault in spec_faults(spec, trust.issuers, found.now)
-        if not _is_said(fault.pointer or "", draft.faults)
+        fault for fault in spec_faults(spec, trust.issuers, found.now) if fault.pointer not in said
     ]
     known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
     unknown = _unknown(draft.workspace_ids or (), known, draft.faults, at)
     refuse_all([*draft.faults, *broken, *unknown])
 
 
-def _is_said(pointer: str, faults: Sequence[Fault]) -> bool:
-    """Whether something is said already of what is there, or of what is in it."""
-    return any(f"{fault.pointer}/".startswith(f"{pointer}/") for fault in faults)
+def _places(faults: Iterable[Fault]) -> set[str]:
+    """Where something is said already of what is there, or of what is in it."""
+    places: set[str] = set()
+    for fault in faults:
+        place = fault.pointer or ""
+        while place and place not in places:
+            places.add(place)
+            place = place.rpartition("/")[0]
+    return places
 
 
 def _unknown(
     ids: Sequence[str], known: Collection[str], faults: Sequence[Fault], at: str
 ) -> list[Fault]:
     """A fault for each workspace that is not known, unless its identifier is at fault itself."""
+    said = _places(faults)
     return [
         replace(NO_SUCH_WORKSPACE, pointer=f"{at}/{n}/id")
         for n, id_ in enumerate(ids)
-        if id_ not in known and not _is_said(f"{at}/{n}", faults)
+        if id_ not in known and f"{at}/{n}" not in said
     ]
 
 
