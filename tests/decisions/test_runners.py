@@ -1,7 +1,5 @@
 """What becomes of runners that are proposed, changed and deleted."""
 
-import sys
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -58,6 +56,7 @@ from tests.decisions.test_deliveries import (
     approved_as,
     spec_of,
 )
+from tests.support.steps import steps_of
 
 DRAFT = RunnerDraft(
     name="ci",
@@ -124,21 +123,13 @@ def test_who_may_not_propose_is_told_of_no_fault_and_who_may_of_all(
     assert refused(create, proposing(**rights), "acme", draft, "run-1", TRUST) == codes
 
 
-def steps_of(faults: int) -> int:
-    """How many calls it takes to refuse a draft with so many faults, which breaks as many rules."""
-    said = [invalid(f"conditions/{n}", "No.") for n in range(faults)]
-    draft = replace(DRAFT, workspace_patterns=("[",) * faults, faults=tuple(said))
-    calls, former = Counter[str](), sys.getprofile()
-    sys.setprofile(lambda _, event, __: calls.update((event,)))
-    try:
-        refused(create, proposing(), "acme", draft, "run-1", TRUST)
-    finally:
-        sys.setprofile(former)
-    return calls["call"]
-
-
 def test_what_a_draft_says_wrong_costs_no_more_for_each_where_there_is_more_of_it() -> None:
-    assert steps_of(400) < 3 * steps_of(200)
+    def steps(many: int) -> int:
+        said = tuple(invalid(f"conditions/{n}", "No.") for n in range(many))
+        draft = replace(DRAFT, workspace_patterns=("[",) * many, faults=said)
+        return steps_of(lambda: refused(create, proposing(), "acme", draft, "run-1", TRUST))
+
+    assert steps(400) < 3 * steps(200)
 
 
 def test_an_organization_has_so_many_runners() -> None:

@@ -1,7 +1,7 @@
 """Who gains and who loses when workspaces come into another project."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -52,38 +52,39 @@ class Access(msgspec.Struct, frozen=True):
     project_grants: Sequence[ProjectGrant]
 
     def changes(self, coming: Sequence[WorkspaceRecord], project_id: str) -> list[AccessChange]:
-        """What the teams gain and lose when the workspaces come into a project."""
-        on = {(one.team_id, one.workspace_id): one.level for one in self.grants}
-        by_project = {(one.team_id, one.project_id): one.level for one in self.project_grants}
+        """What the teams gain and lose when the workspaces come into a project.
+
+        Each grant is looked at once: there may be thousands of teams, and of workspaces.
+        """
+        places = {one.workspace.id: one.in_project for one in coming}
+        inside = Counter(places.values())
+        on: dict[str, dict[str, Level]] = {}
+        by_project: dict[str, dict[str, Level]] = {}
+        for grant in self.grants:
+            on.setdefault(grant.team_id, {})[grant.workspace_id] = grant.level
+        for given in self.project_grants:
+            by_project.setdefault(given.team_id, {})[given.project_id] = given.level
         found = []
         for team in self.teams:
-            if team.is_owners:
+            its = by_project.get(team.id)
+            if its is None or team.is_owners:
                 continue
-            counted = Counter(
-                (
-                    _level(team, on, by_project, one.workspace.id, one.in_project),
-                    _level(team, on, by_project, one.workspace.id, project_id),
-                )
-                for one in coming
-            )
+            least, will_be = level_of(team.rights), its.get(project_id, Level.NONE)
+            # How many workspaces have which level by their project, and what they have besides.
+            counted: Counter[tuple[Level, Level]] = Counter()
+            for place, level in its.items():
+                counted[level, least] += inside[place]
+            counted[Level.NONE, least] += len(coming) - counted.total()
+            for id_, level in on.get(team.id, {}).items():
+                was = its.get(places[id_], Level.NONE)
+                counted[was, least] -= 1
+                counted[was, max(level, least)] += 1
+            changes: Counter[tuple[Level, Level]] = Counter()
+            for (was, own), count in counted.items():
+                changes[max(was, own), max(will_be, own)] += count
             found += [
                 AccessChange(team, before, after, count)
-                for (before, after), count in sorted(counted.items())
-                if before != after
+                for (before, after), count in sorted(changes.items())
+                if count and before != after
             ]
         return found
-
-
-def _level(
-    team: Team,
-    on: Mapping[tuple[str, str], Level],
-    by_project: Mapping[tuple[str, str], Level],
-    workspace_id: str,
-    project_id: str,
-) -> Level:
-    """What a team may do in a workspace of a project."""
-    return max(
-        level_of(team.rights),
-        on.get((team.id, workspace_id), Level.NONE),
-        by_project.get((team.id, project_id), Level.NONE),
-    )
