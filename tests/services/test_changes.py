@@ -1,5 +1,6 @@
 """How one change locks streams and adds to them."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -19,11 +20,17 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal, forbidden, not_found, storage_unavailable
 from teamvars.domain.sealed import Sealed
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import StoredVariable
 from teamvars.storage import streams, users
+from teamvars.storage.database import Transaction
 from tests.security.samples import VARIABLE
-from tests.services.calls import Calls
-from tests.support.deployment import operator
+from tests.services.calls import Calls, caller
+from tests.services.test_rechecks import waits
+from tests.storage.stores import fresh_postgres
+from tests.support.deployment import open_deployment, operator
+from tests.support.postgres import Postgres
+from tests.support.tenant import build_tenant
 
 T = TypeVar("T")
 
@@ -125,9 +132,36 @@ async def test_what_changes_nothing_locks_nothing(calls: Calls) -> None:
 async def test_streams_are_locked_in_the_order_of_their_ids_and_of_those_there_are(
     calls: Calls,
 ) -> None:
-    ids = [SYSTEM_STREAM, *calls.tenant.teams.values()]
-    found = await calls.services.database.write(lambda tx: streams.lock(tx, ids))
-    assert list(found) == sorted(ids)
+    ids = calls.tenant.teams.values()
+    found = await calls.services.database.write(lambda tx: streams.lock(tx, [SYSTEM_STREAM, *ids]))
+    assert list(found) == [*sorted(ids), SYSTEM_STREAM]
+
+
+async def test_an_organization_that_waits_to_go_holds_up_nobody_of_another(
+    postgres: Postgres,
+) -> None:
+    """It waits for a workspace. Tokens elsewhere need the system's stream."""
+    with fresh_postgres(postgres) as url:
+        async with (
+            open_deployment(url) as deployment,
+            open_deployment(url, keys=deployment.keys) as node,
+        ):
+            tenant = await build_tenant(deployment)
+            going = caller(tenant, "owner"), tenant.organization
+            (outsider,) = Calls(tenant).named("outsider")
+
+            async def body(tx: Transaction) -> asyncio.Task[None]:
+                await streams.lock(tx, [tenant.workspaces["network"]])
+                deleting = asyncio.create_task(
+                    deployment.services.organizations.delete(*going, force=True)
+                )
+                await waits(url, deleting)
+                await node.services.tokens.create(operator(), OwnerName(user=outsider), None)
+                assert not deleting.done()
+                return deleting
+
+            await (await node.services.database.write(body))
+            assert await deployment.audit_holds()
 
 
 async def sequence_of(calls: Calls, stream_id: str) -> int:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.audit import (
     NO_ORGANIZATION,
+    SYSTEM_STREAM,
     AuditEntry,
     AuditFilter,
     CheckedStream,
@@ -127,10 +128,13 @@ LEFT JOIN LATERAL (
 
 async def lock_existing(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     """Locks those of the streams that there are until the end of the transaction, in the order of
-    their ids, so that two transactions cannot deadlock.
+    their ids, so that two transactions cannot deadlock. The system's comes last: nobody elsewhere
+    waits for that while a transaction waits for the others.
     """
     rows = await tx.fetch(
-        f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} ORDER BY streams.id {{lock streams}}",
+        f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} "
+        f"ORDER BY CASE WHEN streams.id = '{SYSTEM_STREAM}' THEN 1 ELSE 0 END, streams.id "
+        "{lock streams}",
         each(set(stream_ids)),
     )
     return {row[0]: to_stream(row) for row in rows}
