@@ -16,7 +16,7 @@ from teamvars.decisions.variable_sets import (
     Contested,
     DetailsOfSets,
     GlobalSets,
-    LevelOfSets,
+    LevelsOfSets,
     Rivals,
     Rules,
     SetsApplicable,
@@ -400,7 +400,7 @@ def test_who_makes_a_set_of_a_project_brings_it_where_they_write_variables(
 ) -> None:
     teams = frozenset({"team-1"})
     asked: Answers = {
-        LevelOfSets(SHOP.id, teams): Level.WRITE,
+        LevelsOfSets(frozenset({SHOP.id}), teams): {SHOP.id: Level.WRITE},
         SetsOf("org-1"): [],
         WorkspacesWithIds("org-1", ("ws-1",)): [WorkspaceRecord(NETWORK, project_id=SHOP.id)],
         InWhich(frozenset({"ws-1"}), teams, Level.READ): frozenset({"ws-1"}),
@@ -493,9 +493,26 @@ def test_a_set_of_a_project_is_shown_as_writable_to_whom_a_grant_on_the_project_
     known = found(
         to_set(OF_SHOP, **may),
         {DetailsOfSets(("varset-1",), sight): {"varset-1": DETAILS}},
-        {LevelOfSets(SHOP.id, frozenset()): level},
+        {LevelsOfSets(frozenset({SHOP.id}), frozenset()): {SHOP.id: level}},
     )
     assert read(known, "varset-1").is_writable is is_writable
+
+
+def test_which_sets_of_many_projects_are_writable_is_asked_at_once() -> None:
+    sets = [replace(OF_SHOP, id=f"varset-{n}", project_id=f"prj-{n}") for n in range(3)]
+    teams, ids = frozenset({"team-1"}), tuple(one.id for one in sets)
+    sight = Level.NONE, teams, False
+    asked: Answers = {
+        SetsSeen(("org-1", "acme"), sight, SetSearch(""), Page()): Paged(sets, 3),
+        DetailsOfSets(ids, sight): dict.fromkeys(ids, DETAILS),
+        LevelsOfSets(frozenset({"prj-0", "prj-1", "prj-2"}), teams): {
+            "prj-0": Level.WRITE,
+            "prj-1": Level.READ,
+        },
+    }
+    known = found(to_acme(owner=False, teams=("team-1",)), asked)
+    shown = page(known, "acme", "", Page())
+    assert [one.is_writable for one in shown.items] == [True, False, False]
 
 
 def test_what_a_set_would_make_of_workspaces_is_foreseen_as_it_changes_or_goes() -> None:

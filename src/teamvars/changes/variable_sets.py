@@ -14,7 +14,7 @@ from teamvars.decisions.variable_sets import (
     Contested,
     DetailsOfSets,
     GlobalSets,
-    LevelOfSets,
+    LevelsOfSets,
     Rivals,
     SetsApplicable,
     SetsAt,
@@ -39,7 +39,7 @@ LOOK_UPS: LookUps = {
     PlacesOf: by_fields(projects.places),
     SetsAttached: by_fields(variable_sets.attached_to),
     SetsOfProjects: by_fields(variable_sets.of_projects),
-    LevelOfSets: by_fields(project_grants.level_of_sets),
+    LevelsOfSets: by_fields(project_grants.levels_of_sets),
     Contested: by_fields(variable_sets.contested),
     Rivals: by_fields(variable_sets.rivals),
 }

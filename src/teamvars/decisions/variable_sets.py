@@ -136,10 +136,12 @@ class SetsAt(Need[Mapping[str, int]], frozen=True):
     target_ids: tuple[str, ...]
 
 
-class LevelOfSets(Need[Level], frozen=True):
-    """What members of teams may do with the sets of a project by its grants."""
+class LevelsOfSets(Need[Mapping[str, Level]], frozen=True):
+    """What members of teams may do with the sets of some projects by their grants, by the ids of
+    those where that is something.
+    """
 
-    project_id: str
+    project_ids: frozenset[str]
     team_ids: frozenset[str]
 
 
@@ -471,8 +473,8 @@ def _parent(found: Found, granted: OrganizationAccess, draft: SetDraft) -> Proje
     if granted.moves:
         return project
     if project is not None:
-        its = found.of(LevelOfSets(project.id, granted.team_ids))
-        if its >= Level.WRITE:
+        levels = found.of(LevelsOfSets(frozenset({project.id}), granted.team_ids))
+        if levels.get(project.id, Level.NONE) >= Level.WRITE:
             return project
     raise forbidden(ONLY_WRITERS_OF_SETS)
 
@@ -485,14 +487,19 @@ def _seen(granted: OrganizationAccess) -> Seen:
 
 def _views(found: Found, sets: Sequence[VariableSet], seen: Seen) -> list[SetView]:
     details = found.of(DetailsOfSets(tuple(one.id for one in sets), seen)) if sets else {}
-    return [SetView(one, details[one.id], _writes(found, one, seen)) for one in sets]
+    writable = _writable_projects(found, sets, seen)
+    return [
+        SetView(one, details[one.id], seen is None or one.project_id in writable) for one in sets
+    ]
 
 
-def _writes(found: Found, one: VariableSet, seen: Seen) -> bool:
-    """Whether the caller may change a set."""
-    if seen is None or one.project_id is None:
-        return seen is None
-    return found.of(LevelOfSets(one.project_id, seen[1])) >= Level.WRITE
+def _writable_projects(found: Found, sets: Sequence[VariableSet], seen: Seen) -> set[str]:
+    """The projects whose sets the caller may change by a grant, of those that the sets are of."""
+    ids = frozenset(one.project_id for one in sets if one.project_id is not None)
+    if seen is None or not ids:
+        return set()
+    levels = found.of(LevelsOfSets(ids, seen[1]))
+    return {id_ for id_, level in levels.items() if level >= Level.WRITE}
 
 
 def _workspaces(

@@ -88,11 +88,16 @@ async def of_projects(tx: Transaction, project_ids: Iterable[str]) -> list[Proje
     return await _GRANTS.every(tx, rest, each(project_ids))
 
 
-async def level_of_sets(tx: Transaction, project_id: str, team_ids: Iterable[str]) -> Level:
-    """What members of these teams may do with the variable sets of a project by its grants."""
-    row = await tx.fetch_one(
-        "SELECT max(set_level) FROM project_grants WHERE project_id = $1 AND team_id IN {each $2}",
-        project_id,
+async def levels_of_sets(
+    tx: Transaction, project_ids: Iterable[str], team_ids: Iterable[str]
+) -> dict[str, Level]:
+    """What members of these teams may do with the variable sets of some projects by their grants,
+    by the ids of those on which they have any.
+    """
+    rows = await tx.fetch(
+        "SELECT project_id, max(set_level) FROM project_grants "
+        "WHERE project_id IN {each $1} AND team_id IN {each $2} GROUP BY project_id",
+        each(project_ids),
         each(team_ids),
     )
-    return Level(row[0] or 0 if row else 0)
+    return {id_: Level(level) for id_, level in rows}
