@@ -2,6 +2,8 @@
 
 import base64
 import json
+import os
+import signal
 import socket
 import ssl
 import sys
@@ -237,6 +239,7 @@ def test_what_was_asked_for_a_key_once_is_not_asked_again(path: Path) -> None:
         *("transit:https://bao/key?x=1", "transit:https://bao/key#x", "transit:https://bao/a//b"),
         *("transit:https://hunter2@bao/key", "transit:https://bao/a%20b", "transit:ftp://bao/key"),
         *("transit:ftp://127.0.0.1/key", "transit:https:///key", "vault:https://bao/key"),
+        *("transit:https://bao..example.com/key", f"transit:https://{'b' * 64}/key"),
     ],
 )
 def test_what_names_nothing_outside_is_refused_unquoted(text: str) -> None:
@@ -331,6 +334,24 @@ def test_a_command_that_does_not_end_is_ended_with_all_that_it_has_started(
             replace(command(script), seconds=seconds).unwrap(KEY)
         seconds *= 2
     wait_until_gone(int(mark.read_text()))
+
+
+def test_a_command_that_another_account_runs_by_now_is_given_up_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = []
+
+    def killpg(group: int, _: int) -> None:
+        groups.append(group)
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "killpg", killpg)
+        with pytest.raises(Unavailable, match="has not ended after"):
+            replace(command("import time; time.sleep(60)"), seconds=SLOW).unwrap(KEY)
+    (group,) = groups
+    os.killpg(group, signal.SIGKILL)
+    wait_until_gone(group)
 
 
 # A transit engine

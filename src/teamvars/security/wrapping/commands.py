@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from threading import Thread
 from typing import IO
 
 import msgspec
@@ -69,14 +70,19 @@ class Command(msgspec.Struct, frozen=True):
 
 def _outcome(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> tuple[bytes, int]:
     """What it has said, and its exit code. Raises TimeoutError or TimeoutExpired."""
-    with process:
-        try:
-            said = _exchanged(process, given, deadline)
-            return said, process.wait(max(deadline - time.monotonic(), 0))
-        except BaseException:
-            # Nobody has waited for it, so that the number is still its own.
+    try:
+        said = _exchanged(process, given, deadline)
+        return said, process.wait(max(deadline - time.monotonic(), 0))
+    except BaseException:
+        # Nobody has waited for it, so that the number is still its own. What has become another
+        # account's, as sudo does, nobody here can end: it is waited for beside.
+        with suppress(PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-            raise
+        Thread(target=process.wait, daemon=True).start()
+        raise
+    finally:
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _exchanged(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> bytes:

@@ -113,6 +113,7 @@ def _place(url: str) -> SplitResult | None:
     try:
         place = urlsplit(url)
         _ = place.port
+        (place.hostname or "").encode("idna")  # as whoever connects does
     except ValueError:
         return None
     is_odd = place.query or place.fragment or "@" in place.netloc or not place.hostname
