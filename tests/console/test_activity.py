@@ -4,8 +4,8 @@ import asyncio
 
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site
-from tests.support.tenant import variable_document
+from tests.console.visitors import PAINTED, Crowd, Site, held
+from tests.support.tenant import linkage_document, variable_document
 
 
 async def test_who_changed_what_when_and_with_which_token(site: Site, crowd: Crowd) -> None:
@@ -40,6 +40,31 @@ async def test_who_changed_what_when_and_with_which_token(site: Site, crowd: Cro
     await update.get_by_role("link", name="<b>new").click()
     await visitor.row("<b>new").wait_for()
     assert await page.locator("tbody tr").count() == 1
+
+
+async def test_older_changes_stand_in_their_order_however_often_one_asks_for_them(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    crew, plain = tenant.linkage_path(), linkage_document(tenant.users["plain"])
+    for number in range(50):
+        await site.make(tenant, f"old-{number}")
+    for method in ("POST", "DELETE") * 25:
+        assert (await tenant.call("owner", method, crew, plain)).status_code == 204
+    for number in range(50):
+        await site.make(tenant, f"new-{number}")
+    visitor = await crowd.member(site, tenant, "owner")
+    page = visitor.page
+    rows = page.locator("ol.rows > li")
+    await visitor.go(f"/{tenant.organization}/activity")
+    await expect(rows).to_have_count(50)
+    async with held(page, "**/organization-memberships?*") as is_asked:
+        for _ in range(3):
+            await visitor.button("Older").press("Enter")
+            await is_asked()  # who has come and gone, for their names
+            await page.evaluate(PAINTED)
+    await expect(rows.nth(99)).to_contain_text("plain-")
+    assert all("plain-" in row for row in (await rows.all_inner_texts())[50:100])
 
 
 async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> None:

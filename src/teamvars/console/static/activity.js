@@ -92,6 +92,7 @@ class Events {
   /** @type {Set<string>} */
   #known = new Set();
   #next = "";
+  #isReading = false;
 
   /**
    * @param {Context} context
@@ -128,12 +129,21 @@ class Events {
     const number = document.meta?.pagination["next-page"];
     this.#next = number ? `${this.path}&page[number]=${number}` : document.links?.next ?? "";
     this.rows.hidden = !this.#known.size;
-    const older = { key: "older", seen: true, make: () => button("Older", async () => {
-      await this.draw(this.#next);
-      settle(this.rows);
-    }) };
+    const older = { key: "older", seen: true, make: () => button("Older", () => this.#readOn()) };
     const nothing = { key: "nothing", seen: true, make: () => this.#nothing() };
     redraw(this.more, this.#next ? [older] : this.#known.size ? [] : [nothing]);
+  }
+
+  /** Adds the next page, one at a time: what comes after it is known once it is there. */
+  async #readOn() {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      await this.draw(this.#next);
+    } finally {
+      this.#isReading = false;
+    }
+    settle(this.rows);
   }
 
   /**
