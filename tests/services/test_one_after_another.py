@@ -117,10 +117,13 @@ async def test_who_may_no_longer_is_refused_the_next(
     for n in range(ROUNDS):
         await one.create("writer", key=f"before-{n}")
     await meanwhile(other)
+    place = ToWorkspace(one.tenant.workspaces["network"])
     for _ in range(ROUNDS):
+        who = caller(one.tenant, "writer")
         with pytest.raises(Refusal) as refused:
-            await one.create("writer", key="after")
+            await one.services.variables.create(who, place, draft(key="after"))
         assert words(refused.value) == [said]
+        assert (who.actor is None) == (said == "unauthenticated")  # or it would count as used
     assert await one.node.audit_holds()
 
 

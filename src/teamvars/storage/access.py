@@ -212,6 +212,7 @@ def identify(caller: Caller, row: Row | None) -> Row:
     returns the others. Refuses: unauthenticated, where there is no row.
     """
     if row is None:
+        caller.actor = None  # what an earlier look-up has found, or was expected to find, is over
         raise Refusal(NO_VALID_TOKEN)
     token_id, user_id, team_id, organization_id, reach = row[:5]
     caller.reach = reach_of(reach)
