@@ -15,6 +15,8 @@ from typing import Any, Self
 import psutil
 import pytest
 
+from teamvars import settings
+from teamvars.cli.operator import serve
 from teamvars.cli.operator.serve import GRACE_SECONDS
 from teamvars.cli.operator.server import FIRST_PAUSE, MOST_FAILED_STARTS
 from teamvars.security.certificates import throw_away
@@ -589,6 +591,15 @@ def test_of_two_servers_that_start_on_a_port_at_the_same_moment_one_serves(host:
     finally:
         for server in started.values():
             end_group(server)
+
+
+def test_an_address_is_waited_for_while_what_is_left_of_a_server_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)) as left:
+        monkeypatch.setattr(serve.time, "sleep", lambda _: left.close())
+        assert serve.claimed_address(settings.load(port=port), HANGS) == "127.0.0.1"
 
 
 def test_last_use_of_a_token_is_written_down_at_the_end(host: Host) -> None:

@@ -1,12 +1,15 @@
 """`serve`: granian with the application of `wiring.worker` in each worker process."""
 
 import asyncio
+import errno
 import signal
 import socket
 import ssl
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import structlog
 from granian.constants import HTTPModes, Interfaces, Loops
@@ -39,6 +42,9 @@ if sys.platform != "win32":
 GRACE_SECONDS = 10
 _BACKLOG = 4096
 _PAUSE_SECONDS = 1.0
+_ADDRESS_SECONDS = 3.0
+"""After a crash the last processes of a server may still be ending when it is started again."""
+_ADDRESS_PAUSE_SECONDS = 0.05
 _MOST_CONNECTIONS = 65_536
 _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
@@ -68,7 +74,7 @@ def serve(
     _require_keys_of_issuers(config)
     by = wiring.wrapping_of(config)
     finish(_require_ready(config, by))
-    listen(config, claimed_address(config), by)
+    listen(config, claimed_address(config, _ADDRESS_SECONDS), by)
 
 
 def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
@@ -190,28 +196,35 @@ def _require_certificate(config: Settings) -> None:
         raise Failure(f"TEAMVARS_TLS_CERT or TEAMVARS_TLS_KEY cannot be read: {reason}.") from None
 
 
-def claimed_address(config: Settings) -> str:
+def claimed_address(config: Settings, patience: float = 0) -> str:
     """The numeric address of the host, where nobody else listens, and no other server will before
-    this process and its workers have ended. Ends the command otherwise.
+    this process and its workers have ended. Ends the command otherwise, after so many seconds.
     """
-    try:
-        found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)
-        family, _, _, _, name = found[0]
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(name)
-        _claim(*name[:2])
-    except (OSError, UnicodeError) as error:
-        reason = exporter.why_not(error)
-        raise Failure(f"Cannot listen on {config.host} port {config.port}: {reason}.") from None
-    return str(name[0])
+    until = time.monotonic() + patience
+    while True:
+        try:
+            found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)
+            family, _, _, _, name = found[0]
+            _claim(family, name)
+            return str(name[0])
+        except (OSError, UnicodeError) as error:
+            is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            if not is_taken or time.monotonic() > until:
+                reason = exporter.why_not(error)
+                text = f"Cannot listen on {config.host} port {config.port}: {reason}."
+                raise Failure(text) from None
+        time.sleep(_ADDRESS_PAUSE_SECONDS)
 
 
-def _claim(address: object, port: object) -> None:
+def _claim(family: int, name: tuple[Any, ...]) -> None:
     """Takes the address in a way that one process alone can. Raises OSError where another has it.
 
     To listen is none: workers share the port, also with those of a server that starts just now.
     """
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(name)
+    address, port, *_ = name
     if sys.platform != "linux":  # where there are such names, which no file has
         return
     with socket.socket(socket.AF_UNIX) as claim:
