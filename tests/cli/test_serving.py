@@ -598,7 +598,7 @@ def test_an_address_is_waited_for_while_what_is_left_of_a_server_ends(
 ) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)) as left:
-        monkeypatch.setattr(serve.time, "sleep", lambda _: left.close())
+        monkeypatch.setattr(time, "sleep", lambda _: left.close())
         assert serve.claimed_address(settings.load(port=port), HANGS) == "127.0.0.1"
 
 
