@@ -36,6 +36,11 @@ def wide_type(rounds: int) -> str:
     return f"(false ? {''.join(steps)}{names[-1]}{'][0]' * rounds} : null)"
 
 
+def often(part: str) -> str:
+    """Something that is evaluated until it is too much work."""
+    return nested("[for x in [1,1,1,1,1,1,1,1] : ", "]", 6, part)
+
+
 HOSTILE = {
     "open brackets": "[" * 100_000,
     "brackets": nested("[", "]", FULL // 2, ""),
@@ -80,9 +85,11 @@ HOSTILE = {
     "backslashes": '"' + "\\" * 262_000 + '"',
     "combining marks": '"a' + "\u0301\u0323" * 65_000 + '"',
     "types of nulls": f"true ? {wide_type(28)} : {wide_type(28)}",
-    "numbers in strings": f'[for a in ["{"9" * 1_100}"] : '
-    + nested("[for b in [1,1,1,1,1,1,1,1] : ", "]", 6, "-a")
-    + "]",
+    "numbers in strings": f'[for a in ["{"9" * 1_100}"] : {often("-a")}]',
+    "rounded numbers in strings": f'[for a in ["{"1" * 154}e-1000"] : {often("-a")}]',
+    "large whole numbers": f"[for a in [1e1000] : {often('a+a+a+a')}]",
+    "forgiven errors": "\n" * 200_000 + often("true ? 1 : a"),
+    "splats without steps": f"[for a in [[{'1,' * 1_000}]] : {often('a[*]')}]",
     "large equality": "[" + "1," * 60_000 + "]==[" + "1," * 60_000 + "]",
     "large conditional": "true?[" + "1," * 60_000 + "]:[" + '"a",' * 30_000 + "]",
 }

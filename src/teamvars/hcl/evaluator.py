@@ -32,9 +32,10 @@ from teamvars.hcl.nodes import (
     Unary,
     Variable,
 )
-from teamvars.hcl.numbers import Number, NumberError, compute, negated
+from teamvars.hcl.numbers import EXACT_DIGITS, Number, NumberError, compute, exact, negated
 from teamvars.hcl.values import (
     BOOL,
+    CHARACTERS_PER_UNIT,
     DYNAMIC,
     FALSE,
     NUMBER,
@@ -58,8 +59,8 @@ MAX_STEPS = 600_000
 MAX_DEPTH = 64
 """Collections inside each other in one value."""
 
-STEPS_PER_FRACTION = 150
-"""What an operation on numbers with a fraction, or over 512 bits, costs beside one on integers."""
+STEPS_PER_ROUNDING = 150
+"""What it costs to round a number to 512 bits: a written one, or the result of an operation."""
 
 Scope = dict[str, Value]
 """The values of the names that the surrounding `for`s have introduced."""
@@ -68,11 +69,29 @@ Placed = tuple[Value, int]
 """An operand's value and its offset."""
 
 
+class Fault(Exception):
+    """What an evaluation stumbles over, before anybody looks for its line.
+
+    A conditional forgives the one in the branch that it does not choose. To say in which line it
+    is takes the longer the longer the source is, so that is done for the one that is told alone.
+    """
+
+    def __init__(self, at: int, message: str, name: str = "") -> None:
+        super().__init__(at, message)
+        self.at = at
+        self.message = message
+        self.name = name
+
+    def told(self, source: str) -> HclError:
+        """The error, with its place in the source."""
+        return HclError.at(source, self.at, self.message, name=self.name)
+
+
 class Attempt(NamedTuple):
-    """What a conditional's branch came to: its value, or a null of its type and the error."""
+    """What a conditional's branch came to: its value, or a null of its type and the fault."""
 
     value: Value
-    error: HclError | None
+    fault: Fault | None
 
 
 class Evaluator:
@@ -84,7 +103,10 @@ class Evaluator:
 
     def result(self, node: Node) -> Value:
         """The value of a whole expression, not too large to be written out."""
-        value = self.value(node, {})
+        try:
+            value = self.value(node, {})
+        except Fault as fault:
+            raise fault.told(self._source) from None
         self._spend(value.weight)
         return value
 
@@ -98,14 +120,14 @@ class Evaluator:
 
     def _variable(self, node: Variable, scope: Scope) -> Value:
         if node.name not in scope:
-            raise unknown(self._source, node)
+            raise unknown(node)
         return scope[node.name]
 
     def _call(self, node: Call, _: Scope) -> Value:
-        raise unknown(self._source, node)
+        raise unknown(node)
 
     def _ambiguous_key(self, node: AmbiguousKey, _: Scope) -> Value:
-        raise self._fault(node.at, "a key with steps needs parentheses, or quotation marks")
+        raise Fault(node.at, "a key with steps needs parentheses, or quotation marks")
 
     def _template(self, node: Template, scope: Scope) -> Value:
         rule = "what is put into a template must convert to a string"
@@ -170,12 +192,14 @@ class Evaluator:
         return self._computed(by, one, other)
 
     def _computed(self, by: Operator, left: Number, right: Number) -> Value:
-        whole = isinstance(left, int) and isinstance(right, int) and by.symbol in "+-*"
-        self._spend(0 if whole else STEPS_PER_FRACTION)
+        result: Number | None = exact(by.symbol, left, right)
+        if result is not None:
+            return Value(NUMBER, result)
+        self._spend(STEPS_PER_ROUNDING)
         try:
             return Value(NUMBER, compute(by.symbol, left, right))
         except NumberError as error:
-            raise self._fault(by.at, str(error)) from None
+            raise Fault(by.at, str(error)) from None
 
     def _conditional(self, node: Conditional, scope: Scope) -> Value:
         """The chosen branch, converted to the type it has in common with the other one.
@@ -185,25 +209,23 @@ class Evaluator:
         then, otherwise = self._attempt(node.then, scope), self._attempt(node.otherwise, scope)
         common = self._common_type(then.value, otherwise.value)
         if common is None:
-            raise self._fault(node.at, "the results of a conditional must have one type")
+            raise Fault(node.at, "the results of a conditional must have one type")
         found, rule = self.value(node.condition.node, scope), "a condition must be a bool"
         chosen = then if self._truth(found, node.condition.at, rule) else otherwise
-        if chosen.error is not None:
-            raise chosen.error
+        if chosen.fault is not None:
+            raise chosen.fault
         if common != chosen.value.type:
             self._spend(chosen.value.weight)
         result = converted(chosen.value, common)
         if result is None:
-            raise self._fault(node.at, "the result of a conditional does not convert")
+            raise Fault(node.at, "the result of a conditional does not convert")
         return result
 
     def _attempt(self, node: Node, scope: Scope) -> Attempt:
         try:
             return Attempt(self.value(node, scope), None)
-        except TooMuchWork:
-            raise
-        except HclError as error:
-            return Attempt(Value(_type_of_failed(node), None), error)
+        except Fault as fault:
+            return Attempt(Value(_type_of_failed(node), None), fault)
 
     def _common_type(self, then: Value, otherwise: Value) -> Type | None:
         if DYNAMIC in (then.type, otherwise.type):
@@ -226,7 +248,7 @@ class Evaluator:
             key = self._as(found, STRING, at, "a 'for' needs a string as key").content
             value = self.value(node.value, inner)
             if key in groups and not node.grouped:
-                raise self._fault(at, "a 'for' makes the same key twice")
+                raise Fault(at, "a 'for' makes the same key twice")
             groups.setdefault(key, []).append(value)
         if node.grouped:
             grouped = {key: tuple_value(values) for key, values in groups.items()}
@@ -258,7 +280,7 @@ class Evaluator:
             for name, item in collection.content.items():
                 yield text(name), item
         else:
-            raise self._fault(names.at, "a 'for' needs a tuple or an object to go through")
+            raise Fault(names.at, "a 'for' needs a tuple or an object to go through")
 
     def _traversal(self, node: Traversal, scope: Scope) -> Value:
         return self._taken(self.value(node.source, scope), node.steps, scope)
@@ -270,7 +292,7 @@ class Evaluator:
                 value = self._splat(value, step, scope)
             elif isinstance(step, Attribute):
                 if not value.is_mapping:
-                    raise self._fault(step.at, "only an object has attributes")
+                    raise Fault(step.at, "only an object has attributes")
                 value = self._attribute(value, step.name, step.at)
             else:
                 value = self._indexed(value, self.value(step.key, scope), step.at)
@@ -279,8 +301,9 @@ class Evaluator:
     def _splat(self, value: Value, splat: Splat, scope: Scope) -> Value:
         """The steps taken from every element; a single value counts as a tuple of it."""
         if value.is_null and value.type.kind in SEQUENCES:
-            raise self._fault(splat.at, "a splat cannot go through a null")
+            raise Fault(splat.at, "a splat cannot go through a null")
         elements = value.content if value.is_sequence else () if value.is_null else (value,)
+        self._spend(len(elements))
         results = [self._taken(element, splat.steps, scope) for element in elements]
         made = tuple_value(results)
         if value.type.kind == "list" and results:
@@ -292,16 +315,16 @@ class Evaluator:
             name = self._as(key, STRING, at, "an object is indexed with a string")
             return self._attribute(value, name.content, at)
         if not value.is_sequence:
-            raise self._fault(at, "only a tuple or an object has indices")
+            raise Fault(at, "only a tuple or an object has indices")
         position = self._as(key, NUMBER, at, "a tuple is indexed with a number").content
         if not isinstance(position, int) or not 0 <= position < len(value.content):
-            raise self._fault(at, "the tuple has no element at this index")
+            raise Fault(at, "the tuple has no element at this index")
         found: Value = value.content[position]
         return found
 
     def _attribute(self, value: Value, name: str, at: int) -> Value:
         if name not in value.content:
-            raise self._fault(at, "the object has no such attribute")
+            raise Fault(at, "the object has no such attribute")
         found: Value = value.content[name]
         return found
 
@@ -309,11 +332,12 @@ class Evaluator:
         """`value` converted to the primitive type `want`. Refuses, citing `rule`: null too."""
         if value.type is want and value.content is not None:
             return value
-        # Reading a number of 1,000 digits takes as long as a hundred steps.
         self._spend(value.weight)
+        if want is NUMBER and value.weight > EXACT_DIGITS // CHARACTERS_PER_UNIT:
+            self._spend(STEPS_PER_ROUNDING)
         found = None if value.is_null else converted(value, want)
         if found is None:
-            raise self._fault(at, rule)
+            raise Fault(at, rule)
         return found
 
     def _truth(self, value: Value, at: int, rule: str) -> bool:
@@ -321,7 +345,7 @@ class Evaluator:
 
     def _made(self, value: Value, at: int) -> Value:
         if value.type.depth > MAX_DEPTH:
-            raise self._fault(at, f"a value is nested deeper than {MAX_DEPTH} levels")
+            raise Fault(at, f"a value is nested deeper than {MAX_DEPTH} levels")
         return value
 
     def _spend(self, steps: int) -> None:
@@ -329,15 +353,12 @@ class Evaluator:
         if self._steps <= 0:
             raise TooMuchWork.at(self._source, 0, "the expression takes too much work to evaluate")
 
-    def _fault(self, at: int, message: str) -> HclError:
-        return HclError.at(self._source, at, message)
 
-
-def unknown(source: str, node: Variable | Call) -> HclError:
-    """The error of a name that only a configuration knows."""
+def unknown(node: Variable | Call) -> Fault:
+    """The fault of a name that only a configuration knows."""
     is_name = isinstance(node, Variable)
     rule = "a variable is unknown here" if is_name else "functions are unknown here"
-    return HclError.at(source, node.at, rule, name=node.name)
+    return Fault(node.at, rule, node.name)
 
 
 def _truth(content: bool) -> Value:

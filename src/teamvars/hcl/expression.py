@@ -55,7 +55,7 @@ class Expression:
         """
         for _, node, local in _walk(self._root):
             if isinstance(node, Call) or (isinstance(node, Variable) and node.name not in local):
-                yield unknown(self._source, node)
+                yield unknown(node).told(self._source)
 
     def evaluate(self, steps: int = MAX_STEPS) -> Any:
         """Its value: None, bool, int, float or exact Decimal, str, list or dict.

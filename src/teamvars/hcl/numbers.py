@@ -74,12 +74,16 @@ def negated(number: Number) -> Number:
     return -number if isinstance(number, int) else number.copy_negate()
 
 
+def exact(operator: str, left: Number, right: Number) -> int | None:
+    """The result of one of `+ - *` on whole numbers, where nothing has to be rounded."""
+    if not (isinstance(left, int) and isinstance(right, int) and operator in _EXACT):
+        return None
+    result: int = _EXACT[operator](left, right)
+    return result if result.bit_length() <= PRECISION else None
+
+
 def compute(operator: str, left: Number, right: Number) -> Number:
     """The result of one of `+ - * / %`. Refuses: division by zero, a result out of range."""
-    if isinstance(left, int) and isinstance(right, int) and operator in _EXACT:
-        exact: int = _EXACT[operator](left, right)
-        if exact.bit_length() <= PRECISION:
-            return exact
     result = _fraction(operator, _binary(left), _binary(right))
     limit = Fraction(10) ** MAX_MAGNITUDE
     if result and not 1 / limit <= abs(result) < limit:
