@@ -32,8 +32,9 @@ STRING = Type("string")
 NUMBER = Type("number")
 BOOL = Type("bool")
 
-SEQUENCES = ("tuple", "list")
-MAPPINGS = ("object", "map")
+PRIMITIVES = frozenset({"string", "number", "bool"})
+SEQUENCES = frozenset({"tuple", "list"})
+MAPPINGS = frozenset({"object", "map"})
 
 
 def tuple_of(parts: Iterable[Type]) -> Type:
@@ -68,12 +69,13 @@ def unified(types: Sequence[Type]) -> Type | None:
         return first
     kinds = {each.kind for each in types}
     known = kinds - {"dynamic"}
-    if known <= {"string", "number", "bool"}:
-        return _unified_primitives(known)
-    if not (known <= set(SEQUENCES) or known <= set(MAPPINGS)):
-        return None
+    # A string can stand for any primitive; a number and a bool have nothing in common.
+    if known <= PRIMITIVES and ("string" in known or len(known) == 1):
+        return STRING if "string" in known else Type(known.pop())
     if "dynamic" in kinds:
-        return DYNAMIC
+        return None if {"tuple", "object"} <= known else DYNAMIC
+    if not (known <= SEQUENCES or known <= MAPPINGS):
+        return None
     if known == {"tuple"} and len({len(each.parts) for each in types}) == 1:
         parts = _unified_columns(types)
         return None if parts is None else tuple_of(parts)
@@ -81,16 +83,17 @@ def unified(types: Sequence[Type]) -> Type | None:
         parts = _unified_columns(types)
         return None if parts is None else object_of(first.names, parts)
     element = unified([part for each in types for part in each.parts])
-    if element is None:
+    if element is None or (element == DYNAMIC and not all(map(_has_element_type, types))):
         return None
-    return list_of(element) if known <= set(SEQUENCES) else map_of(element)
+    return list_of(element) if known <= SEQUENCES else map_of(element)
 
 
-def _unified_primitives(kinds: set[str]) -> Type | None:
-    """A string can stand for any primitive; a number and a bool have nothing in common."""
-    if "string" in kinds:
-        return STRING
-    return Type(kinds.pop()) if len(kinds) == 1 else None
+def _has_element_type(collection: Type) -> bool:
+    """Whether it becomes a list or map of elements of one type, when any type will do."""
+    element = unified(collection.parts) if collection.parts else DYNAMIC
+    if element == DYNAMIC and collection.kind == "tuple":
+        return all(part == DYNAMIC for part in collection.parts)
+    return element is not None
 
 
 def _unified_columns(types: Sequence[Type]) -> list[Type] | None:
@@ -196,29 +199,49 @@ def _converted_primitive(value: Value, want: Type) -> Value | None:
 
 
 def _converted_sequence(value: Value, want: Type) -> Value | None:
-    parts = want.parts if want.kind == "tuple" else want.parts * len(value.content)
+    of = list_of(_element_type(value, want)) if want.kind == "list" else want
+    parts = of.parts if of.kind == "tuple" else of.parts * len(value.content)
     if len(parts) != len(value.content):
         return None
     items = [converted(item, part) for item, part in zip(value.content, parts, strict=True)]
     found = [item for item in items if item is not None]
-    if len(found) != len(items):
+    if len(found) != len(items) or (of.kind == "list" and not _are_alike(found)):
         return None
-    weight = max(want.size, 1 + sum([item.weight for item in found]))
-    return Value(want, tuple(found), weight)
+    weight = max(of.size, 1 + sum([item.weight for item in found]))
+    return Value(of, tuple(found), weight)
 
 
 def _converted_mapping(value: Value, want: Type) -> Value | None:
+    of = map_of(_element_type(value, want)) if want.kind == "map" else want
     names = tuple(value.content)
-    if want.kind == "object" and want.names != names:
+    if of.kind == "object" and of.names != names:
         return None
-    parts = want.parts if want.kind == "object" else want.parts * len(names)
+    parts = of.parts if of.kind == "object" else of.parts * len(names)
     found: dict[str, Value] = {}
     for (name, item), part in zip(value.content.items(), parts, strict=True):
         new = converted(item, part)
         if new is None:
             return None
         found[name] = new
-    return Value(want, found, max(want.size, value.weight - _sum(value.content) + _sum(found)))
+    if of.kind == "map" and not _are_alike(found.values()):
+        return None
+    return Value(of, found, max(of.size, value.weight - _sum(value.content) + _sum(found)))
+
+
+def _element_type(value: Value, want: Type) -> Type:
+    """What the elements of `value` become in the list or map `want`.
+
+    That may leave it open: then it is their one type beside nulls, or what they have in common.
+    """
+    known = set(value.type.parts) - {DYNAMIC}
+    if want.parts[0] != DYNAMIC or not known:
+        return want.parts[0]
+    return known.pop() if len(known) == 1 else unified(value.type.parts) or DYNAMIC
+
+
+def _are_alike(elements: Iterable[Value]) -> bool:
+    """Whether all have one type, but for nulls of any."""
+    return len({element.type for element in elements} - {DYNAMIC}) < 2
 
 
 def equal(left: Value, right: Value) -> bool:
