@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from teamvars.domain.audit import SYSTEM_STREAM, Acceptance, AuditEntry, Break
 from teamvars.domain.errors import Refusal
+from teamvars.domain.variable_sets import SetDraft
 from teamvars.services import audit_acceptance, audit_verification
 from teamvars.services.audit_verification import Remains
 from teamvars.storage import streams
 from tests.services.altered_trails import cut, execute, wipe
-from tests.services.calls import Calls
+from tests.services.calls import Calls, caller
+from tests.services.jobs import propose
 from tests.services.test_audit_verification import ACME, CHAIN, WHOLE, history
 from tests.support.deployment import operator
 
@@ -99,6 +101,28 @@ async def test_what_records_an_acceptance_is_accepted_before(
     assert await breaks(own_calls, *places) == {}
     assert set(await breaks(own_calls)) == {SYSTEM_STREAM, opened, network}
     assert set(await breaks(own_calls, *places[1:])) == {SYSTEM_STREAM}
+
+
+async def shared(calls: Calls) -> str:
+    """The id of a new variable set, and of its stream."""
+    place = caller(calls.tenant, "owner"), calls.tenant.organization
+    made = await calls.services.variable_sets.create(*place, SetDraft(name="shared"))
+    return made.set.id
+
+
+@pytest.mark.parametrize("kind", ["runners", "varsets"])
+async def test_streams_of_runners_and_sets_are_accepted_as_those_of_workspaces(
+    own_calls: Calls, kind: str
+) -> None:
+    tenant, database = own_calls.tenant, own_calls.services.database
+    stream = await (propose(tenant) if kind == "runners" else shared(own_calls))
+    opened = await organization_of(own_calls, tenant.workspaces["network"])
+    assert "verifies" in await why_not(own_calls, stream)
+    assert (await tenant.call("owner", "DELETE", f"/{kind}/{stream}")).status_code == 204
+    row = "INSERT INTO streams (id, sequence, link, head) SELECT $1, 0, link, head FROM streams"
+    await execute(database, stream, f"{row} WHERE id = 'system'")
+    await cut(database, opened, many=1)
+    assert f"{opened} does not verify" in await why_not(own_calls, stream)
 
 
 async def organization_of(calls: Calls, workspace: str) -> str:

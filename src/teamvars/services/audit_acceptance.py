@@ -8,7 +8,14 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Found
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import ACCEPT, SYSTEM_STREAM, Acceptance, AuditFilter, HeldStream
+from teamvars.domain.audit import (
+    ACCEPT,
+    ACTIONS,
+    SYSTEM_STREAM,
+    Acceptance,
+    AuditFilter,
+    HeldStream,
+)
 from teamvars.domain.errors import (
     ACCEPT_FIRST,
     FOUND_OTHERWISE,
@@ -22,7 +29,7 @@ from teamvars.services.audit_verification import Remains, Testimony
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
-_OPENING = "organization.create", "team.create", "workspace.create"
+_OPENING = [name for name, action in ACTIONS.items() if "opens" in action.always]
 _ALL = 2**31
 
 
