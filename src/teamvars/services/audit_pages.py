@@ -172,18 +172,23 @@ async def seen_places(
     sees: workspaces and sets whose variables they may read, and projects.
     """
     named = {id_ for entry in entries for id_ in places_in(entry.read_details() or {})}
+    sets = {id_ for id_ in named if prefix_of(id_) == PREFIX}
     projects = {id_ for id_ in named if prefix_of(id_) == PROJECT_PREFIX}
-    seen = [id_ for id_ in sorted(named - projects) if await _sees(tx, caller, now, id_)]
+    place = caller.place
+    # An entry names one set at most, and thousands of the others.
+    seen = {id_ for id_ in sorted(sets) if await _sees_set(tx, caller, now, id_)}
     if projects:
         found = await access.projects_seen(tx, caller, now, organization_id, projects)
-        seen += [project.id for project in found]
+        seen |= {project.id for project in found}
+    if workspaces := named - sets - projects:
+        seen |= await access.workspaces_seen(tx, caller, now, organization_id, workspaces)
+    caller.place = place  # what is told of the request is where it was made, and not of what
     return frozenset(seen)
 
 
-async def _sees(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:
-    find = access.variable_set if prefix_of(id_) == PREFIX else access.workspace
+async def _sees_set(tx: Transaction, caller: Caller, now: int, id_: str) -> bool:
     try:
-        return (await find(tx, caller, now, id_)).level >= Level.READ
+        return (await access.variable_set(tx, caller, now, id_)).level >= Level.READ
     except Refusal as refusal:
         if refusal.kind is not Kind.NOT_FOUND:
             raise

@@ -27,7 +27,7 @@ from teamvars.domain.projects import Project
 from teamvars.domain.teams import ALL_RIGHTS, Rights, whole
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Usage, Workspace
-from teamvars.storage import projects, teams
+from teamvars.storage import projects, teams, workspaces
 from teamvars.storage.access_statements import (
     AUTHENTICATE,
     BITS,
@@ -180,6 +180,16 @@ async def projects_seen(
     """
     owner = await organization(tx, caller, now, organization_id)
     return await projects.seen_among(tx, owner, project_ids)
+
+
+async def workspaces_seen(
+    tx: Transaction, caller: Caller, now: int, organization_id: str, workspace_ids: Collection[str]
+) -> set[str]:
+    """The ids of those of some workspaces of an organization that the caller sees. Refuses:
+    unauthenticated, not found.
+    """
+    owner = await organization(tx, caller, now, organization_id)
+    return await workspaces.seen_among(tx, owner, workspace_ids)
 
 
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:

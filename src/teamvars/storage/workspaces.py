@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from teamvars.domain import organization_settings, project_settings
-from teamvars.domain.access import Level
+from teamvars.domain.access import Level, OrganizationAccess
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
@@ -104,6 +104,19 @@ async def find_visible(
         lambda row: (Workspace(row[0], row[1], *owner), Level(row[2])),
     )
     return await listed.paged(tx, "", order, args, page)
+
+
+async def seen_among(
+    tx: Transaction, owner: OrganizationAccess, workspace_ids: Collection[str]
+) -> set[str]:
+    """The ids of those of some workspaces of an organization that a caller sees."""
+    own = None if owner.everywhere >= Level.READ else each(owner.team_ids)
+    condition, args = where(
+        ("organization_id = $n", owner.organization.id),
+        ("id IN {each $n}", each(workspace_ids)),
+        (f"id IN ({REACHED})", own),
+    )
+    return {row[0] for row in await tx.fetch(f"SELECT id FROM workspaces WHERE {condition}", *args)}
 
 
 async def find_records(
