@@ -43,7 +43,7 @@ async def every_row(database: Database) -> list[SealedRow]:
     """Every sealed row there is, whatever has sealed it."""
 
     async def body(tx: Transaction) -> list[SealedRow]:
-        return [row for part in PARTS for row in (await rewraps.page(tx, part, "", 0, 500))[1]]
+        return [row for part in PARTS for row in (await rewraps.page(tx, part, "", 2**31, 500))[1]]
 
     return await database.read(body)
 
@@ -126,6 +126,27 @@ async def test_everything_is_sealed_under_the_newest_and_nothing_else_has_change
     assert await handed_out(older) == {f"key-{n}": f"value {n}" for n in range(MANY)}
     rows = await every_row(older.services.database)
     assert [opens(older.tools.sealer, row) for row in rows] == [True] * (MANY + 2)
+
+
+async def test_a_job_ends_though_another_generation_comes_into_use_meanwhile(
+    older: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+
+    async def give_way(_: Pace) -> None:
+        nonlocal steps
+        steps += 1
+        assert steps < 100, "it does not end"
+        if steps == 1:
+            await use_another(older)
+            await older.create(key="newer")
+
+    monkeypatch.setattr(Pace, "give_way", give_way)
+    told = list[Progress]()
+    outcome = await older.services.rewraps.run(operator(), told.append)
+    assert outcome == Outcome(MANY + 2, [])
+    assert told[-1].all == told[-1].done
+    assert (await needed(older)).keys() == {3}
 
 
 async def test_of_two_jobs_at_once_one_is_told_of_the_other(older: Calls) -> None:

@@ -126,13 +126,13 @@ class Rewraps(UseCases):
         return job
 
     async def _waiting(self, generation: int) -> int:
-        """How many values are under another generation."""
+        """How many values are under an older generation."""
         needed = await self._database.read(data_keys.needed)
         return sum(
             count
             for version, counted in needed.items()
             for what, count in counted.items()
-            if version != generation and what != data_keys.ORGANIZATIONS
+            if version < generation and what != data_keys.ORGANIZATIONS
         )
 
     async def page(self, job: Rewrap, most: int) -> tuple[str | None, Sequence[SealedRow]]:

@@ -30,8 +30,8 @@ class SealedRow(Discreet, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Rows that have something sealed: `sizes` finds those of other generations than $2 behind the
-    id $1 with their sizes, `rows` those up to the id $2 of others than $3.
+    """Rows that have something sealed: `sizes` finds those of older generations than $2 behind the
+    id $1 with their sizes, `rows` those up to the id $2 of older ones than $3.
     """
 
     name: str
@@ -45,7 +45,7 @@ def _of_values(table: str, owner: str, owners: str) -> Part:
         table,
         sizes=f"""
 SELECT id, value_bytes FROM {table}
-WHERE id > $1 AND key_version <> $2 ORDER BY id LIMIT $3
+WHERE id > $1 AND key_version < $2 ORDER BY id LIMIT $3
 """,
         rows=f"""
 SELECT {table}.id, {table}.{owner}, {table}.sensitive, NULL,
@@ -53,7 +53,7 @@ SELECT {table}.id, {table}.{owner}, {table}.sensitive, NULL,
 FROM {table}
 JOIN {owners} ON {owners}.id = {table}.{owner}
 JOIN data_keys ON data_keys.organization_id = {owners}.organization_id
-WHERE {table}.id > $1 AND {table}.id <= $2 AND {table}.key_version <> $3
+WHERE {table}.id > $1 AND {table}.id <= $2 AND {table}.key_version < $3
 ORDER BY {table}.id
 """,
         update=f"""
@@ -69,7 +69,7 @@ PARTS = (
         "invitations",
         sizes="""
 SELECT membership_id, CAST(0 AS BIGINT) FROM invitations
-WHERE membership_id > $1 AND key_version <> $2 AND sealed_secret IS NOT NULL
+WHERE membership_id > $1 AND key_version < $2 AND sealed_secret IS NOT NULL
 ORDER BY membership_id LIMIT $3
 """,
         rows=f"""
@@ -79,7 +79,7 @@ FROM invitations
 JOIN memberships ON memberships.id = invitations.membership_id
 JOIN data_keys ON data_keys.organization_id = memberships.organization_id
 WHERE invitations.membership_id > $1 AND invitations.membership_id <= $2
-    AND invitations.key_version <> $3 AND invitations.sealed_secret IS NOT NULL
+    AND invitations.key_version < $3 AND invitations.sealed_secret IS NOT NULL
 ORDER BY invitations.membership_id
 """,
         update="""
@@ -112,8 +112,8 @@ async def replace(tx: Transaction, before: Rewrap, job: Rewrap) -> bool:
 async def page(
     tx: Transaction, part: Part, after: str, generation: int, most: int
 ) -> tuple[str | None, Sequence[SealedRow]]:
-    """Some of the rows of a part behind that id which are of another generation, and the id up to
-    which these are all; None: there are no more.
+    """Some of the rows of a part behind that id which are of an older generation, and the id up
+    to which these are all; None: there are no more.
     """
     last, size = None, 0
     for id_, value_bytes in await tx.fetch(part.sizes, after, generation, most):
