@@ -27,9 +27,10 @@ from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.project_grants import ProjectAccessType
 from teamvars.domain.projects import DEFAULT_NAME
 from teamvars.domain.team_access import AccessType
+from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring
-from teamvars.storage import organizations, streams, tables
+from teamvars.storage import organizations, streams, tables, teams
 from teamvars.storage.database import Body, Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.storage.stores import fresh_postgres
@@ -190,6 +191,37 @@ async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_
             assert f"create organization {name}" in (await applying).changes
             path = f"/organizations/new-{name}/teams?q=late"
             assert (await calls.tenant.call("owner", "GET", path)).json()["data"] == []
+
+
+async def test_a_team_that_is_changed_while_a_file_waits_for_it_becomes_what_the_file_says(
+    postgres: Postgres,
+) -> None:
+    with fresh_postgres(postgres) as url:
+        async with (
+            open_deployment(url) as deployment,
+            open_deployment(url, keys=deployment.keys) as node,
+        ):
+            calls = Calls(await build_tenant(deployment), node)
+            entry = TeamEntry("crew", visibility=Visibility.SECRET)
+            await calls.apply(entry)
+            locked, done = asyncio.Event(), asyncio.Event()
+
+            async def showing(tx: Transaction) -> None:
+                await streams.lock(tx, [calls.tenant.teams["crew"]])
+                (before,) = await teams.find_by_ids(tx, [calls.tenant.teams["crew"]])
+                after = replace(before, visibility=Visibility.ORGANIZATION)
+                await tx.write_each(tables.updating(before, after).part)
+                locked.set()
+                await done.wait()
+
+            holder = asyncio.ensure_future(deployment.services.database.write(showing))
+            await locked.wait()
+            applying = asyncio.ensure_future(calls.apply(entry))
+            await _until_somebody_waits(node.services.database.read)
+            done.set()
+            await holder
+            assert await applying == (f"update team {calls.tenant.organization}/crew",)
+            assert await calls.apply(entry) == ()
 
 
 @pytest.mark.long

@@ -181,12 +181,12 @@ async def load(
     loaded = {one.id: OrganizationState(one) for one in found}
     if not loaded:
         return {}
-    for team in await teams.of_organizations(tx, loaded):
-        loaded[team.organization_id].teams[fold(team.name)] = team
-    team_ids = [team.id for organization in loaded.values() for team in organization.teams.values()]
+    team_ids = [team.id for team in await teams.of_organizations(tx, loaded)]
     found_runners = await runners.of_organizations(tx, loaded)
     changed = await _changed(tx, loaded, changing)
     await lock([*team_ids, *(runner.id for runner in found_runners), *changed])
+    for team in await teams.of_organizations(tx, loaded):  # as they are by now
+        loaded[team.organization_id].teams[fold(team.name)] = team
     _place(found_runners, loaded)
     spaces = await workspaces.of_organizations(tx, loaded)
     tagged = await tags.of_workspaces(tx, [space.id for space, _ in spaces])
