@@ -1,7 +1,7 @@
 """Invitations by link: who gets what by one, how often, and how many there may be."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from email.message import EmailMessage
 from uuid import uuid4
 
@@ -488,6 +488,25 @@ async def test_without_mail_nobody_has_a_link_until_the_operator_makes_one(calls
         )
         == []
     )
+
+
+async def test_who_has_accepted_or_gone_meanwhile_keeps_nobody_from_their_link(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = calls.services.operator_invitations
+    made = [(await invite(calls, address())).id for _ in range(3)]
+    waiting = [one for one in await commands.pending() if one.id in made]
+    shown = await commands.resend(operator(), made[0], show=True)
+    await accept(calls, secret_of(shown))
+    await commands.revoke(operator(), made[1])
+
+    async def pending(*_: object) -> Sequence[Membership]:
+        """As it was before."""
+        return sorted(waiting, key=lambda one: made.index(one.id))
+
+    monkeypatch.setattr(commands, "pending", pending)
+    issued = await commands.invite_missing(operator(), calls.tenant.organization)
+    assert [one.membership.id for one in issued] == [made[2]]
 
 
 async def invite_elsewhere(calls: Calls) -> str:

@@ -10,7 +10,7 @@ from teamvars.decisions.invitations import Asked, Fresh, Terms
 from teamvars.decisions.memberships import MembershipPage, revoke_by_operator
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import DEAD_LINK, Kind, Refusal
+from teamvars.domain.errors import DEAD_LINK, Code, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery, Invited
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
@@ -111,6 +111,7 @@ def _hash(secret: str) -> bytes:
 
 
 _BATCH = 100
+_WAITS_NO_MORE = Code.ALREADY_MEMBER, Code.NOT_FOUND
 
 
 class Issued(Discreet, frozen=True):
@@ -149,11 +150,17 @@ class OperatorInvitations(UseCases):
     async def invite_missing(self, caller: Caller, organization: str) -> Sequence[Issued]:
         """Makes links for those of an organization who wait without one, each by itself.
 
-        Whoever has no e-mail address is left out.
+        Whoever has no e-mail address is left out, and whoever waits no more once it is their turn.
         """
-        now = self._clock()
-        waiting = [one for one in await self.pending(organization) if one.lacks_link(now)]
-        return [await self.resend(caller, one.id, show=False) for one in waiting]
+        now, issued = self._clock(), list[Issued]()
+        for one in await self.pending(organization):
+            if one.lacks_link(now):
+                try:
+                    issued.append(await self.resend(caller, one.id, show=False))
+                except Refusal as refusal:  # the links that were made are shown all the same
+                    if refusal.faults[0].code not in _WAITS_NO_MORE:
+                        raise
+        return issued
 
     @reads
     async def pending(
