@@ -2,7 +2,9 @@
 else has changed in between counts each time.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,12 +16,16 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import Usage, WorkspaceDraft
 from teamvars.storage.access_statements import READ_WORKSPACE
 from teamvars.storage.database import Transaction
-from teamvars.storage.engines import expected, postgres
+from teamvars.storage.engines import connections, expected, postgres
 from teamvars.storage.engines.expected import Expectations, Expected
 from tests.services.calls import Calls, caller, draft
 from tests.services.test_data_keys import use_another
+from tests.storage.proxy import way_to
 from tests.storage.stores import words
+from tests.support.deployment import open_deployment
+from tests.support.tenant import build_tenant
 
+ASLEEP = "SELECT pg_sleep(0.1)"
 ROUNDS = 3
 """By then a node expects what it finds."""
 
@@ -176,6 +182,44 @@ async def test_two_nodes_that_take_turns_expect_nothing_of_each_other(
         await both_nodes[n % 2].create("writer", key=f"key-{n}")
     assert len(await both_nodes[0].list()) == 2 * ROUNDS
     assert await both_nodes[0].node.audit_holds()
+
+
+@asynccontextmanager
+async def losing_all(url: str) -> AsyncIterator[Calls]:
+    """A node that makes one change after another, and has just lost all of its connections."""
+    async with way_to(url) as way, open_deployment(way.url) as node:
+        calls = Calls(await build_tenant(node))
+        for n in range(ROUNDS):
+            await calls.create("writer", key=f"before-{n}")
+        asleep = [node.services.database.query(lambda tx: tx.fetch(ASLEEP)) for _ in range(4)]
+        await asyncio.gather(*asleep)  # each on a connection of its own
+        await calls.create("writer", key="just-before")
+        way.lose()
+        yield calls
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+async def test_whoever_is_next_after_a_pause_does_not_notice_that_connections_were_lost(
+    own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FRESH_SECONDS", 0)
+    async with losing_all(own_url) as calls:
+        for n in range(ROUNDS):
+            await calls.create("writer", key=f"after-{n}")
+        assert len(await calls.list()) == 2 * ROUNDS + 1
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+async def test_of_changes_whose_connections_were_lost_one_alone_has_an_unknown_outcome(
+    own_url: str,
+) -> None:
+    async with losing_all(own_url) as calls:
+        with pytest.raises(Refusal) as refused:
+            await calls.create("writer", key="lost")
+        assert words(refused.value) == ["outcome_unknown"]
+        for n in range(ROUNDS):
+            await calls.create("writer", key=f"after-{n}")
+        assert len(await calls.list()) == 2 * ROUNDS + 1
 
 
 def found(n: int = 0, sequence: int = 1) -> Expected:

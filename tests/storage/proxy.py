@@ -20,7 +20,8 @@ class Way:
     which has `committed` in it: `before` it reaches the client, or right `after`. While
     `half_open`, what the server says last arrives, and that it has hung up does not. From `freeze`
     to `thaw` connections are taken and nothing is passed on; `freezes_at_commit` freezes it once a
-    COMMIT has gone to the server.
+    COMMIT has gone to the server. Connections that there are when it is to `lose` them break at
+    what the client says next.
     """
 
     def __init__(self, server_url: str) -> None:
@@ -30,6 +31,7 @@ class Way:
         self.half_open = False
         self.freezes_at_commit = False
         self.connections = 0
+        self._lost = 0
         self.url = ""
         self._flows = asyncio.Event()
         self._flows.set()
@@ -43,6 +45,10 @@ class Way:
         async with asyncio.timeout(HANGS):
             while self._flows.is_set():  # noqa: ASYNC110 - there is an event for the contrary
                 await asyncio.sleep(0)
+
+    def lose(self) -> None:
+        """Nobody hears what is said on the connections that there are."""
+        self._lost = self.connections
 
     def thaw(self) -> None:
         """Passes on what was said meanwhile, and goes on."""
@@ -58,21 +64,28 @@ class Way:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        number = self.connections
         await self._flows.wait()
         host, port = self._target.hostname, self._target.port
         back, forth = await asyncio.open_connection(host, port)
-        there = asyncio.create_task(self._pass_on(reader, forth))
-        here = asyncio.create_task(self._pass_on(back, writer, watch=True))
+        there = asyncio.create_task(self._pass_on(number, reader, forth))
+        here = asyncio.create_task(self._pass_on(number, back, writer, watch=True))
         await asyncio.wait([there, here], return_when=asyncio.FIRST_COMPLETED)
         for task, stream in ((there, forth), (here, writer)):
             task.cancel()
             stream.close()
 
     async def _pass_on(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, watch: bool = False
+        self,
+        number: int,
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        watch: bool = False,
     ) -> None:
         while data := await source.read(65536):
             await self._flows.wait()
+            if number <= self._lost:
+                return
             is_over = watch and self.committed in data
             cut, self.cut = (self.cut, None) if is_over else (None, self.cut)
             if cut != "before":

@@ -20,6 +20,7 @@ from tests.support.patience import HANGS
 
 LIMITS: tuple[tuple[ModuleType, str], ...] = (
     (connections, "_ACQUIRE_SECONDS"),
+    (connections, "FRESH_SECONDS"),
     (fair_slots, "WAIT_SECONDS"),
     (admission, "WAIT_SECONDS"),
     (idempotency, "WAIT_SECONDS"),

@@ -131,7 +131,7 @@ def moves(found: Found, records: Sequence[WorkspaceRecord], project_id: str) -> 
     for standing, is_sensitive in found.of(touched_by(records[0].workspace, *inside, project_id)):
         near = {*standing.attached.projects, standing.set.project_id or ""}
         # Of a thousand sets each concerns a few of a thousand workspaces.
-        left = [one for id_ in near for one in inside.get(id_, ())]
+        left = [one for id_ in sorted(near) for one in inside.get(id_, ())]
         some = records if project_id in near else left
         every.append(_moved(standing, is_sensitive, some, project_id))
     return [one for one in every if one.gained or one.lost or one.ended]

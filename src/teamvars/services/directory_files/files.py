@@ -69,7 +69,7 @@ class DirectoryFiles(UseCases):
                 lambda tx: self._planned(tx, changeset, directory, options, actual.no_lock)
             )
         # A concurrent invitation may take a name that the file gives to another user. The retries
-        # lock the system's stream first, which invitations need.
+        # lock the system's stream with the first, which invitations need.
         for early in ((), (SYSTEM_STREAM,), (SYSTEM_STREAM,)):
             with suppress(Overtaken):
                 return await self._apply(caller, directory, options, early)

@@ -16,7 +16,7 @@ from asyncpg import exceptions as pg
 from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.diagnosis import Pooler
-from teamvars.domain.errors import storage_unavailable
+from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.metrics import Gauge
 from teamvars.metrics.pulse import Look
 from teamvars.storage.database import StorageMisconfigured, T
@@ -37,6 +37,8 @@ _LIFETIME_SECONDS = 1800.0
 """After how long a connection is made anew: its process on the server keeps growing."""
 _IDLE_SECONDS = 300.0
 """For how long connections that nobody needs are kept, at least."""
+FRESH_SECONDS = 1.0
+"""For how long after its last answer a connection is taken to be there still."""
 _GOODBYE_SECONDS = 1.0
 """How long a connection that is given up may take to close; it is aborted then."""
 RUN_AGAIN = (
@@ -160,6 +162,7 @@ class Connections:
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
         self._good_until: dict[Connection, float] = {}
         """Every connection, and the monotonic time from which it is replaced."""
+        self._fresh_until: dict[Connection, float] = {}
         self._idle: list[Connection] = []
         """Those that are not in use. The last one is used next: the first may not be needed."""
         self._least_idle = 0
@@ -244,19 +247,7 @@ class Connections:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                connection = await self._acquire(lane, deadline)
-                try:
-                    if self.clock.is_due:
-                        with deadline.enforced_on(connection):
-                            await self.clock.measure(connection)
-                    return await run(connection)
-                except asyncio.CancelledError:
-                    # Its statement may be running: the driver asks the server to end it, which
-                    # nobody waits for, and then closes the connection.
-                    self._good_until[connection] = -math.inf
-                    raise
-                finally:
-                    self._release(lane, connection)
+                return await self._attempt(lane, run, deadline)
             except RUN_AGAIN as error:
                 failure: Exception = error
             except _BUSY_OR_BROKEN as error:  # before _LOST: TimeoutError is an OSError
@@ -270,6 +261,33 @@ class Connections:
                 raise storage_unavailable() from failure
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
+
+    async def _attempt(
+        self, lane: Lane, run: Callable[[Connection], Awaitable[T]], deadline: Deadline
+    ) -> T:
+        connection = await self._acquire(lane, deadline)
+        try:
+            if self.clock.is_due:
+                with deadline.enforced_on(connection):
+                    await self.clock.measure(connection)
+            return await run(connection)
+        except asyncio.CancelledError:
+            # Its statement may be running: the driver asks the server to end it, which nobody waits
+            # for, and then closes the connection.
+            self._good_until[connection] = -math.inf
+            raise
+        except Refusal as refusal:
+            if isinstance(refusal.__cause__, _LOST):  # while it committed
+                self._expire()
+            raise
+        finally:
+            self._release(lane, connection)
+
+    def is_fresh(self, connection: Connection) -> bool:
+        """Whether it was there a moment ago. Of another the first statement may find that it is
+        lost, and is made again: it should be one of which the outcome does not matter.
+        """
+        return time.monotonic() < self._fresh_until.get(connection, -math.inf)
 
     async def _acquire(self, lane: Lane, deadline: Deadline) -> Connection:
         """A connection of the lane. Raises TimeoutError when none becomes free in time."""
@@ -299,7 +317,9 @@ class Connections:
                 raise
 
     def _release(self, lane: Lane, connection: Connection) -> None:
-        is_good = time.monotonic() < self._good_until.get(connection, -math.inf)
+        now = time.monotonic()
+        is_good = now < self._good_until.get(connection, -math.inf)
+        self._fresh_until[connection] = now + FRESH_SECONDS
         if is_good and not connection.is_closed() and not connection.is_in_transaction():
             self._idle.append(connection)
         else:
@@ -342,6 +362,7 @@ class Connections:
     def _give_up(self, connection: Connection) -> None:
         """Closes a connection in the background: its server may not respond."""
         self._good_until.pop(connection, None)
+        self._fresh_until.pop(connection, None)
         if connection.is_closed():
             connection.terminate()  # frees what it holds
             return

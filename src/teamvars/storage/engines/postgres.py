@@ -215,13 +215,16 @@ class _Brief(PostgresTransaction):
     What is `expected` it looks up as it writes, and not before.
     """
 
-    __slots__ = ("_expectations", "_found", "_written", "expected")
+    __slots__ = ("_expectations", "_expects", "_found", "_written", "expected")
 
     writes_once = True
 
-    def __init__(self, connection: Connection, expectations: Expectations) -> None:
+    def __init__(
+        self, connection: Connection, expectations: Expectations, *, expects: bool
+    ) -> None:
         super().__init__(connection)
         self._expectations = expectations
+        self._expects = expects
         self.expected: list[Expected] = []
         self._found: list[Expected] = []
         self._written: tuple[Stream | None, Stream | None, tuple[Part, ...]] | None = None
@@ -235,7 +238,8 @@ class _Brief(PostgresTransaction):
     async def _find(self, lookup: Lookup, args: tuple[object, ...]) -> Row | None:
         if lookup.place is None:
             return await self.look_up(lookup, *args)
-        if (expected := self._expectations.of(lookup, args)) is not None:
+        expected = self._expectations.of(lookup, args) if self._expects else None
+        if expected is not None:
             self.expected.append(expected)
             return expected.row
         row = await self.look_up(lookup, *args)
@@ -454,8 +458,9 @@ class PostgresDatabase(Database):
         async def run(connection: Connection) -> T:
             # Before any look-up: keys that are changed after one refuse what rests on it.
             refusing = None if self._refusing is None else self._refusing.asked
+            expects = self._connections.is_fresh(connection)
             while True:
-                tx = _Brief(connection, self._expectations)
+                tx = _Brief(connection, self._expectations, expects=expects)
                 try:
                     with deadline.enforced_on(connection):
                         result = await body(tx)
