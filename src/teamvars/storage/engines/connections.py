@@ -277,7 +277,8 @@ class Connections:
             self._good_until[connection] = -math.inf
             raise
         except Refusal as refusal:
-            if isinstance(refusal.__cause__, _LOST):  # while it committed
+            # While it committed, and not by its own deadline, which closes this one alone.
+            if isinstance(refusal.__cause__, _LOST) and deadline.left > 0:
                 self._expire()
             raise
         finally:
