@@ -44,6 +44,16 @@ async def own_calls(own_url: str) -> AsyncIterator[Calls]:
         yield Calls(await build_tenant(deployment))
 
 
+@pytest.fixture
+async def own_nodes(migrated_postgres: str) -> AsyncIterator[tuple[Deployment, Deployment]]:
+    """Two nodes on a store of this test's own, on PostgreSQL, where they wait for each other."""
+    async with (
+        open_deployment(migrated_postgres) as deployment,
+        open_deployment(migrated_postgres, keys=deployment.keys) as node,
+    ):
+        yield deployment, node
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def modules_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

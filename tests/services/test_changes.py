@@ -27,9 +27,7 @@ from teamvars.storage.database import Transaction
 from tests.security.samples import VARIABLE
 from tests.services.calls import Calls, caller
 from tests.services.test_rechecks import waits
-from tests.storage.stores import fresh_postgres
-from tests.support.deployment import open_deployment, operator
-from tests.support.postgres import Postgres
+from tests.support.deployment import Deployment, operator
 from tests.support.tenant import build_tenant
 
 T = TypeVar("T")
@@ -138,30 +136,24 @@ async def test_streams_are_locked_in_the_order_of_their_ids_and_of_those_there_a
 
 
 async def test_an_organization_that_waits_to_go_holds_up_nobody_of_another(
-    postgres: Postgres,
+    own_nodes: tuple[Deployment, Deployment], migrated_postgres: str
 ) -> None:
     """It waits for a workspace. Tokens elsewhere need the system's stream."""
-    with fresh_postgres(postgres) as url:
-        async with (
-            open_deployment(url) as deployment,
-            open_deployment(url, keys=deployment.keys) as node,
-        ):
-            tenant = await build_tenant(deployment)
-            going = caller(tenant, "owner"), tenant.organization
-            (outsider,) = Calls(tenant).named("outsider")
+    deployment, node = own_nodes
+    tenant = await build_tenant(deployment)
+    going = caller(tenant, "owner"), tenant.organization
+    (outsider,) = Calls(tenant).named("outsider")
 
-            async def body(tx: Transaction) -> asyncio.Task[None]:
-                await streams.lock(tx, [tenant.workspaces["network"]])
-                deleting = asyncio.create_task(
-                    deployment.services.organizations.delete(*going, force=True)
-                )
-                await waits(url, deleting)
-                await node.services.tokens.create(operator(), OwnerName(user=outsider), None)
-                assert not deleting.done()
-                return deleting
+    async def body(tx: Transaction) -> asyncio.Task[None]:
+        await streams.lock(tx, [tenant.workspaces["network"]])
+        deleting = asyncio.create_task(deployment.services.organizations.delete(*going, force=True))
+        await waits(migrated_postgres, deleting)
+        await node.services.tokens.create(operator(), OwnerName(user=outsider), None)
+        assert not deleting.done()
+        return deleting
 
-            await (await node.services.database.write(body))
-            assert await deployment.audit_holds()
+    await (await node.services.database.write(body))
+    assert await deployment.audit_holds()
 
 
 async def sequence_of(calls: Calls, stream_id: str) -> int:

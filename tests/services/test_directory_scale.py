@@ -33,12 +33,10 @@ from teamvars.security import keyring
 from teamvars.storage import organizations, streams, tables, teams
 from teamvars.storage.database import Body, Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller
-from tests.storage.stores import fresh_postgres
 from tests.support.commands import Host
-from tests.support.deployment import open_deployment, operator
+from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.patience import until
-from tests.support.postgres import Postgres
 from tests.support.tenant import build_tenant
 
 
@@ -120,108 +118,96 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
 
 
 async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
-    postgres: Postgres,
+    own_nodes: tuple[Deployment, Deployment],
 ) -> None:
     """It waits for a team it names. Invitations and tokens elsewhere need the system's stream."""
-    with fresh_postgres(postgres) as url:
-        async with (
-            open_deployment(url) as deployment,
-            open_deployment(url, keys=deployment.keys) as node,
-        ):
-            calls = Calls(await build_tenant(deployment), node)
-            locked, done = asyncio.Event(), asyncio.Event()
+    deployment, node = own_nodes
+    calls = Calls(await build_tenant(deployment), node)
+    locked, done = asyncio.Event(), asyncio.Event()
 
-            async def holding(tx: Transaction) -> None:
-                await streams.lock(tx, [calls.tenant.teams["crew"]])
-                locked.set()
-                await done.wait()
+    async def holding(tx: Transaction) -> None:
+        await streams.lock(tx, [calls.tenant.teams["crew"]])
+        locked.set()
+        await done.wait()
 
-            holder = asyncio.ensure_future(node.services.database.write(holding))
-            await locked.wait()
-            directory = large(20, calls.tenant.organization)
-            applying = asyncio.ensure_future(
-                deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
-            )
-            await _until_somebody_waits(node.services.database.read)
-            outsider, email = caller(calls.tenant, "outsider"), f"{uuid4().hex}@example.com"
-            elsewhere = outsider, calls.tenant.other_organization, InvitationDraft(email)
-            await node.services.invitations.invite(*elsewhere)
-            (admin,) = calls.named("admin")
-            await node.services.tokens.create(operator(), OwnerName(user=admin), None)
-            assert not applying.done()
-            done.set()
-            await holder
-            assert len((await applying).changes) > 40
-            assert await deployment.audit_holds()
+    holder = asyncio.ensure_future(node.services.database.write(holding))
+    await locked.wait()
+    directory = large(20, calls.tenant.organization)
+    applying = asyncio.ensure_future(
+        deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
+    )
+    await _until_somebody_waits(node.services.database.read)
+    outsider, email = caller(calls.tenant, "outsider"), f"{uuid4().hex}@example.com"
+    elsewhere = outsider, calls.tenant.other_organization, InvitationDraft(email)
+    await node.services.invitations.invite(*elsewhere)
+    (admin,) = calls.named("admin")
+    await node.services.tokens.create(operator(), OwnerName(user=admin), None)
+    assert not applying.done()
+    done.set()
+    await holder
+    assert len((await applying).changes) > 40
+    assert await deployment.audit_holds()
 
 
 async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_changed_by_it(
-    postgres: Postgres,
+    own_nodes: tuple[Deployment, Deployment],
 ) -> None:
-    with fresh_postgres(postgres) as url:
-        async with (
-            open_deployment(url) as deployment,
-            open_deployment(url, keys=deployment.keys) as node,
-        ):
-            calls = Calls(await build_tenant(deployment), node)
-            name, owner = calls.tenant.organization, calls.named("owner")
-            locked, done = asyncio.Event(), asyncio.Event()
+    deployment, node = own_nodes
+    calls = Calls(await build_tenant(deployment), node)
+    name, owner = calls.tenant.organization, calls.named("owner")
+    locked, done = asyncio.Event(), asyncio.Event()
 
-            async def renaming(tx: Transaction) -> None:
-                found = await organizations.find_all(tx, [name])
-                (seen,) = found.values()
-                await streams.lock(tx, [seen.id])
-                before = await organizations.get(tx, seen.id)
-                after = replace(before, name=f"new-{name}")
-                await tx.write_each(tables.updating(before, after).part)
-                locked.set()
-                await done.wait()
+    async def renaming(tx: Transaction) -> None:
+        found = await organizations.find_all(tx, [name])
+        (seen,) = found.values()
+        await streams.lock(tx, [seen.id])
+        before = await organizations.get(tx, seen.id)
+        after = replace(before, name=f"new-{name}")
+        await tx.write_each(tables.updating(before, after).part)
+        locked.set()
+        await done.wait()
 
-            holder = asyncio.ensure_future(node.services.database.write(renaming))
-            await locked.wait()
-            teams = (TeamEntry("owners", members=owner), TeamEntry("late"))
-            entry = OrganizationEntry(name, dict.fromkeys(owner, Status.ACTIVE), teams=teams)
-            directory = Directory((UserEntry(owner[0]),), (entry,))
-            applying = asyncio.ensure_future(
-                deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
-            )
-            await _until_somebody_waits(node.services.database.read)
-            done.set()
-            await holder
-            assert f"create organization {name}" in (await applying).changes
-            path = f"/organizations/new-{name}/teams?q=late"
-            assert (await calls.tenant.call("owner", "GET", path)).json()["data"] == []
+    holder = asyncio.ensure_future(node.services.database.write(renaming))
+    await locked.wait()
+    teams = (TeamEntry("owners", members=owner), TeamEntry("late"))
+    entry = OrganizationEntry(name, dict.fromkeys(owner, Status.ACTIVE), teams=teams)
+    directory = Directory((UserEntry(owner[0]),), (entry,))
+    applying = asyncio.ensure_future(
+        deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
+    )
+    await _until_somebody_waits(node.services.database.read)
+    done.set()
+    await holder
+    assert f"create organization {name}" in (await applying).changes
+    path = f"/organizations/new-{name}/teams?q=late"
+    assert (await calls.tenant.call("owner", "GET", path)).json()["data"] == []
 
 
 async def test_a_team_that_is_changed_while_a_file_waits_for_it_becomes_what_the_file_says(
-    postgres: Postgres,
+    own_nodes: tuple[Deployment, Deployment],
 ) -> None:
-    with fresh_postgres(postgres) as url:
-        async with (
-            open_deployment(url) as deployment,
-            open_deployment(url, keys=deployment.keys) as node,
-        ):
-            calls = Calls(await build_tenant(deployment), node)
-            entry = TeamEntry("crew", visibility=Visibility.SECRET)
-            await calls.apply(entry)
-            locked, done = asyncio.Event(), asyncio.Event()
+    deployment, node = own_nodes
+    calls = Calls(await build_tenant(deployment), node)
+    entry = TeamEntry("crew", visibility=Visibility.SECRET)
+    await calls.apply(entry)
+    locked, done = asyncio.Event(), asyncio.Event()
 
-            async def showing(tx: Transaction) -> None:
-                await streams.lock(tx, [calls.tenant.teams["crew"]])
-                (before,) = await teams.find_by_ids(tx, [calls.tenant.teams["crew"]])
-                after = replace(before, visibility=Visibility.ORGANIZATION)
-                await tx.write_each(tables.updating(before, after).part)
-                locked.set()
-                await done.wait()
+    async def showing(tx: Transaction) -> None:
+        await streams.lock(tx, [calls.tenant.teams["crew"]])
+        (before,) = await teams.find_by_ids(tx, [calls.tenant.teams["crew"]])
+        after = replace(before, visibility=Visibility.ORGANIZATION)
+        await tx.write_each(tables.updating(before, after).part)
+        locked.set()
+        await done.wait()
 
-            holder = asyncio.ensure_future(deployment.services.database.write(showing))
-            await locked.wait()
-            applying = asyncio.ensure_future(calls.apply(entry))
-            await _until_somebody_waits(node.services.database.read)
-            done.set()
-            await holder
-            assert await applying == (f"update team {calls.tenant.organization}/crew",)
-            assert await calls.apply(entry) == ()
+    holder = asyncio.ensure_future(deployment.services.database.write(showing))
+    await locked.wait()
+    applying = asyncio.ensure_future(calls.apply(entry))
+    await _until_somebody_waits(node.services.database.read)
+    done.set()
+    await holder
+    assert await applying == (f"update team {calls.tenant.organization}/crew",)
+    assert await calls.apply(entry) == ()
 
 
 @pytest.mark.long
