@@ -81,7 +81,10 @@ def test_what_has_changed_since_it_was_read_is_not_approved(proposed: Host) -> N
     assert refused.code == 6
     assert "Look again" in refused.err
     assert proposed.run("approvals", "approve", "deploy").code == 2
-    assert proposed.run("approvals", "revoke", "run-nowhere").code == 5
+    digest = before.partition("@")[2]
+    for words in (["approve", f"run-1111111111111111@{digest}"], ["revoke", "run-nowhere"]):
+        done = proposed.run("approvals", *words)
+        assert (done.code, done.said) == (5, "teamvars: There is no runner with this id.\n")
 
 
 def test_what_would_join_by_a_pattern_is_shown_until_it_is_approved(proposed: Host) -> None:
@@ -319,4 +322,6 @@ def test_every_fault_of_exec_is_125_and_leaves_no_receipt(proposed: Host) -> Non
         ("acme/network", *WHY),
     ):
         assert allowed.run("exec", *words).code == 125, words
+    missing = allowed.run("exec", "acme/nowhere", *WHY, "true")
+    assert missing.said == "teamvars: There is no workspace acme/nowhere.\n"
     assert receipts(allowed) == []

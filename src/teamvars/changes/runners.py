@@ -33,9 +33,8 @@ from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
-from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
-from teamvars.storage import effective, organizations, runners, streams, workspaces
+from teamvars.storage import access_by_name, effective, organizations, runners, streams
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.effective import Pause
 
@@ -76,13 +75,6 @@ async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesF
     return has
 
 
-async def _called(tx: Transaction, _: Tools, __: Found, need: WorkspaceCalled) -> Workspace:
-    found = await workspaces.find_named(tx, need.organization, need.name)
-    if found is None:
-        raise not_found(f"There is no workspace {need.organization}/{need.name}.")
-    return found
-
-
 async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> str:
     return (await organizations.get(tx, need.organization_id)).name
 
@@ -118,7 +110,7 @@ LOOK_UPS: LookUps = {
     SensitiveAmong: by_fields(runners.sensitive_among),
     ValuesOf: _values_of,
     ValuesForJob: _values_for_job,
-    WorkspaceCalled: _called,
+    WorkspaceCalled: by_fields(access_by_name.workspace_meant),
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Use: lambda _, __, write: runners.using(write.once, write.expires_at),

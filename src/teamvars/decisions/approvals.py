@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf
+from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf, meant
 from teamvars.decisions.rows import Update
 from teamvars.decisions.runners import (
     RunnerView,
@@ -100,7 +100,7 @@ def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) ->
     """Approves, as an operator, the version that was looked at. Refuses: not found, another digest,
     what the operator no longer accepts.
     """
-    runner = found.of(RunnerWithId(runner_id))
+    runner = meant(found, RunnerWithId(runner_id), "runner")
     found.require_locked([runner.organization_id])
     return _approved(found, runner, digest, (ApprovalMode.OPERATOR, by, {}), trust)
 
@@ -127,7 +127,7 @@ def approve_as_owner(
 
 def revoke(found: Found, runner_id: str) -> Decision[Runner]:
     """Takes back the approval: nothing is handed out any more, until it is approved anew."""
-    runner = found.of(RunnerWithId(runner_id))
+    runner = meant(found, RunnerWithId(runner_id), "runner")
     found.require_locked([runner.organization_id])
     if runner.approval is None:
         return Decision(runner)

@@ -19,6 +19,7 @@ from teamvars.decisions.needs import (
     ToOrganization,
     UserAt,
     UserCalled,
+    meant,
 )
 from teamvars.decisions.rows import Delete, together
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -151,7 +152,8 @@ def resend_by_operator(
     found: Found, membership_id: str, secret: str, terms: Terms
 ) -> Decision[MembershipPage]:
     """The same by an operator. Refuses: not found, as `resend`."""
-    return _resent(found, found.of(MembershipWithId(membership_id)), secret, terms)
+    membership = meant(found, MembershipWithId(membership_id), "membership")
+    return _resent(found, membership, secret, terms)
 
 
 def accept(found: Found, membership_id: str) -> Decision[MembershipPage]:

@@ -14,6 +14,7 @@ from teamvars.decisions.needs import (
     TeamsWithIds,
     ToOrganizationWithId,
     WhoCalls,
+    meant,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.team_members import Direction, Put
@@ -85,7 +86,7 @@ def revoke(found: Found, membership_id: str) -> Decision[Membership]:
 
 def revoke_by_operator(found: Found, membership_id: str) -> Decision[Membership]:
     """Takes an invitation back; returns it. Refuses one that was accepted."""
-    return _revoked(found, found.of(MembershipWithId(membership_id)))
+    return _revoked(found, meant(found, MembershipWithId(membership_id), "membership"))
 
 
 def _revoked(found: Found, membership: Membership) -> Decision[Membership]:

@@ -3,9 +3,9 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
-from teamvars.decisions import Need
+from teamvars.decisions import Found, Need
 from teamvars.domain.access import (
     OrganizationAccess,
     ProjectAccess,
@@ -14,6 +14,7 @@ from teamvars.domain.access import (
     WrappedKey,
 )
 from teamvars.domain.audit import Actor
+from teamvars.domain.errors import Kind, Refusal, there_is_no
 from teamvars.domain.invitations import Invited
 from teamvars.domain.leavers import LeftBehind
 from teamvars.domain.logins import Login
@@ -30,6 +31,21 @@ from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import IssuedToken, TeamTokenSearch, Token, TokenOwner
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, WorkspaceRecord
+
+T = TypeVar("T")
+
+
+def meant(found: Found, need: Need[T], what: str) -> T:
+    """What an operator names by its id, who sees all there is: told is that there is no such thing.
+
+    The id is not repeated: somebody may have pasted a secret in its place.
+    """
+    try:
+        return found.of(need)
+    except Refusal as refusal:
+        if refusal.kind is Kind.NOT_FOUND:
+            raise there_is_no(f"{what} with this id") from None
+        raise
 
 
 class WhoCalls(Need[Actor], frozen=True):

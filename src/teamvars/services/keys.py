@@ -16,7 +16,7 @@ from teamvars.decisions import keys as decisions
 from teamvars.decisions.keys import Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
-from teamvars.domain.errors import not_found
+from teamvars.domain.errors import there_is_no
 from teamvars.domain.generations import active_of, is_generation
 from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node, NotedKey
 from teamvars.domain.runners import Approval, Runner
@@ -204,7 +204,7 @@ class Keys(UseCases):
     def _purpose(self, key_id: str) -> str:
         purpose = self._in_use.keyring.purpose_of(key_id)
         if purpose is None:
-            raise not_found(f"There is no key {key_id} in the keyring.")
+            raise there_is_no(f"key {key_id} in the keyring")
         return purpose
 
     def _active(self, purpose: str) -> Proof | None:
