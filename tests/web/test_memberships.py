@@ -125,6 +125,8 @@ async def test_an_invitation_of_somebody_known_tells_what_one_of_a_stranger_does
         ]
         assert {answer.status_code for answer in answers} == {200}
         assert answers[1].json()["data"][0]["id"] == answers[2].json()["data"][0]["id"] == id_
+        told_of = [invited["included"][0], answers[3].json()["data"]]
+        assert [one["attributes"]["username"] for one in told_of] == ["", ""]
         seen.append([told(one, email) for one in (invited, *(a.json() for a in answers))])
         await tenant.call("owner", "DELETE", f"/{TYPE}/{id_}")
     assert seen[0] == seen[1]

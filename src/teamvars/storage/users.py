@@ -60,11 +60,11 @@ async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
 async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | None:
     """A user by id, if it is the actor or is in, or invited to, an organization the actor is in.
 
-    Whoever is invited to all of those goes by the address of the first invitation.
+    Whoever is invited to all of those has the address of the first invitation, and no name yet.
     """
     inside = f"SELECT visible.id FROM ({SEEN_BY[actor.kind]}) AS visible"
     row = await tx.fetch_one(
-        "SELECT users.id, coalesce(seen.invited_as, users.username), "
+        "SELECT users.id, CASE WHEN seen.invited_as IS NULL THEN users.username ELSE '' END, "
         "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder, "
         "users.disabled FROM users "
         "LEFT JOIN memberships AS seen ON seen.user_id = users.id "
