@@ -116,6 +116,9 @@ async def test_what_promises_something_that_does_not_happen_is_refused_all_at_on
                 "relationships/default-agent-pool/data",
             )
         )
+        # People sign in here, and their sessions are no organization's to change.
+        told = {one["source"]["pointer"]: one["detail"] for one in answer.json()["errors"]}
+        assert "30 minutes" in told["/data/attributes/session-timeout"]
     assert (await tenant.call("admin", "GET", f"/organizations/{name}")).status_code == 404
     half = said()
     half["data"]["relationships"] = {"default-agent-pool": {}}

@@ -2,7 +2,10 @@
 
 from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings
 
-_NO_SESSIONS = "Nobody signs in here: tokens have an end of their own, and there are no sessions."
+_ALL_SESSIONS = (
+    "Sessions are alike in all organizations: one ends 30 minutes after its last use, and 12 hours "
+    "after the sign-in."
+)
 _NO_SECOND_FACTOR = "Nobody signs in with a password here, and so with no second factor either."
 _NO_KEYS = "An organization has no key of its own here."
 
@@ -45,8 +48,8 @@ SETTINGS = Settings(
         "There are no assessments.",
         not_offered="Nothing runs here, so nothing would be assessed.",
     ),
-    Setting("session-timeout", None, "There are no sessions.", not_offered=_NO_SESSIONS),
-    Setting("session-remember", None, "There are no sessions.", not_offered=_NO_SESSIONS),
+    Setting("session-timeout", None, "Sessions are alike.", not_offered=_ALL_SESSIONS),
+    Setting("session-remember", None, "Sessions are alike.", not_offered=_ALL_SESSIONS),
     Setting(
         "user-tokens-enabled",
         True,
