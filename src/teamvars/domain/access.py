@@ -60,7 +60,8 @@ _REFUSALS = {
     Permission.SEE_ACCESS: _ONLY_OWNERS,
 }
 ONLY_WRITERS_OF_SETS = (
-    "Only owners and teams with 'manage-workspaces' and 'manage-projects' change variable sets."
+    "Only owners and teams with both 'manage-workspaces' and 'manage-projects' change variable "
+    "sets; those of a project also teams whose access to it permits that."
 )
 
 
