@@ -228,6 +228,12 @@ def test_every_fault_of_a_file_is_reported_with_file_and_line(served_host: Serve
     assert "unknown key 'orgs'; known: organizations, users" in done.said
 
 
+def test_a_key_of_a_file_begins_no_line_of_its_own(served_host: ServedHost) -> None:
+    done = apply(served_host, '"a\\nstored": 1\n')
+    expected = "teamvars: changed.yaml:1: unknown key 'a\\nstored'; known: organizations, users\n"
+    assert (done.code, done.said) == (7, expected)
+
+
 def test_a_file_that_is_not_there_or_no_yaml_is_invalid(served_host: ServedHost) -> None:
     missing = served_host.host.run("directory", "apply", "none.yaml")
     assert (missing.code, missing.said) == (7, "teamvars: none.yaml: No such file or directory\n")

@@ -35,6 +35,7 @@ from teamvars.domain.names import (
     TEAM_NAME_RULE,
     USERNAME_RULE,
     Origin,
+    escaped,
     fold,
     is_email,
     is_name,
@@ -532,7 +533,7 @@ class _Reader:
         return text
 
     def _fault(self, node: Node, text: str) -> None:
-        self.faults.append(f"{self._at(node)}: {text}")
+        self.faults.append(f"{self._at(node)}: {escaped(text)}")  # on one line
 
     def _at(self, node: Node) -> str:
         return f"{self._path}:{node.start_mark.line + 1}"
