@@ -67,6 +67,39 @@ def test_a_token_ends_after_90_days_and_one_of_a_team_or_organization_after_24_m
     assert [expires for _, expires in times] == expected
 
 
+def test_a_token_of_which_nobody_says_how_long_it_lives_ends_as_its_organization_allows(
+    served_host: ServedHost,
+) -> None:
+    host = served_host.host
+    (host.folder / "limited.yaml").write_text(
+        "organizations: [{name: limited, members: {alice: active}, "
+        "teams: [{name: owners, members: [alice]}]}]"
+    )
+    host.succeed("directory", "apply", "limited.yaml")
+    with served_host.server.client(served_host.token) as client:
+        for where, type_, attributes in (
+            ("", "organizations", {"max-ttl-enabled": True}),
+            (
+                "/token-ttl-policies",
+                "organization-token-ttl-policies",
+                {"token-ttl-policies": [{"token-type": "team", "max-ttl-ms": 3_600_000}]},
+            ),
+        ):
+            document = {"data": {"type": type_, "attributes": attributes}}
+            client.patch(
+                f"/api/v2/organizations/limited{where}",
+                json=document,
+                headers={"Content-Type": "application/vnd.api+json"},
+            ).raise_for_status()
+    made = host.succeed("token", "create", "--team", "limited/owners", "--json").json
+    rows = {row["id"]: row for row in host.succeed("token", "list", "--json").json}
+    begins, ends = (datetime.fromisoformat(rows[made["id"]][at]) for at in ("created", "expires"))
+    assert (ends - begins).total_seconds() == 3600
+    too_long = host.run("token", "create", "--team", "limited/owners", "--expires", "2h")
+    assert too_long.code == 7
+    assert "The organization limits how long such a token lives" in too_long.err
+
+
 @pytest.mark.parametrize(
     ("options", "prefix", "answer"),
     [

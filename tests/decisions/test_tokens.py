@@ -206,6 +206,8 @@ def test_an_operator_makes_no_token_that_outlives_the_limit() -> None:
     assert create(known, named, 3_600_000_000, FRESH).answer.token.expires_at
     for lifetime in (3_600_000_001, None):
         assert refused(create, known, named, lifetime, FRESH) == ["invalid_value"]
+        made = create(known, named, lifetime, FRESH, is_said=False).answer.token
+        assert made.expires_at == made.created_at + 3_600_000_000
     unsaid = limited(answers, by=LIMITS, actor=OPERATOR)
     assert create(unsaid, named, 731 * DAY, FRESH).answer.token.expires_at
     assert refused(create, unsaid, named, 731 * DAY + 1, FRESH) == ["invalid_value"]

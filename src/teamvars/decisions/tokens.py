@@ -90,9 +90,10 @@ class Fresh(Discreet, frozen=True):
 
 
 def create(
-    found: Found, named: OwnerName, lifetime: int | None, fresh: Fresh
+    found: Found, named: OwnerName, lifetime: int | None, fresh: Fresh, *, is_said: bool = True
 ) -> Decision[NewToken]:
-    """A token that lives `lifetime` µs, or until it is revoked.
+    """A token that lives `lifetime` µs, or until it is revoked. Unless somebody has said that, it
+    lives no longer than its organization allows.
 
     Where its user has to sign in, one that is good all the same is recorded there as well, and all
     owners are told. Refuses: not found, an end that cannot be written or is later than the
@@ -104,7 +105,9 @@ def create(
         raise Refusal(NO_SUCH_EXPIRY.filled(rule=EXPIRY_RULE))
     latest = _limited_end(found, owner, _organization_named(found, named))
     if latest is not None and (expires_at is None or expires_at > latest):
-        raise Refusal(Fault(Code.INVALID_VALUE, ends_by(ORGANIZATION_END, latest)))
+        if is_said:
+            raise Refusal(Fault(Code.INVALID_VALUE, ends_by(ORGANIZATION_END, latest)))
+        expires_at = latest
     refuse_all(surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
     made = created(found, token, fresh)

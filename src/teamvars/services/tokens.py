@@ -39,10 +39,13 @@ class Tokens(UseCases):
     end = makes(decisions.end)
     end_of_teams = makes(decisions.end_of_teams, in_turns=True)
 
-    async def create(self, caller: Caller, owner: OwnerName, lifetime: int | None) -> NewToken:
+    async def create(
+        self, caller: Caller, owner: OwnerName, lifetime: int | None, *, is_said: bool = True
+    ) -> NewToken:
         """See `decisions.tokens.create`."""
         kind = "user" if owner.user is not None else "team" if owner.team else "organization"
-        return await self._make(caller, decisions.create, owner, lifetime, fresh_token(kind))
+        asked = owner, lifetime, fresh_token(kind)
+        return await self._make(caller, decisions.create, *asked, is_said=is_said)
 
     async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """See `decisions.tokens.make`."""

@@ -36,7 +36,10 @@ def create(
     lives = lifetime(expires, otherwise)
     if lives is not None and not can_expire(now + lives, now):
         raise Misuse(f"A token expires {EXPIRY_RULE}.")
-    new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
+    is_said = expires is not None
+    new = run(
+        lambda services, caller: services.tokens.create(caller, owner, lives, is_said=is_said)
+    )
     show_token(new.token.id, new.secret, told(new.token.expires_at), "teamvars token revoke")
 
 
