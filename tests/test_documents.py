@@ -33,6 +33,7 @@ from teamvars.domain import (
     tokens,
     variable_search,
     variables,
+    workspaces,
 )
 from teamvars.domain import idempotency as kept_answers
 from teamvars.domain.errors import Code
@@ -314,6 +315,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         limits.of_set.value_bytes,
         longest,
         client_settings.MAX_CHARACTERS,
+        workspaces.MAX_VERSION_CHARACTERS,
         client_settings.MAX_ITEMS,
         tags.MAX_TAGS,
         tags.MAX_NAME_CHARACTERS,

@@ -74,6 +74,7 @@ def test_a_terraform_version_is_one_or_says_which_will_do(version: str, is_one: 
     assert [fault.pointer for fault in faults] == (
         [] if is_one else ["/data/attributes/terraform-version"]
     )
+    assert all("64 characters at most" in fault.detail for fault in faults)
 
 
 LOCAL = {DEFAULT_MODE: "local"}

@@ -226,7 +226,10 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         if None not in (mode, self.operations) and self.operations != (mode != "local"):
             faults.append(invalid("operations", "This contradicts the execution mode."))
         if version is not None and not is_terraform_version(version):
-            detail = "This must be a version, a constraint on one as in '~> 1.5', or 'latest'."
+            detail = (
+                "This must be a version, a constraint on one as in '~> 1.5', or 'latest', in "
+                f"{MAX_VERSION_CHARACTERS} characters at most."
+            )
             faults.append(invalid("terraform-version", detail))
         return faults + workspace_settings.faults(self.settings)
 
