@@ -2,6 +2,7 @@
 
 import pytest
 
+from teamvars.hcl import expression
 from teamvars.hcl import parse as parse_code
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
@@ -124,3 +125,27 @@ def test_values_that_grow_far_larger_than_the_file_end_the_reading() -> None:
     found = tfvars(content)
     assert len(found.faults) == 1
     assert sum(len(item.value) for item in found.items) <= 2 * len(content) + 64 * 1024
+
+
+HEAVY = "[for a in [{each}] : [for b in [{each}] : [for c in [{each}] : 1][0]][0]][0]".format(
+    each=",".join("1" * 100)
+)
+
+
+def test_a_value_that_takes_too_much_work_is_a_fault_at_its_place() -> None:
+    found = tfvars(f"a = 1\nb = {HEAVY}\nc = 2\n")
+    assert [(one.line, one.column) for one in found.faults] == [(2, 1)]
+    assert [item.key for item in found.items] == ["a", "c"]
+
+
+def test_values_that_take_too_much_work_together_end_the_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(expression, "FEW", 0)
+    each = ",".join("1" * 100)
+    lines = [f"a{n} = [for a in [{each}] : [for b in [{each}] : 1][0]][0]\n" for n in range(100)]
+    found = tfvars("".join(lines))
+    assert len(found.faults) == 1
+    assert "read up to here" in found.faults[0].detail
+    assert 0 < len(found.items) < 50
+    assert found.faults[0].line == len(found.items) + 1

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.variables import Variable
-from teamvars.hcl import evaluate
+from teamvars.hcl import evaluate, expression
 from teamvars.hcl.characters import normal
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
@@ -156,6 +156,18 @@ def test_what_code_refers_to_is_named_where_it_had_to_be_evaluated() -> None:
     one = variable("a", code, Category.TOOL, hcl=True)
     assert why_not(Writing.JSON, one) == "a: its value refers to var.region, local.x, upper()"
     assert written(Writing.TFVARS, one) == f"a = {code}\n"
+
+
+def test_values_that_take_too_much_work_together_are_not_written_as_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(expression, "FEW", 0)
+    each = ",".join("1" * 100)
+    code = f"[for a in [{each}] : [for b in [{each}] : 1][0]][0]"
+    many = [variable(f"a{n}", code, Category.TOOL, hcl=True) for n in range(100)]
+    found = write(Writing.JSON, many)
+    assert 50 < len(found.unwritten) < 100
+    assert all("too much work" in one.detail for one in found.unwritten)
 
 
 @pytest.mark.parametrize("form", list(Writing))

@@ -99,7 +99,8 @@ class Evaluator:
 
     def __init__(self, source: str, steps: int = MAX_STEPS) -> None:
         self._source = source
-        self._steps = steps
+        self.left = steps
+        """So many may still be taken."""
 
     def result(self, node: Node) -> Value:
         """The value of a whole expression, not too large to be written out."""
@@ -349,8 +350,8 @@ class Evaluator:
         return value
 
     def _spend(self, steps: int) -> None:
-        self._steps -= steps
-        if self._steps <= 0:
+        self.left -= steps
+        if self.left <= 0:
             raise TooMuchWork.at(self._source, 0, "the expression takes too much work to evaluate")
 
 

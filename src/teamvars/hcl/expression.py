@@ -18,6 +18,22 @@ MAX_SOURCE = 262_144
 """Bytes of UTF-8: what a variable's value may have."""
 
 
+FEW = 10
+"""Of expressions that belong together, as in a file, so many may take all that one may."""
+
+
+class Work:
+    """How many steps are left of those that the evaluations of many expressions share."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, characters: int) -> None:
+        """For expressions of so many characters together: enough for all that is merely written
+        down, which takes a step for each, and for a few that take all that one may.
+        """
+        self.left = 2 * characters + FEW * MAX_STEPS
+
+
 class Expression:
     """A source whose syntax is right. It shows nothing of the source in its `repr`."""
 
@@ -57,13 +73,19 @@ class Expression:
             if isinstance(node, Call) or (isinstance(node, Variable) and node.name not in local):
                 yield unknown(node).told(self._source)
 
-    def evaluate(self, steps: int = MAX_STEPS) -> Any:
+    def evaluate(self, steps: int = MAX_STEPS, *, work: Work | None = None) -> Any:
         """Its value: None, bool, int, float or exact Decimal, str, list or dict.
 
         Refuses: an unknown name or function, an operation without a result, too much work: more
-        than so many `steps`.
+        than so many `steps`, or than what is left of the `work` that it shares with others.
         """
-        return plain(Evaluator(self._source, steps).result(self._root))
+        allowed = steps if work is None else min(steps, work.left)
+        evaluator = Evaluator(self._source, allowed)
+        try:
+            return plain(evaluator.result(self._root))
+        finally:
+            if work is not None:
+                work.left -= allowed - evaluator.left
 
 
 def parse(source: str) -> Expression:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from teamvars.hcl import HclError
+from teamvars.hcl import HclError, Work
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 
@@ -68,6 +68,8 @@ class Findings:
         self._faults: list[FileFault] = []
         self._names: dict[str, int] = {}
         self._room = _ROOM + _GROWTH * len(text)
+        self.work = Work(len(text))
+        """What is left for all values together."""
         self._too_many = False
         self._lines: list[int] = []
 
@@ -96,13 +98,17 @@ class Findings:
             return
         self._room -= len(value)
         if self._room < 0:
-            self.fault(at, "The values grow far larger than the file. It was read up to here.")
-            raise Enough
+            raise self.ended(at, "The values grow far larger than the file.")
         self._items.append(Item(name, value, hcl, *self._place(at)))
 
     def fault(self, at: int, detail: str) -> None:
         """Notes a fault. Raises Enough when there are too many."""
         self._note(FileFault(*self._place(at), detail))
+
+    def ended(self, at: int, detail: str) -> Enough:
+        """Notes why the file is not read any further."""
+        self.fault(at, f"{detail} It was read up to here.")
+        return Enough()
 
     def error(self, error: HclError) -> None:
         """Notes an error of the configuration language."""

@@ -2,7 +2,7 @@
 
 import re
 
-from teamvars.hcl import Definition, HclError, definitions
+from teamvars.hcl import Definition, HclError, TooMuchWork, definitions
 from teamvars.variable_files.findings import Findings
 
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f]|[$%](?=\{)')
@@ -27,7 +27,12 @@ def _read(findings: Findings, found: Definition) -> None:
     if not is_known:
         return
     try:
-        value = found.expression.evaluate()
+        value = found.expression.evaluate(work=findings.work)
+    except TooMuchWork:
+        if findings.work.left <= 0:
+            raise findings.ended(found.at, "The values take too much work together.") from None
+        findings.fault(found.at, "The value takes too much work to evaluate.")
+        return
     except HclError as error:
         findings.error(error)
         return

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from teamvars.hcl import HclError, definitions, parse
+from teamvars.hcl import HclError, Work, definitions, parse
 from teamvars.hcl.characters import name_length
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import (
@@ -65,7 +65,8 @@ def write(
     need not know each escape. A comment has the keys that are `missing` since nobody can read
     their values.
     """
-    entry = partial(_dotenv, interpolate) if form is Writing.DOTENV else _ENTRIES[form]
+    work = Work(sum(len(one.value or "") for one in variables))
+    entry = _entry_of(form, interpolate=interpolate, work=work)
     entries, unwritten = [], []
     for variable in variables:
         try:
@@ -155,23 +156,23 @@ _COMMENT = "//"
 _JSON = msgspec.json.Encoder(decimal_format="number")
 
 
-def _json(variable: Variable) -> str:
+def _json(work: Work, variable: Variable) -> str:
     """Strings as such, and what code comes to."""
     if variable.key == _COMMENT:
         raise InvalidKey("its key is that of a comment")
     text = text_of(variable)
-    value = _evaluated(text) if _is_code(variable) else text
+    value = _evaluated(text, work) if _is_code(variable) else text
     return f"{_JSON.encode(variable.key).decode()}: {_JSON.encode(value).decode()}"
 
 
-def _evaluated(code: str) -> object:
+def _evaluated(code: str, work: Work) -> object:
     try:
         expression = parse(code)
         unknown = [*expression.references, *(f"{name}()" for name in expression.functions)]
         if unknown:
             # Also of a branch that is never chosen: whoever adds to it should not be surprised.
             raise Unfit(f"its value refers to {', '.join(unknown)}")
-        return expression.evaluate()
+        return expression.evaluate(work=work)
     except HclError as error:
         raise Unfit(f"its value has none: {error.message}") from None
 
@@ -208,8 +209,14 @@ def _word(text: str) -> str:
     return "".join(parts) or "''"
 
 
-_ENTRIES: dict[Writing, Callable[[Variable], str]] = {
-    Writing.TFVARS: _tfvars,
-    Writing.JSON: _json,
-    Writing.SHELL: _shell,
-}
+def _entry_of(form: Writing, *, interpolate: bool, work: Work) -> Callable[[Variable], str]:
+    """What makes the entry of a variable; `work` is for the values of all."""
+    match form:
+        case Writing.TFVARS:
+            return _tfvars
+        case Writing.DOTENV:
+            return partial(_dotenv, interpolate)
+        case Writing.JSON:
+            return partial(_json, work)
+        case Writing.SHELL:
+            return _shell
