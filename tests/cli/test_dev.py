@@ -53,7 +53,7 @@ def dev_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dev]:
 
 def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[Dev]:
     """`dev` with these options, once it has printed what it prints."""
-    temporary = folder / "temporary"
+    temporary = folder / "it's temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     real = 'data_dir = "real"\nkeyring_wrap = "command:/bin/false"\nworkers = 2\n'
@@ -184,7 +184,8 @@ def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
 
 
 def _undeclared_variables_fail_and_the_console_knows_no_value(dev: Dev, folder: Path) -> None:
-    (authority,) = re.findall(r"SSL_CERT_FILE=(\S+)", dev.shell_lines)
+    (folder_of_authority,) = dev.temporary.iterdir()
+    authority = str(folder_of_authority / "ca.pem")
 
     def terraform(*words: str, typed: str | None = None) -> str:
         done = subprocess.run(

@@ -70,13 +70,25 @@ def become(command: Sequence[str], values: Values) -> NoReturn:
 
 
 def _execute(words: list[bytes], whole: Mapping[bytes, bytes]) -> NoReturn:
-    """A script that does not say what reads it is for /bin/sh, as it is for `env`."""
-    try:
-        os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
-    except OSError as error:
-        if error.errno != errno.ENOEXEC:
-            raise
-        os.execve("/bin/sh", ["/bin/sh", error.filename, *words[1:]], whole)  # noqa: S606
+    """The first of that name on the PATH. A script that does not say what reads it is for /bin/sh,
+    as it is for `env`; `os.execvpe` would pass over it.
+    """
+    name = words[0]
+    path = b"" if b"/" in name else whole.get(b"PATH", os.defpath.encode())
+    refused: OSError = FileNotFoundError()
+    for folder in path.split(b":"):
+        place = b"/".join(filter(None, (folder, name)))
+        try:
+            os.execve(place, words, whole)  # noqa: S606 - becoming another is its purpose
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            refused = error
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execve("/bin/sh", [b"/bin/sh", place, *words[1:]], whole)  # noqa: S606
+    raise refused
 
 
 def _bytes(word: str) -> bytes:

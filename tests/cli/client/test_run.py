@@ -207,6 +207,22 @@ def test_a_script_that_does_not_say_what_reads_it_is_read_by_the_shell(
         assert (done.code, done.out) == (9, "value a b---c\n")
 
 
+def test_the_first_program_of_that_name_that_can_be_run_is_it(
+    network: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = {"none": None, "closed": "", "mute": "echo first", "told": "#!/bin/sh\necho second"}
+    for name, content in contents.items():
+        folder = network.folder / name
+        if content is not None:
+            folder.mkdir()
+            (folder / "tool").write_text(content)
+            (folder / "tool").chmod(0o644 if name == "closed" else 0o755)
+    monkeypatch.setenv("PATH", ":".join(str(network.folder / name) for name in contents))
+    assert network.succeed("run", "--", "tool").out == "first\n"
+    monkeypatch.setenv("PATH", ":".join(str(network.folder / name) for name in ("closed", "none")))
+    assert network.run("run", "--", "tool").code == 126
+
+
 def test_a_signal_is_the_commands_since_it_is_the_same_process(network: Desk) -> None:
     script = "trap 'exit 9' TERM; echo $$ > pid; echo runs; while :; do sleep 0.05; done"
     process = started(network, "sh", "-c", script)

@@ -316,7 +316,8 @@ def _tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | 
     named = (*acme.workspaces.items(), *acme.teams.items(), *users.items())
     trust, terraform = "", ""
     if authority is not None:
-        trust = f"export SSL_CERT_FILE={authority} CURL_CA_BUNDLE={authority}\n"
+        file = shlex.quote(str(authority))
+        trust = f"export SSL_CERT_FILE={file} CURL_CA_BUNDLE={file}\n"
         terraform = _TERRAFORM.format(host=url.removeprefix("https://"), token=tokens["alice"])
     return _TOUR.format(
         url=url,
@@ -335,8 +336,8 @@ def _job(config: Settings, applied: Applied) -> str:
     server = wiring.keys_of(config).server
     assert server is not None  # of a new keyring
     return _JOB.format(
-        program=shlex.quote(sys.argv[0]),
-        machine=config.data_dir / _MACHINE,
+        program=shlex.quote(str(Path(sys.argv[0]).absolute())),
+        machine=shlex.quote(str(config.data_dir / _MACHINE)),
         url=config.own_url,
         key=server_keys.text(server),
         workspace=applied.organizations["acme"].workspaces["checkout"],
