@@ -102,6 +102,12 @@ def test_no_token_is_kept_in_whatever_folder_one_is_in(stranger: Desk, service: 
     assert not (stranger.folder / "home").exists()
 
 
+def test_an_empty_option_does_not_ask_for_everything(desk: Desk) -> None:
+    for words in (("vars", "search", "--part", ""), ("deliveries", "list", "--runner", "")):
+        refused = desk.run(*words)
+        assert (refused.code, "is empty" in refused.err) == (2, True)
+
+
 def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None:
     refused = desk.run("vars", "list", "-w", "ntwork")
     assert refused.code == 5

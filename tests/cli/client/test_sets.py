@@ -46,6 +46,12 @@ def test_a_set_is_changed_and_deleted(network: Desk) -> None:
     assert network.run("set", "show", "B").code == 5
 
 
+def test_an_id_is_not_taken_for_the_name_of_another(desk: Desk) -> None:
+    meant = desk.succeed("set", "create", "Z", "--json").json["id"]
+    assert desk.succeed("set", "create", meant, "--json").json["id"] != meant
+    assert desk.succeed("set", "show", meant, "--json").json["name"] == "Z"
+
+
 def test_a_dry_run_says_which_workspaces_would_get_what(network: Desk) -> None:
     network.succeed("set", "create", "A")
     network.succeed("vars", "set", "--set", "A", "KEY=1")

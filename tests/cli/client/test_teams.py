@@ -55,6 +55,12 @@ def test_a_file_that_names_nobody_changes_nothing(desk: Desk, given: str, words:
     assert members(desk) == ["bob"]
 
 
+def test_a_file_whose_name_is_empty_is_not_taken_for_none(desk: Desk) -> None:
+    refused = desk.run("team", "add", "platform", "dave", "--from", "", "--exact", "--yes")
+    assert (refused.code, "--from is empty" in refused.err) == (2, True)
+    assert members(desk) == ["bob"]
+
+
 def test_a_removal_asks_on_a_terminal_and_only_yes_is_yes(desk: Desk) -> None:
     for answer, code, left in (("n", 1, ["bob"]), ("", 1, ["bob"]), ("y", 0, [])):
         with desk.terminal("team", "remove", "platform", "bob") as terminal:

@@ -107,6 +107,13 @@ def test_new_variables_become_sensitive_by_what_is_said_and_never_by_yes(
     assert {key for key, value in values(network).items() if value is None} == sensitive
 
 
+def test_a_pattern_of_secrets_that_means_none_ends_the_command(network: Desk) -> None:
+    path = file(network, "prod.env", "DB_PASSWD=topsecret\n")
+    refused = network.run("vars", "import", path, "--sensitive-keys", "db_*", "--yes")
+    assert (refused.code, "--sensitive-keys db_*" in refused.err) == (2, True)
+    assert values(network) == {}
+
+
 def test_an_answer_at_a_terminal_makes_new_ones_sensitive(network: Desk) -> None:
     path = file(network, "prod.env", "REGION=eu\nAPI_KEY=topsecret\n")
     for answer, value in (("n", "topsecret"), ("y", None)):

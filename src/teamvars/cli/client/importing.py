@@ -89,6 +89,7 @@ def _make(
     """Makes what is wanted so in each workspace, once what is sensitive is settled."""
     if told.takes_suggestions and told.sensitive is False:
         raise Misuse("Give one of --no-sensitive and --take-suggestions.")
+    told.require_meant(wanted)
     api = connect(where)
     api.announce()
     asks = not how.yes and not how.dry_run and is_terminal()

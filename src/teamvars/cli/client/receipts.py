@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.contents import CATEGORIES, Owner, owners_for, searched
-from teamvars.cli.client.options import connected
+from teamvars.cli.client.options import connected, require_said
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option, option
 from teamvars.cli.output import Row, show
@@ -29,6 +29,7 @@ def deliveries(api: Api, runner: str | None, key: str | None, unused: bool) -> N
 
     Example: teamvars deliveries list --workspace network
     """
+    require_said({"runner": runner, "key": key})
     if (unused or key is not None) and api.target.workspace is None:
         raise Misuse("Say in which workspace: --workspace NAME.")
     if unused:

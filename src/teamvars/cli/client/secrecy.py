@@ -35,6 +35,12 @@ class Secrecy(NamedTuple):
         """Whether the variable was said to be sensitive."""
         return bool(self.sensitive) or any(fnmatchcase(key, pattern) for pattern in self.keys)
 
+    def require_meant(self, wanted: Sequence[Wanted]) -> None:
+        """Fails on a pattern that means none of these: what it was to hide would be readable."""
+        for pattern in self.keys:
+            if not any(fnmatchcase(want.key, pattern) for want in wanted):
+                raise Misuse(f"--sensitive-keys {pattern}: the file has no variable like this.")
+
 
 secrecy_options = together(
     "told",

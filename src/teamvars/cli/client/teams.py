@@ -8,7 +8,7 @@ from teamvars.cli import asking
 from teamvars.cli.client.api import Api, Resource, at, by_name_or_id, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.options import connected, offered, placed, yes_option
+from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, show
@@ -188,7 +188,8 @@ def _change(
 
     `decide` says who joins and who leaves: of the people named, and of those who are there.
     """
-    words = [*who, *(from_file(file) if file else [])]
+    require_said({"from": file})
+    words = [*who, *([] if file is None else from_file(file))]
     if not words:
         raise Misuse(
             "Nobody is named. Give usernames, e-mail addresses or ids, or --from FILE with some."

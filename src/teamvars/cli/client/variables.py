@@ -24,7 +24,14 @@ from teamvars.cli.client.contents import (
     shown_in,
     workspace_of,
 )
-from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
+from teamvars.cli.client.options import (
+    category_option,
+    connected,
+    key_argument,
+    offered,
+    placed,
+    require_said,
+)
 from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option, wants_json
 from teamvars.cli.output import Row, note, say_text, show
@@ -244,6 +251,7 @@ def search(
 
     Example: teamvars vars search --part log
     """
+    require_said({"part": part})
     filters = {
         "filter[key]": key,
         "q": part,

@@ -126,7 +126,8 @@ class Api:
 
     def workspace(self, name: str | None = None) -> Resource:
         """The resource of a workspace by name; of the one that the command is for, without one."""
-        organization, named = self.target.organization_name, name or self.target.workspace_name
+        organization = self.target.organization_name
+        named = self.target.workspace_name if name is None else name
         try:
             found: Resource = self.get(
                 at("organizations", organization, "workspaces", named)
@@ -228,10 +229,11 @@ def told(resource: Any, names: Mapping[str, str]) -> Resource:
 
 
 def by_name_or_id(word: str, resources: Iterable[Resource], unknown: str) -> Resource:
-    """The first of the resources that has the word for its id, or is called so in any case. Fails
-    with what is said where that is `unknown`.
+    """The one of the resources that has the word for its id, else the one that is called so in any
+    case. Fails with what is said where that is `unknown`.
     """
-    for one in resources:
+    # By its id first: another may have that for its name.
+    for one in sorted(resources, key=lambda one: word != one["id"]):
         if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
             return one
     raise Failure(unknown, NOT_FOUND)
