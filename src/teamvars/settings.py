@@ -204,6 +204,14 @@ class Settings(BaseSettings):
                 raise ValueError("must be UTF-8") from None
         return value
 
+    @field_validator("data_dir", "keyring", "tls_cert", "tls_key", "host", mode="before")
+    @classmethod
+    def _said(cls, value: object) -> object:
+        # A path that is empty would be the folder that the command runs in.
+        if value == "":
+            raise ValueError("must not be empty")
+        return value
+
     @field_validator("trusted_proxies", mode="before")
     @classmethod
     def _comma_list(cls, value: object) -> object:

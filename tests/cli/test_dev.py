@@ -106,6 +106,12 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
     assert "topsecret" not in dev.err.read_text()
 
 
+def test_a_port_that_is_none_is_refused(tmp_path: Path) -> None:
+    for port in (0, 65536):
+        refused = Host(tmp_path).run("dev", "--port", port)
+        assert (refused.code, "port: " in refused.err) == (2, True)
+
+
 def test_the_first_line_leads_to_the_console(dev: Dev) -> None:
     first = dev.out.read_text().strip().partition("\n")[0]
     (address,) = re.findall(r"http\S+", first)

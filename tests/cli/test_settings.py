@@ -100,6 +100,10 @@ def test_a_pooler_that_makes_no_sense_is_refused(
         ("DATABASE_URL", "sqlite:///\udcff-\udcff"),
         ("PORT", "0"),
         ("PORT", "65536"),
+        ("DATA_DIR", ""),
+        ("KEYRING", ""),
+        ("TLS_KEY", ""),
+        ("HOST", ""),
         ("WORKERS", "0"),
         ("WORKERS", "manymanymany"),
         ("LOG_FORMAT", "xml-xml-xml"),
@@ -341,6 +345,13 @@ def test_a_command_takes_settings_from_all_three_places(host: Host) -> None:
     assert (host.folder / "from-environment" / "teamvars.db").exists()
     host.having(data_dir="from-environment").succeed("--data-dir", "from-flag", "init")
     assert (host.folder / "from-flag" / "keyring.json").exists()
+
+
+def test_a_path_on_the_command_line_that_is_empty_is_refused(host: Host) -> None:
+    for flag in ("--data-dir", "--keyring"):
+        refused = host.run(flag, "", "init")
+        assert (refused.code, "must not be empty" in refused.err) == (2, True)
+    assert not (host.folder / "keyring.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import click
@@ -111,13 +110,15 @@ class Program(Group):
     no_args_is_help=True,
     context_settings={"show_default": True},
 )
-@click.option("--data-dir", type=Path, hidden=not _HAS_SERVER, help="The data directory.")
+@click.option("--data-dir", metavar="PATH", hidden=not _HAS_SERVER, help="The data directory.")
 @click.option(
     "--database-url",
     hidden=not _HAS_SERVER,
     help="sqlite:///path or postgresql://…, without a password.",
 )
-@click.option("--keyring", type=Path, hidden=not _HAS_SERVER, help="The file with the master keys.")
+@click.option(
+    "--keyring", metavar="PATH", hidden=not _HAS_SERVER, help="The file with the master keys."
+)
 @click.option(
     "--keyring-wrap",
     hidden=not _HAS_SERVER,

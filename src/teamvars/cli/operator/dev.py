@@ -15,7 +15,7 @@ import click
 import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from teamvars import settings, wiring
+from teamvars import wiring
 from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.host import finish, load_settings, operator
@@ -161,7 +161,7 @@ def dev(port: int, tls: bool) -> None:
         url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
         accounts = Accounts(_PEOPLE)
         # Flags win over the environment, so that a real store is never touched.
-        config = settings.load(
+        config = load_settings(
             data_dir=Path(folder),
             database_url=f"sqlite:///{folder}/teamvars.db",
             keyring=Path(folder) / "keyring.json",
