@@ -22,6 +22,7 @@ from teamvars.storage import logins
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.logins import page_routes
+from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import SERVICE
@@ -344,6 +345,18 @@ async def test_a_token_is_revoked_by_itself(tenant: Tenant) -> None:
     vars_ = tenant.vars_path()
     assert await status_of(tenant, tenant.tokens["writers-token"], vars_) == 200
     assert await tenant.deployment.audit_holds()
+
+
+async def test_nobody_is_told_that_a_token_of_a_job_was_revoked_which_goes_on(
+    tenant: Tenant,
+) -> None:
+    await tenant.make_variable()
+    await approve(tenant, await propose(tenant))
+    job = Job.new(tenant)
+    issued = await job.exchange()
+    refused = await post(tenant, "revoke", {"token": issued.token})
+    assert (refused.status_code, refused.json()["error"]) == (400, "unsupported_token_type")
+    assert (await job.deliver(issued))[1]
 
 
 async def test_secrets_of_a_login_are_in_no_line_of_the_log_and_in_no_row(tenant: Tenant) -> None:

@@ -11,10 +11,12 @@ import pytest
 from msgspec import structs
 
 from teamvars.security.tokens import RUNNER, new_token
+from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import Deployment
 from tests.support.engines import ON_POSTGRES
+from tests.support.logging_in import post
 from tests.support.patience import HANGS
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
@@ -143,6 +145,18 @@ async def test_who_has_no_token_of_a_job_waits_for_no_writer_though_the_values_a
             assert await refusal_of(job.deliver(forged)) == "unauthenticated"
         assert not waiting.done(), "the control waits"
     assert (await waiting)[1]
+
+
+async def test_who_has_no_token_waits_for_no_writer_to_revoke_it(tenant: Tenant) -> None:
+    some = [tenant.tokens[who] for who in ("writer", "reader", "manager", "plain")]
+    assert len(some) >= CONNECTIONS[Lane.WRITES]  # on PostgreSQL they have all that there are
+    async with locked_by_another(tenant.deployment):
+        waiting = [asyncio.ensure_future(post(tenant, "revoke", {"token": one})) for one in some]
+        async with asyncio.timeout(HANGS):
+            answer = await post(tenant, "revoke", {"token": new_token("user")})
+        assert answer.status_code == 200
+        assert not any(one.done() for one in waiting), "the controls wait"
+    assert [(await one).status_code for one in waiting] == [200] * len(some)
 
 
 async def test_nothing_is_changed_of_what_is_not_there_or_by_nobody(tenant: Tenant) -> None:

@@ -143,11 +143,16 @@ def redeem(found: Found, presented: Presented, fresh: tokens.Fresh) -> Decision[
     return together(made.answer, made, Decision(None, (redeemed,)))
 
 
-def revoke(found: Found) -> Decision[None]:
-    """The token of the caller ends. Refuses: unauthenticated, what is not a user's."""
+def revocable(found: Found) -> None:
+    """Refuses a caller whose token does not end so: unauthenticated, what is not a user's."""
     actor = found.of(WhoCalls())
     if actor.kind != "user" or actor.token_id is None:
         raise Refusal(_NOT_SO)
+
+
+def revoke(found: Found) -> Decision[None]:
+    """The token of the caller ends. Refuses as `revocable`."""
+    revocable(found)
     return tokens.revoked(found, tokens.used(found))
 
 

@@ -69,6 +69,7 @@ class Logins(UseCases):
     _approve = makes(decisions.approve)
     _redeemable = looks(decisions.redeemable)
     _approving = looks(decisions.approving)
+    _revocable = looks(decisions.revocable, at_a_glance=True)
     deny = makes(decisions.deny)
 
     def __init__(self, house: House, place: str | None) -> None:
@@ -143,6 +144,7 @@ class Logins(UseCases):
         a user's: unsupported_token_type.
         """
         try:
+            await self._revocable(caller)  # who has no token waits for no writer
             await self._make(caller, decisions.revoke)
         except Refusal as refusal:
             if refusal.kind is not Kind.UNAUTHENTICATED:

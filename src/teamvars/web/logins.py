@@ -27,7 +27,7 @@ from teamvars.domain.logins import (
     is_lifetime,
 )
 from teamvars.security.logins import written
-from teamvars.security.tokens import hash_token
+from teamvars.security.tokens import OF_JOB, hash_token
 from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
 from teamvars.web.http import pages
@@ -107,6 +107,9 @@ _TOLD = ("code_challenge", "redirect_uri", "state", "host", "expires_in")
 _FORM_BYTES = 4096
 """More than any of these says."""
 _REFUSES = (400, 408, 413, 415, 429, 503)
+_ENDS_BY_ITSELF = Fault(
+    Code.UNSUPPORTED_TOKEN_TYPE, "A token of a job ends by itself: nobody revokes one alone."
+)
 _STYLE = "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
 
 
@@ -165,9 +168,12 @@ def _for_programs(logins: Logins) -> list[Route]:
 
     async def revoke(request: Request) -> Response:
         """Revoke a token of a user, whoever has it (RFC 7009). One that is none is as good."""
-        if "token" not in request.form:
+        token = request.form.get("token")
+        if token is None:
             raise Refusal(Fault(Code.INVALID_REQUEST, "Send token."))
-        request.caller = caller = request.sender(hash_token(request.form["token"]))
+        if OF_JOB.fullmatch(token) is not None:
+            raise Refusal(_ENDS_BY_ITSELF)
+        request.caller = caller = request.sender(hash_token(token))
         await logins.revoke(caller)
         return Response(200, b"", {"Cache-Control": "no-store"})
 
