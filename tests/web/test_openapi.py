@@ -20,18 +20,21 @@ from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
+from teamvars.time_limits import TimeLimits
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http import openapi, paging
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from teamvars.web.http.request import MAX_BODY_BYTES, STRANGER_BODY_BYTES
+from teamvars.web.http.sending import Sender
 from tests.support.deployment import operator, secret_of
 from tests.support.ids import filled, ids_of, tag_of
 from tests.support.jobs import runner_document
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
 from tests.web.test_projects import make, move
+from tests.web.test_sending import Client, request
 
 # What servers add to any answer (RFC 9110, RFC 9112); a document of an API does not repeat them.
 OF_HTTP_ITSELF = {"connection", "content-length", "content-type", "date", "server"}
@@ -144,6 +147,18 @@ def test_every_route_is_in_the_document_and_nothing_else(
 ) -> None:
     routes = {(one.method, one.template) for one in wiring.routes(served.services)}
     assert {(one.method, one.template) for one in operations(document)} == routes
+
+
+async def test_all_who_are_sent_the_document_share_its_memory(served: ServedDeployment) -> None:
+    """The server holds what a client does not read, and anybody may ask for this."""
+    (route,) = (one for one in wiring.routes(served.services) if one.template == openapi.PATH)
+    clients = Client(), Client()
+    for client in clients:
+        asked = request()
+        assert await Sender(TimeLimits()).send(client, asked, await route.handler(asked))
+    first, second = ([each.get("body") for each in client.taken[1:]] for client in clients)
+    assert len(first) > 1, "a short one is sent as it is"
+    assert all(one is other for one, other in zip(first, second, strict=True))
 
 
 def test_the_document_is_valid_openapi_3_1(document: Any) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from teamvars import __version__
 from teamvars.domain.errors import Code
 from teamvars.domain.idempotency import HEADER
+from teamvars.services.rendered import Rendered
 from teamvars.web.http.errors import STATUS, ErrorDocument
 from teamvars.web.http.forms import FORM
 from teamvars.web.http.idempotency import MAX_CHARACTERS, PATTERN
@@ -19,7 +20,7 @@ from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, M
 from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Handler, Route
-from teamvars.web.http.sending import Response
+from teamvars.web.http.sending import Response, split
 
 PATH = "/openapi.json"
 
@@ -65,12 +66,14 @@ def route(
     """The route that serves the document of all the others and of itself.
 
     It is made once, for whoever asks first: that takes longer than all else a worker does before it
-    serves, and most are never asked.
+    serves, and most are never asked. Its pieces are the same for all: nobody has to be known to ask
+    for it, and who does not read it would have memory of their own.
     """
 
     @cache
-    def body() -> bytes:
-        return msgspec.json.encode(document([*routes, own], ids, tags, amend))
+    def body() -> Rendered:
+        whole = msgspec.json.encode(document([*routes, own], ids, tags, amend))
+        return Rendered("", tuple(split([whole])))
 
     async def serve(_: Request) -> Response:
         """Read this document: OpenAPI 3.1, made of the code that serves."""

@@ -182,7 +182,7 @@ class Sender:
             disconnect = asyncio.ensure_future(request.disconnect())
         self._long_responses += 1
         try:
-            for content in _split(pieces):
+            for content in split(pieces):
                 size -= len(content)
                 with TimeLimit(self._time_limits, PIECE_SECONDS):
                     await send(
@@ -204,7 +204,7 @@ class Sender:
         return True
 
 
-def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def split(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces, those in several that are far longer than one should be."""
     for piece in pieces:
         step = PIECE_BYTES if len(piece) > 2 * PIECE_BYTES else len(piece)
