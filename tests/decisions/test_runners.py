@@ -214,8 +214,9 @@ def test_readers_see_the_runners_that_reach_their_workspace_or_would_or_did() ->
     known = {RunnersOf("org-1"): [*proposed, taken_away, elsewhere, FEDERATED]}
     for level, seen_in in ((Level.OWNER, None), (Level.READ, "ws-1")):
         listed = of_workspace(found(WORKSPACES, known, to_network(level)), "ws-1", Page(), TRUST)
-        assert [one.runner.id for one in listed.items] == ["run-1", "run-3", "run-4"]
-        assert {one.seen_in for one in listed.items} == {seen_in}
+        views = [show() for show in listed.items]
+        assert [one.runner.id for one in views] == ["run-1", "run-3", "run-4"]
+        assert {one.seen_in for one in views} == {seen_in}
     stranger = found(to_network(Level.NONE))
     assert refused(of_workspace, stranger, "ws-1", Page(), TRUST) == ["not_found"]
     member = found(to_acme(owner=False))
@@ -257,7 +258,9 @@ def test_only_runners_of_the_page_are_looked_at_closely() -> None:
     trust = Counting()
     known = found(WORKSPACES, {RunnersOf("org-1"): runners}, to_network(Level.OWNER))
     listed = of_workspace(known, "ws-1", Page(2, 2), trust)
-    assert ([one.runner.id for one in listed.items], listed.total) == (["run-2", "run-3"], 5)
+    assert trust.named == [], "not while a store is asked"
+    views = [show() for show in listed.items]
+    assert ([one.runner.id for one in views], listed.total) == (["run-2", "run-3"], 5)
     assert trust.named == ["run-2", "run-3"]
 
 

@@ -1,9 +1,13 @@
 """Runners over HTTP: what owners propose, every fault at once, and what readers see of them."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from teamvars import pace
+from teamvars.domain.runners import Runner
+from teamvars.services.trust import Trust
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, runner_document
@@ -67,6 +71,36 @@ async def test_a_runner_shows_what_was_proposed_and_that_nobody_has_approved_it(
     listed = (await tenant.call("owner", "GET", path_of(tenant))).json()
     assert listed["data"] == [made]
     assert (await tenant.call("owner", "GET", f"/runners/{made['id']}")).json()["data"] == made
+
+
+@pytest.mark.parametrize("of", ["organization", "workspace"])
+@ON_SQLITE
+async def test_between_two_runners_of_a_page_others_have_the_event_loop(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    """To try all patterns of one on all names may take a tenth of a second."""
+    for name in ("one", "two", "three"):
+        await propose(tenant, name=name)
+    monkeypatch.setattr(pace, "STEP_SECONDS", 0.0)
+    turns, shown = 0, []
+
+    def note(_: Trust, runner: Runner, reach: frozenset[str]) -> str:
+        shown.append(turns)
+        return ""
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Trust, "digest", note)
+    beside = asyncio.create_task(others())
+    workspace = f"/workspaces/{tenant.workspaces['network']}/runners"
+    path = path_of(tenant) if of == "organization" else workspace
+    assert (await tenant.call("owner", "GET", path)).status_code == 200
+    beside.cancel()
+    assert len(set(shown)) == 3
 
 
 async def test_an_update_makes_a_version_that_waits_for_approval(tenant: Tenant) -> None:

@@ -1,6 +1,7 @@
 """What becomes of a request to make, change or delete a runner, and what that records."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -131,6 +132,12 @@ class RunnerView(msgspec.Struct, frozen=True):
     """The workspace from which it is seen by whoever is no owner."""
 
 
+Sight = Callable[[], RunnerView]
+"""What shows a runner. It asks for nothing more, and takes a while where its patterns do: they are
+tried on the names of all workspaces.
+"""
+
+
 def create(
     found: Found, organization: str, draft: RunnerDraft, id_: str, trust: Trust
 ) -> Decision[RunnerView]:
@@ -231,16 +238,18 @@ def read(found: Found, runner_id: str, trust: Trust) -> RunnerView:
     return seen(found, runner, name, trust)
 
 
-def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[RunnerView]:
+def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[Sight]:
     """A page of an organization's runners, by name. Refuses: forbidden."""
     granted = found.of(ToOrganization(organization))
     granted.require_owner()
-    runners = found.of(RunnersPage(granted.organization.id, wanted))
-    name = granted.organization.name
-    return Paged([seen(found, one, name, trust) for one in runners.items], runners.total)
+    owner = granted.organization
+    runners = found.of(RunnersPage(owner.id, wanted))
+    found.of(WorkspacesOf(owner.id))
+    shown = [partial(seen, found, one, owner.name, trust) for one in runners.items]
+    return Paged(shown, runners.total)
 
 
-def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) -> Paged[RunnerView]:
+def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) -> Paged[Sight]:
     """A page of the runners that may be handed a workspace's values, or might once approved, by
     name, for whoever reads its variables. Refuses: unauthenticated, not found.
     """
@@ -251,10 +260,10 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
     reaching = [one for one in runners if _reaches(one, place, trust)]
     reaching.sort(key=lambda one: (fold(one.spec.name), one.id))
     some = reaching[wanted.offset : wanted.offset + wanted.size]
-    views = [seen(found, one, place.organization_name, trust) for one in some]
-    if granted.level is not Level.OWNER:
-        views = [replace(view, seen_in=workspace_id) for view in views]
-    return Paged(views, len(reaching))
+    seen_in = None if granted.level is Level.OWNER else workspace_id
+    found.of(WorkspacesOf(place.organization_id))
+    shown = [partial(seen, found, one, place.organization_name, trust, seen_in) for one in some]
+    return Paged(shown, len(reaching))
 
 
 def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
@@ -280,7 +289,13 @@ def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
     return runner, granted.organization.name
 
 
-def seen(found: Found, runner: Runner, organization_name: str, trust: Trust) -> RunnerView:
+def seen(
+    found: Found,
+    runner: Runner,
+    organization_name: str,
+    trust: Trust,
+    seen_in: str | None = None,
+) -> RunnerView:
     """A runner with what names its version."""
     reach = reached(found, runner)
     digest = trust.digest(runner, reach)
@@ -288,7 +303,7 @@ def seen(found: Found, runner: Runner, organization_name: str, trust: Trust) -> 
     known = runner if trust.holds(runner) else replace(runner, approval=None)
     status = known.status(found.now)
     may_approve = _waits(known, status, reach) and _may_approve(found, known, trust)
-    return RunnerView(known, organization_name, digest, status, reach, may_approve)
+    return RunnerView(known, organization_name, digest, status, reach, may_approve, seen_in)
 
 
 def _waits(runner: Runner, status: RunnerStatus, reach: frozenset[str]) -> bool:

@@ -1,15 +1,16 @@
 """Runners: proposed and shown by owners, approved by whoever runs the service, or by owners too."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from teamvars.decisions import approvals
+from teamvars.decisions import Found, approvals
 from teamvars.decisions import runners as decisions
 from teamvars.decisions.approvals import Proposal
-from teamvars.decisions.runners import RunnerView
+from teamvars.decisions.runners import RunnerView, Sight
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import ApprovalDraft, Change, Runner, RunnerDraft, WorkspacesDraft
+from teamvars.pace import Pace
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 
@@ -27,7 +28,7 @@ class Runners(UseCases):
 
     async def list(self, caller: Caller, organization: str, page: Page) -> Paged[RunnerView]:
         """A page of an organization's runners, by name. Refuses: forbidden."""
-        return await self._house.runner.look(
+        return await self._shown(
             caller, lambda found: decisions.page(found, organization, page, self._trust)
         )
 
@@ -66,9 +67,20 @@ class Runners(UseCases):
         self, caller: Caller, workspace_id: str, page: Page
     ) -> Paged[RunnerView]:
         """See `decisions.runners.of_workspace`."""
-        return await self._house.runner.look(
+        return await self._shown(
             caller, lambda found: decisions.of_workspace(found, workspace_id, page, self._trust)
         )
+
+    async def _shown(
+        self, caller: Caller, see: Callable[[Found], Paged[Sight]]
+    ) -> Paged[RunnerView]:
+        """The runners of a page, one after another, between which others have the event loop."""
+        found = await self._house.runner.look(caller, see)
+        pace, views = Pace(), []
+        for shown in found.items:
+            views.append(shown())
+            await pace.keep()
+        return Paged(views, found.total)
 
 
 class Approvals(UseCases):
