@@ -1,12 +1,15 @@
 """The throw-away authority: it vouches for this machine and for nothing else."""
 
 import ssl
+from contextlib import suppress
 from datetime import timedelta
 from ipaddress import ip_network
+from pathlib import Path
 
 from cryptography import x509
 
 from teamvars.security.certificates import throw_away
+from tests.support.own_tls import own_tls
 
 
 def test_the_authority_has_signed_the_servers_certificate_for_every_name_of_this_machine() -> None:
@@ -46,3 +49,16 @@ def test_the_key_is_not_shown() -> None:
 def test_openssl_accepts_the_authority_as_one() -> None:
     trust = ssl.create_default_context(cadata=throw_away().authority.decode())
     assert trust.cert_store_stats()["x509_ca"] >= 1
+
+
+def test_the_strictest_clients_trust_the_server(tmp_path: Path) -> None:
+    serving, authority = own_tls(tmp_path)
+    trust = ssl.create_default_context(cafile=str(authority))
+    trust.verify_flags |= ssl.VERIFY_X509_STRICT  # as Python has it from 3.13 on
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trust.wrap_bio(to_client, to_server, server_hostname="localhost")
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    for end in (client, server, client):  # each says what it can until it has to listen
+        with suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    assert client.getpeercert()

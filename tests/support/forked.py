@@ -36,6 +36,10 @@ WARM = (
 
 _NUMBER = struct.Struct("i")
 _MOST_BYTES = 2**20
+_held: list[subprocess.Popen[bytes]] = []
+"""Nobody has waited for these. A copy of this process forgets what is to be done at the end, and
+Python would complain there of one that nobody holds.
+"""
 
 
 class _Request(TypedDict):
@@ -134,6 +138,7 @@ def loaded() -> socket.socket:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+    _held.append(process)
 
     def end() -> None:
         asking.close()

@@ -66,6 +66,11 @@ def throw_away() -> ThrowAwayCertificates:
         _certificate(_name(_NAME), issuer, key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(names, critical=False)
+        # Without it Python's clients, from 3.13 on, trust no certificate (RFC 5280, 4.2.1.1).
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
+            critical=False,
+        )
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(authority_key, SHA256())
     )
