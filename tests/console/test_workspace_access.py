@@ -1,11 +1,12 @@
 """Who has access to a workspace, and where a team has some: seen, given, changed, taken away."""
 
 import asyncio
+import re
 from contextlib import suppress
 
 from playwright.async_api import Error, Locator, Route, expect
 
-from tests.console.visitors import Crowd, Site, Visitor, overtaken
+from tests.console.visitors import Crowd, Site, Visitor, overtaken, small_pages
 from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
@@ -85,6 +86,25 @@ async def test_what_was_changed_back_is_changed_once_more(sqlite_site: Site, cro
     document = variable_document(category="env")
     wrote = await tenant.call("reader", "POST", tenant.vars_path("payments"), document)
     assert wrote.status_code == 201
+
+
+async def test_what_was_changed_is_as_it_is_now_once_more_of_the_list_is_shown(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await small_pages(visitor.page, "**/team-workspaces?*", 1)
+    await visitor.go(f"/{tenant.organization}/workspaces/network/access")
+    await visitor.sign_in("owner")
+    await expect(rows(visitor)).to_have_count(1)
+    change = rows(visitor).first.get_by_role("button", name=re.compile("Change to"))
+    before = str(await change.get_attribute("aria-label"))
+    await change.click()
+    await expect(change).to_be_focused()
+    await expect(change).not_to_have_accessible_name(before)
+    await visitor.button("Show more").click()
+    await expect(rows(visitor)).to_have_count(2)
+    await expect(change).not_to_have_accessible_name(before)
 
 
 async def test_who_has_access_is_as_it_was_changed_last(sqlite_site: Site, crowd: Crowd) -> None:

@@ -4,7 +4,7 @@ import { Change, loaded, newest, oneOf, readAll, readPage, remove, send } from "
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
-import { lead, settle, stay } from "./hands.js";
+import { lead, stay } from "./hands.js";
 import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -211,10 +211,7 @@ class Grants {
         const data = { type: "team-workspaces", id, attributes: { access: value } };
         /** @type {Answer<Api.TeamWorkspaceDocument>} */
         const { document } = await this.list.answer(send("PATCH", `/team-workspaces/${id}`, { data }, { change }));
-        const fresh = this.#row(document.data, included);
-        row.replaceWith(fresh);
-        settle(fresh);
-        lead(fresh.querySelector("button"));
+        lead(this.list.put(document.data, included)?.querySelector("button"));
         announce(`${called}: ${label}`);
         await this.changed();
       }, { kind: "bare", "aria-label": `Change to ${label}: ${called}` }));

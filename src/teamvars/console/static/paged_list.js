@@ -71,6 +71,26 @@ export class PagedList {
   }
 
   /**
+   * Shows one of them as it is now; returns its row.
+   * @param {R} one
+   * @param {I[]} included
+   */
+  put(one, included) {
+    this.#entries = this.#entries.map((entry) => (entry.key === one.id ? this.#entry(one, included) : entry));
+    redraw(this.rows, this.#entries);
+    return this.rows.children[this.#entries.findIndex(({ key }) => key === one.id)];
+  }
+
+  /**
+   * @param {R} one
+   * @param {I[]} included
+   * @returns {Entries[number]}
+   */
+  #entry(one, included) {
+    return { key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) };
+  }
+
+  /**
    * The answer to a change of one of them. Where it is refused, what others have done is seen once that is told.
    * @template T
    * @param {Promise<T>} sent
@@ -103,14 +123,28 @@ export class PagedList {
         [next, total] = [page.next, page.total];
         for (const one of items) {
           if (entries.has(one.id)) continue; // pages move while one looks
-          entries.set(one.id, { key: one.id, seen: all(one, included) + this.state(), make: () => this.row(one, included) });
+          entries.set(one.id, this.#entry(one, included));
         }
       }
+    } catch (error) {
+      if (isNewest() && this.#shown !== this.path(this.words)) this.#lack();
+      throw error;
     } finally {
       if (isNewest()) this.#isReading = false;
     }
     this.#entries = [...entries.values()];
     this.#tell(next, total, last);
+  }
+
+  /** What was there was found by other words, and is not shown as if it had these. */
+  #lack() {
+    this.#shown = "";
+    this.#entries = [];
+    this.lead.hidden = true;
+    this.rows.hidden = false;
+    redraw(this.rows, [{ key: "lacking", seen: true, make: () => h("li", { class: "hint" }, "This could not be read.") }]);
+    redraw(this.more, [{ key: "again", seen: true, make: () => button("Try again", () => this.#goOn()) }]);
+    this.drawn(false);
   }
 
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */

@@ -80,6 +80,9 @@ export class KeySearch {
         found.push(...document.data);
         next = document.links.next;
       }
+    } catch (error) {
+      if (isNewest() && this.#shown !== this.#text) this.#lack();
+      throw error;
     } finally {
       if (isNewest()) this.#isReading = false;
     }
@@ -94,6 +97,14 @@ export class KeySearch {
     if (this.#shown === this.#text) this.choosing.told(!next);
     else this.choosing.keep(new Set());
     this.#shown = this.#text;
+  }
+
+  /** What was there was found by another text, and is not shown as if it had this one. */
+  #lack() {
+    this.#shown = "";
+    redraw(this.rows, [{ key: "lacking", seen: true, make: () => h("li", { class: "hint" }, "This could not be read.") }]);
+    redraw(this.more, [{ key: "again", seen: true, make: () => button("Try again", () => this.#goOn()) }]);
+    this.choosing.keep(new Set());
   }
 
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
