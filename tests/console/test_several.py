@@ -294,6 +294,37 @@ async def test_a_search_goes_on_from_what_is_shown_and_never_from_what_was_typed
     await expect(rows).to_have_count(60)
     await expect(visitor.button("Search on")).to_be_hidden()
 
+    refused = {"errors": [{"status": "403", "code": "forbidden", "detail": "Not today."}]}
+    await page.route("**/vars?*", lambda route: route.fulfill(status=403, json=refused), times=1)
+    await page.get_by_label("Choose KEY_00 in network").check()
+    await page.get_by_label("Find a key anywhere").fill("psk")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_have_text("This could not be read.")
+    await expect(visitor.button("Delete …")).to_be_hidden()
+    await visitor.button("Try again").click()
+    await page.get_by_label("Choose PSK in network").wait_for()
+
+
+async def test_a_value_is_kept_where_nobody_could_say_what_would_become_of_it(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "LEVEL", "old")
+    visitor = await found(site, crowd, tenant, "level")
+    page, value = visitor.page, visitor.page.get_by_label("The new value")
+    await page.get_by_label("Choose all variables").check()
+    await visitor.button("Set value …").click()
+    await value.fill("new")
+    await page.route("**/actions/apply", lambda route: route.abort())
+    await visitor.button("Preview").click()
+    await page.locator("dialog .errors").get_by_text("cannot be reached").wait_for()
+    await page.unroute("**/actions/apply")
+    await expect(value).to_have_value("new")
+    await visitor.button("Preview").click()
+    await visitor.button("Set: 1 variable in 1 workspace").click()
+    await page.get_by_text("1 variable in 1 workspace set.").first.wait_for()
+    assert (await site.stored(tenant))["LEVEL"]["value"] == "new"
+
 
 async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
     sqlite_site: Site, crowd: Crowd
@@ -304,9 +335,13 @@ async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
     page = visitor.page
     await page.get_by_label("Choose all workspaces").check()
     await visitor.button("Set a key in 2 workspaces …").click()
-    await page.get_by_label("Key", exact=True).fill("PSK")
+    key = page.get_by_label("Key", exact=True)
     await page.get_by_role("radio", name="env").check()
     await page.get_by_label("Value", exact=True).fill("rotated")
+    await visitor.button("Preview").click()
+    await expect(key).to_have_accessible_description("Name a key first.")
+    await expect(key).to_be_focused()
+    await key.fill("PSK")
     await visitor.button("Preview").click()
     await page.get_by_text("Choose whether those that can be read become sensitive.").wait_for()
     await page.get_by_role("radio", name="Make all of them sensitive").check()

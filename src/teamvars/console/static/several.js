@@ -46,6 +46,8 @@ class Part {
 }
 
 const AT_ONCE = 4;
+const KEY = "/key";
+const FLAGS = "/flags";
 /** @type {Record<Kind, {title: string, verb: string, done: string, warning: string}>} */
 const KINDS = {
   value: { title: "Set one value", verb: "Set", done: "set", warning: "" },
@@ -112,7 +114,8 @@ class Several {
     if (this.kind === "value") this.element.append(this.#valueForm());
     else {
       if (this.kind === "sensitive") this.#attributes = { sensitive: true };
-      this.#look(this.signal);
+      const submit = this.#show(); // nothing is typed that has to stay until all is known
+      this.#look(this.signal).then(() => this.#offer(submit));
     }
     return this.element;
   }
@@ -143,7 +146,7 @@ class Several {
     settle();
     this.element.append(form({ busy: "Looking …", onsubmit: async (signal) => {
       const named = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
-      if (!named.key) throw new Error("Name a key first.");
+      if (!named.key) throw refused("Name a key first.", KEY);
       const found = await where.find(signal);
       const owners = new Map(found.map((one) => [one.id, one]));
       this.parts = [...owners.values()].map((owner) => new Part([{ ...named, id: owner.id, owner }]));
@@ -152,10 +155,11 @@ class Several {
       const isSecret = this.#asked(mixed, named.sensitive);
       this.#attributes = { value: text.input.value, ...(isSecret && { sensitive: true }),
         ...(!hcl.element.hidden && hcl.box.checked && { hcl: true }) };
-      text.input.value = "";
       await this.#look(signal);
+      text.input.value = "";
+      this.#offer(this.#show());
     } },
-      h("div", { class: "columns" }, field({ label: "Key", control: key }), category.element),
+      h("div", { class: "columns" }, field({ label: "Key", control: key, pointer: KEY }), category.element),
       field({ label: "Value", control: text.element }),
       h("div", { class: "columns" }, hcl.element, sensitive.element), where.elements, there.element, mixed,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), leaveButton(() => close()))));
@@ -205,8 +209,9 @@ class Several {
     const mixed = secret > 0 && secret < this.chosen.length && mixedChoice(secret, this.chosen.length);
     return form({ busy: "Looking …", onsubmit: async (signal) => {
       this.#attributes = { value: text.input.value, ...(mixed && mixed.isAll() && { sensitive: true }) };
-      text.input.value = "";
       await this.#look(signal);
+      text.input.value = "";
+      this.#offer(this.#show());
     } },
       h("p", { class: "lead" }, this.#counted(this.parts), "."),
       field({ label: "The new value", control: text.element }), mixed && mixed.element,
@@ -223,10 +228,16 @@ class Several {
   }
 
   /**
-   * Shows what would become of each, and asks.
+   * Asks what would become of each.
    * @param {AbortSignal} signal
    */
   async #look(signal) {
+    for (const part of this.parts) part.state = "waiting";
+    await inTurns(this.parts, (part) => this.#try(part, true, signal));
+  }
+
+  /** Shows what becomes of each; returns the button that makes it so, for `#offer`. */
+  #show() {
     const { warning } = KINDS[this.#attributes.sensitive ? "sensitive" : this.kind];
     const submit = h("button", { class: "button primary", hidden: true });
     const lead = h("p", { class: "lead" }, `${this.#counted(this.parts)}.`);
@@ -234,9 +245,7 @@ class Several {
       lead, warning && h("p", { class: "notice caution" }, icon("warning"), warning), this.#table(),
       h("div", { class: "actions" }, submit, leaveButton(() => this.close?.(), "Close")));
     this.element.replaceChildren(element);
-    await inTurns(this.parts, (part) => this.#try(part, true, signal));
-    this.#offer(submit);
-    headed(this.element);
+    return submit;
   }
 
   #table() {
@@ -245,11 +254,15 @@ class Several {
     return scrolling("By workspace or set", table("results compared", ["Where", "What becomes of it"], rows));
   }
 
-  /** @param {HTMLButtonElement} submit */
+  /**
+   * Asks whether what is shown is to be made so.
+   * @param {HTMLButtonElement} submit
+   */
   #offer(submit) {
     const ready = this.#those("waiting");
     submit.hidden = !ready.length;
     submit.textContent = `${KINDS[this.kind].verb}: ${this.#counted(ready)}`;
+    headed(this.element);
   }
 
   /**
@@ -276,7 +289,8 @@ class Several {
   }
 
   /**
-   * Sends a workspace's, and tells what becomes of it.
+   * Sends a workspace's, and tells what becomes of it. Where that cannot be foreseen for the moment, whoever has typed a
+   * value keeps it.
    * @param {Part} part
    * @param {boolean} dryRun
    * @param {AbortSignal} signal
@@ -296,6 +310,7 @@ class Several {
     } catch (error) {
       if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
       if (part.state === "done") return;
+      if (dryRun && "value" in this.#attributes && mayPass(error)) throw error;
       part.told.replaceChildren(why(error, part.chosen));
       part.state = "failed";
     }
@@ -319,13 +334,13 @@ function partsOf(chosen) {
 function mixedChoice(secret, all) {
   /** @type {"" | "stay" | "all"} */
   let said = "";
-  const { element } = choice({ legend: `${secret} of ${all} are sensitive`, chosen: said, pointer: "/flags",
+  const { element } = choice({ legend: `${secret} of ${all} are sensitive`, chosen: said, pointer: FLAGS,
     options: [{ value: "stay", label: "Each stays as it is" }, { value: "all", label: "Make all of them sensitive" }],
     onchange: (chosen) => {
       said = chosen;
     } });
   const isAll = () => {
-    if (!said) throw new Error("Choose whether those that can be read become sensitive.");
+    if (!said) throw refused("Choose whether those that can be read become sensitive.", FLAGS);
     return said === "all";
   };
   return { element, isAll };
@@ -369,6 +384,23 @@ async function inTurns(parts, work) {
 function outcome({ key, outcome: kind, changed }, isDone) {
   const what = { created: "new", updated: changed.join(", "), unchanged: "the same", deleted: "deleted" }[kind];
   return h("div", {}, name(key), " ", h("span", { class: `outcome ${kind}` }, isDone ? `${what}: done` : what));
+}
+
+/**
+ * Said at the field.
+ * @param {string} detail
+ * @param {string} pointer
+ */
+function refused(detail, pointer) {
+  return new Refused(422, [{ detail, source: { pointer } }]);
+}
+
+/**
+ * Whether it is about the server, and not about what was sent.
+ * @param {Refused | Unreachable} error
+ */
+function mayPass(error) {
+  return error instanceof Unreachable || error.status === 429 || error.status >= 500;
 }
 
 /**
