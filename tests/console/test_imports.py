@@ -110,6 +110,25 @@ async def test_a_file_that_says_something_else_by_now_is_chosen_again(
     await hand.detach()
 
 
+async def test_a_file_is_dropped_on_the_dialog_that_asks_for_one(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.button("Import").click()
+    contents = visitor.page.get_by_label("Contents of the file")
+    await contents.wait_for()
+    await visitor.page.evaluate(DROP, "A=1\n")
+    await expect(contents).to_have_value("A=1\n")
+    await expect(visitor.page.get_by_role("radio", name=".env")).to_be_checked()
+
+
+async def test_lines_of_json_are_pasted_as_others_are(sqlite_site: Site, crowd: Crowd) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.page.evaluate(PASTE, text := '{\n  "region": "eu"\n}\n')
+    await expect(visitor.page.get_by_label("Contents of the file")).to_have_value(text)
+    await expect(visitor.page.get_by_role("radio", name=".tfvars.json")).to_be_checked()
+
+
 async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     visitor = await crowd.member(site, tenant)

@@ -34,16 +34,26 @@ export function watchDrops(element, signal, take) {
     const [file] = event.dataTransfer?.files ?? [];
     if (!file) return;
     event.preventDefault(); // a browser would leave the page for it
-    if (!isTyping()) take(await contentsOf(file));
+    const asking = fileInput();
+    if (asking) {
+      asking.files = event.dataTransfer?.files ?? null;
+      asking.dispatchEvent(new Event("change"));
+    } else if (!isTyping()) take(await contentsOf(file));
   }, options);
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
     const target = /** @type {Partial<Element> | null} */ (event.target);
     if (isMiddle || isTyping() || target?.closest?.("input, textarea")) return;
-    if (!text.includes("=") || !text.trim().includes("\n")) return;
+    if (!/=|^\s*\{/.test(text) || !text.trim().includes("\n")) return;
     event.preventDefault();
     take({ name: "", text });
   }, options);
+}
+
+/** Where a dialog asks for a file, that takes it, as if somebody had chosen it there. */
+function fileInput() {
+  const found = /** @type {HTMLInputElement | null} */ (document.querySelector("dialog[open] form:not([aria-busy]) [type=file]"));
+  return found?.checkVisibility() ? found : null;
 }
 
 /**
