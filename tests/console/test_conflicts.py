@@ -1,6 +1,7 @@
 """Two people edit one variable: the slower one sees both versions, and chooses."""
 
 import pytest
+from playwright.async_api import expect
 
 from tests.console.visitors import Crowd, Site, on_each_engine
 
@@ -39,6 +40,8 @@ async def test_the_slower_editor_sees_both_versions_and_chooses(
     kept = ("us\n<b>bold</b>", "at first") if choice == "Keep theirs" else ("asia", "mine")
     assert (stored["value"], stored["description"]) == kept
     await slow.row("region").get_by_text(kept[0].partition("\n")[0]).wait_for()
+    said = 0 if choice == "Keep theirs" else 1
+    await expect(slow.row("region").get_by_text("saved")).to_have_count(said)
 
 
 async def test_a_variable_that_somebody_has_deleted_meanwhile(site: Site, crowd: Crowd) -> None:

@@ -34,10 +34,11 @@ function lineOf(known) {
 }
 
 /**
- * What a form is told. `variable` is null for a new one; `done(resource)` once it is saved, `gone()` where somebody has
- * deleted it meanwhile.
+ * What a form is told. `variable` is null for a new one; `done(resource)` once it is saved, `theirs(resource)` where what
+ * somebody else has made of it meanwhile stays, and `gone()` where somebody has deleted it.
  * @typedef {{place: import("./variables_page.js").Place, categories: string[], variable: Variable | null,
- *   done: (resource: Resource) => unknown, gone?: () => unknown, cancel: () => unknown}} Said
+ *   done: (resource: Resource) => unknown, theirs?: (resource: Resource) => unknown, gone?: () => unknown,
+ *   cancel: () => unknown}} Said
  */
 
 /**
@@ -111,7 +112,7 @@ export function variableForm(said) {
       theirs: () => {
         fields.forget();
         keepTyped(element, false);
-        if (now) done(now.resource);
+        if (now) said.theirs?.(now.resource);
         else said.gone?.();
       },
     });

@@ -174,7 +174,7 @@ class VariablesPage {
 
   /**
    * @param {Variable | null} variable
-   * @param {Pick<import("./variable_form.js").Said, "done" | "gone" | "cancel">} more
+   * @param {Pick<import("./variable_form.js").Said, "done" | "theirs" | "gone" | "cancel">} more
    */
   #formOf(variable, more) {
     return variableForm({ place: this.place, categories: this.categories, variable, ...more });
@@ -205,6 +205,10 @@ class VariablesPage {
     const element = this.place.may
       ? this.#formOf(variable, {
           cancel: close,
+          theirs: (resource) => {
+            this.#took(resource);
+            close();
+          },
           done: (resource) => {
             this.#took(resource);
             close();
