@@ -135,6 +135,15 @@ async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Cr
     assert await description.get_attribute("aria-invalid") is None
 
 
+async def test_code_evaluates_to_all_digits_of_a_long_number(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    form = await visitor.add("id", "9007199254740993 + 2")
+    await form.get_by_label("HCL").check()
+    await expect(form.locator(".evaluated")).to_have_text("9007199254740995")
+
+
 async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -22,9 +22,10 @@ const MAY_REPEAT = new Set([
  */
 
 /**
- * How something is asked for. `repeats`: it changes nothing; `keepalive`: even if the page goes meanwhile.
+ * How something is asked for. `repeats`: it changes nothing; `keepalive`: even if the page goes meanwhile; `reviver`: how
+ * the answer is parsed.
  * @typedef {{change?: Change, ifMatch?: string | null, ifNoneMatch?: string | null, repeats?: boolean, signal?: AbortSignal,
- *   token?: string, keepalive?: boolean}} Options
+ *   token?: string, keepalive?: boolean, reviver?: (key: string, value: unknown) => unknown}} Options
  */
 
 /**
@@ -248,7 +249,7 @@ export async function unlessGone(sent) {
  * @returns {Promise<Answer<D>>}
  */
 async function request(method, path, options = {}) {
-  const { body, ifMatch, ifNoneMatch, change, repeats, signal, token, keepalive } = options;
+  const { body, ifMatch, ifNoneMatch, change, repeats, signal, token, keepalive, reviver } = options;
   const used = token ?? session.token();
   /** @type {Record<string, string>} */
   const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${used}` };
@@ -260,7 +261,7 @@ async function request(method, path, options = {}) {
   let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
-      const answer = answered(await fetched(url, { method, headers, body, signal, keepalive }));
+      const answer = answered(await fetched(url, { method, headers, body, signal, keepalive }), reviver);
       change?.happened();
       return answer;
     } catch (error) {
@@ -330,11 +331,12 @@ export async function loaded(asked) {
 /**
  * @template D
  * @param {{response: Response, text: string}} fetched
+ * @param {Options["reviver"]} [reviver]
  * @returns {Answer<D>}
  */
-function answered({ response, text }) {
+function answered({ response, text }, reviver) {
   if (response.ok || response.status === 304) {
-    return { document: text ? JSON.parse(text) : null, etag: response.headers.get("ETag") };
+    return { document: text ? JSON.parse(text, reviver) : null, etag: response.headers.get("ETag") };
   }
   const refused = new Refused(response.status, errorsOf(text));
   const seconds = Number(response.headers.get("Retry-After"));

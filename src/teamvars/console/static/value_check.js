@@ -5,6 +5,18 @@ import { send } from "./api.js";
 /** @import { Answer } from "./api.js" */
 
 const WAIT_MS = 400;
+/** Not known to every browser yet. */
+const { rawJSON } = /** @type {JSON & {rawJSON?: (text: string) => unknown}} */ (JSON);
+
+/**
+ * Keeps all digits of a number: JavaScript would keep the first sixteen, and show another number.
+ * @param {string} _key
+ * @param {unknown} value
+ * @param {{source?: string}} [context]
+ */
+function asWritten(_key, value, { source } = {}) {
+  return rawJSON && source && typeof value === "number" && String(value) !== source ? rawJSON(source) : value;
+}
 
 export class ValueCheck {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -64,7 +76,7 @@ export class ValueCheck {
     const data = { type: "value-checks", attributes: { value, hcl: true } };
     try {
       /** @type {Answer<Api.ValueCheckAnswerDocument>} */
-      const { document } = await send("POST", this.path, { data });
+      const { document } = await send("POST", this.path, { data }, { reviver: asWritten });
       return [document.data.attributes];
     } catch (error) {
       return [null, /** @type {Error} */ (error)];
