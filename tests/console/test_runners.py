@@ -3,14 +3,16 @@
 import re
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Browser, Locator, expect
 
 from tests.console.deliveries import hand_out, machine_key
 from tests.console.visitors import Crowd, Site, Visitor, held, overtaken
 from tests.support.deployment import operator
+from tests.support.patience import HANGS
 from tests.support.tenant import Tenant
 
 GITHUB = "https://token.actions.githubusercontent.com"
+IN_80_DAYS = "new Date(Date.now() + 80 * 86_400_000).toLocaleDateString('sv')"
 COMMAND = re.compile(r"^teamvars approvals approve (run-\w+)@([0-9a-f]{64})$")
 
 
@@ -27,14 +29,16 @@ def row(visitor: Visitor, text: str) -> Locator:
     return visitor.page.locator("ul.rows > li").filter(has_text=text)
 
 
-async def propose(visitor: Visitor, name: str) -> Locator:
-    """Proposes a machine for `network`; returns its row."""
+async def propose(visitor: Visitor, name: str, ends: str = "") -> Locator:
+    """Proposes a machine for `network`, perhaps until a day; returns its row."""
     await visitor.button("Propose a runner").click()
     form = visitor.page.get_by_role("form", name="A new runner")
     await form.get_by_label("Name", exact=True).fill(name)
     await form.get_by_role("radio", name="It has a key of its own").check()
     await form.get_by_label("Public key").fill(machine_key())
     await form.get_by_label("Workspaces").fill("NETWORK")
+    if ends:
+        await form.get_by_label("Ends on").fill(ends)
     await form.get_by_role("button", name="Propose").click()
     await form.wait_for(state="detached")
     return row(visitor, name).first
@@ -138,6 +142,9 @@ async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, cr
     send = form.get_by_role("button", name="Propose")
     await send.click()
     await expect(form.locator(".error").first).to_contain_text("claim = value")
+    await form.get_by_label("Conditions").fill("ref = main\nref = next")
+    await send.click()
+    await expect(form.locator(".error").first).to_contain_text("each claim once")
     await form.get_by_label("Conditions").fill("event_name = issue_comment")
     await form.get_by_label("Workspaces").fill("nowhere")
     await send.click()
@@ -148,6 +155,24 @@ async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, cr
     await expect(told.filter(has_text="repository_id")).to_have_count(1)
     await expect(told.filter(has_text="strangers")).to_have_count(1)
     await visitor.button("Cancel").click()
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Auckland"])
+async def test_a_runner_ends_on_the_day_that_was_typed_where_one_is(
+    sqlite_site: Site, browser: Browser, zone: str
+) -> None:
+    context = await browser.new_context(timezone_id=zone, reduced_motion="reduce")
+    context.set_default_timeout(HANGS * 1000)
+    async with context:
+        crowd = Crowd(context)
+        visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
+        day = str(await visitor.page.evaluate(IN_80_DAYS))
+        proposed = await propose(visitor, "backup", day)
+        ends = await proposed.locator("time").get_attribute("title")
+        assert ends == f"{day[8:]}/{day[5:7]}/{day[:4]}, 00:00:00"
+        await visitor.button("Change backup").click()
+        await expect(visitor.page.get_by_label("Ends on")).to_have_value(day)
+        assert crowd.complaints == []
 
 
 async def test_deliveries_say_what_to_rotate_and_what_nobody_uses(site: Site, crowd: Crowd) -> None:

@@ -1,7 +1,7 @@
 /** What has changed in a workspace, a team or an organization. */
 
 import { read } from "./api.js";
-import { button, h, name } from "./dom.js";
+import { beginOf, button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
 import { settle } from "./hands.js";
@@ -102,8 +102,8 @@ class Events {
    */
   constructor({ organization, query, go, signal }, path, filters, row) {
     const given = filters.filter((one) => query.get(one));
-    const said = given.map((one) =>
-      `&${one === "q" ? one : `filter[${one}]`}=${encodeURIComponent(asAsked(one, query.get(one) ?? ""))}`).join("");
+    const asked = (/** @type {Filter} */ one) => (one === "since" ? beginOf(query.get(one) ?? "") : query.get(one) ?? "");
+    const said = given.map((one) => `&${one === "q" ? one : `filter[${one}]`}=${encodeURIComponent(asked(one))}`).join("");
     this.path = `${path}?page[size]=${PAGE_SIZE}${said}`;
     this.signal = signal;
     this.row = row;
@@ -175,16 +175,6 @@ class Events {
       h("p", {}, this.isNarrowed ? "Names and keys must match exactly, parts of keys in any case. The newest 10,000 changes are searched."
         : "Each change is listed here, with who made it."));
   }
-}
-
-/**
- * A day begins where one is.
- * @param {Filter} filter
- * @param {string} text
- */
-function asAsked(filter, text) {
-  const begin = new Date(filter === "since" && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : NaN);
-  return Number.isNaN(begin.getTime()) ? text : begin.toISOString();
 }
 
 /**

@@ -3,8 +3,8 @@
 /** So many characters of a value are worth their place where there is room for a line. */
 const LITTLE = 200;
 const SVG = "http://www.w3.org/2000/svg";
-/** What is not seen, or turns the direction of what stands around it; what joins an emoji's parts is seen as one. */
-const HIDDEN = /(?![\n\t]|(?<=\p{Extended_Pictographic}[\ufe0f\p{EMod}]?)\u200d(?=\p{Extended_Pictographic}))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
+/** What is not seen, or turns the direction of what stands around it; what belongs to an emoji is seen as one with it. */
+const HIDDEN = /(?![\n\t]|\u200d(?<=\p{ExtPict}[\ufe0f\p{EMod}]?\u200d)(?=\p{ExtPict})|\ufe0f(?:(?<=\p{ExtPict}\ufe0f)|(?=\u20e3)))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{DI}\u2028\u2029]/gu;
 
 /**
  * What stands in an element; what is false, null, undefined or empty leaves nothing.
@@ -246,6 +246,15 @@ export function listed(parts) {
 export function time(iso) {
   const at = new Date(iso);
   return h("time", { datetime: iso, title: at.toLocaleString("en-GB") }, ago(at));
+}
+
+/**
+ * When a day begins where one is, of a text such as 2026-12-31; the text itself where there is no such day.
+ * @param {string} text
+ */
+export function beginOf(text) {
+  const begin = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : NaN);
+  return Number.isNaN(begin.getTime()) ? text : begin.toISOString();
 }
 
 /**

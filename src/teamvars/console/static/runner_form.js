@@ -1,7 +1,7 @@
 /** The form of a runner: who the job is, which workspaces it reaches, and until when. */
 
 import { Refused, readAll } from "./api.js";
-import { h } from "./dom.js";
+import { beginOf, h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { findWorkspaces } from "./named.js";
 
@@ -107,7 +107,7 @@ class Fields {
       "workspace-patterns": lines(this.patterns),
       "include-sensitive": this.sensitive.box.checked, "allow-unbound": this.unbound.box.checked,
       "max-ttl": Number(this.ttl.value),
-      "expired-at": isSame ? this.ends : `${this.expiry.value}T00:00:00Z`,
+      "expired-at": isSame ? this.ends : beginOf(this.expiry.value),
     };
   }
 
@@ -137,16 +137,26 @@ async function fill(control, path, named, signal) {
 }
 
 /**
- * Claims and what they have to be. Refuses a line that says neither.
+ * Claims and what they have to be. Refuses a line that says neither, and a claim that is there twice.
  * @param {string[]} said
  * @returns {Record<string, string>}
  */
 function conditionsOf(said) {
   const pairs = said.flatMap((line) => [...line.matchAll(/^([^=\s]+)\s*=\s*(.+)$/g)]);
   if (pairs.length < said.length) {
-    throw new Refused(422, [{ detail: "Write claim = value on each line.", source: { pointer: `${AT}/conditions` } }]);
+    throw refused("Write claim = value on each line.");
   }
-  return Object.fromEntries(pairs.map(([, claim, wanted]) => [claim, wanted]));
+  const conditions = new Map(pairs.map(([, claim, wanted]) => [claim, wanted]));
+  if (conditions.size < pairs.length) throw refused("Write each claim once: a job has to meet all lines.");
+  return Object.fromEntries(conditions);
+}
+
+/**
+ * Said at the field of conditions.
+ * @param {string} detail
+ */
+function refused(detail) {
+  return new Refused(422, [{ detail, source: { pointer: `${AT}/conditions` } }]);
 }
 
 /** @param {HTMLTextAreaElement} control */
@@ -154,7 +164,12 @@ function lines(control) {
   return control.value.split("\n").map((one) => one.trim()).filter(Boolean);
 }
 
-/** @param {string | Date} time */
+/**
+ * The day that it is then where one is.
+ * @param {string | Date} time
+ */
 function dayOf(time) {
-  return new Date(time).toISOString().slice(0, 10);
+  const at = new Date(time);
+  at.setMinutes(at.getMinutes() - at.getTimezoneOffset());
+  return at.toISOString().slice(0, 10);
 }
