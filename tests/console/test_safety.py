@@ -13,6 +13,7 @@ IMAGE = "<img src=x onerror=alert(1)>"
 TURNING = "abc\u202etxt.exe"
 JOINER = "\u200d"
 FAMILY = JOINER.join("\U0001f468\U0001f469\U0001f467")
+HEART = "\u2764\ufe0f 1\ufe0f\u20e3"
 LONGEST = "<script>alert(1)</script>\n" * 10082  # 256 KiB
 
 # Whatever outlives a page or leaves it: storage, address, history, title.
@@ -31,11 +32,16 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await site.make(tenant, "<b>bold</b>", IMAGE, description=IMAGE)
     await site.make(tenant, TURNING, TURNING, description=TURNING)
     await site.make(tenant, "family", FAMILY, description=f"joined{JOINER}alone")
+    await site.make(tenant, "red", HEART, description="red\ufe0f1\ufe0f\u034f")
     await site.make(tenant, "longest", LONGEST[: 256 * 1024])
     visitor = await crowd.member(site, tenant)
     page = visitor.page
     await expect(visitor.row("family").locator("code")).to_have_text(FAMILY)
     await expect(visitor.row("family").locator(".description")).to_have_text("joined\\u200dalone")
+    await expect(visitor.row("red").locator("code")).to_have_text(HEART)
+    await expect(visitor.row("red").locator(".description")).to_have_text(
+        "red\\ufe0f1\\ufe0f\\u034f"
+    )
     for text in ("<b>bold</b>", "abc\\u202etxt.exe"):
         await page.locator("th .name").get_by_text(text, exact=True).wait_for()
     assert await page.get_by_text(IMAGE, exact=True).count() == 2
@@ -51,6 +57,10 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await visitor.button("Delete abc\u202etxt.exe").click()
     await visitor.button("Delete now: abc\u202etxt.exe").click()
     await visitor.row("abc\\u202etxt.exe").wait_for(state="detached")
+    notice = page.locator("#notices .notice")
+    await expect(notice).to_contain_text("abc\\u202etxt.exe is deleted.")
+    await visitor.button("Close this notice").press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 async def test_what_a_page_names_in_its_path_is_text(sqlite_site: Site, crowd: Crowd) -> None:

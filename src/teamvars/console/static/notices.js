@@ -4,7 +4,7 @@
  * They cover nothing that has the focus, move nothing, and take no key: whoever types goes on typing.
  */
 
-import { button, h, icon, part } from "./dom.js";
+import { button, h, icon, part, shown } from "./dom.js";
 
 const POLL_MS = 2000;
 /** @type {Map<string, {line: Element, stays: boolean}>} */
@@ -22,19 +22,22 @@ let waiting = null;
 export function notify(kind, content, { caution = false, stays = false, acts = [] } = {}) {
   clear(kind);
   const line = h("div", { class: `notice${caution ? " caution" : ""}` },
-    caution && icon("warning"), h("p", {}, content), acts,
+    caution && icon("warning"), h("p", {}, typeof content === "string" ? shown(content) : content), acts,
     !stays && button("Close", () => clear(kind), { kind: "bare", "aria-label": "Close this notice" }));
   lines.set(kind, { line, stays });
   part("notices").append(line);
 }
 
 /**
- * Takes the line of that kind away.
+ * Takes the line of that kind away; whoever has pressed its button is led to the page.
  * @param {string} kind
  */
 export function clear(kind) {
-  lines.get(kind)?.line.remove();
+  const line = lines.get(kind)?.line;
+  const hadFocus = line?.contains(document.activeElement);
+  line?.remove();
   lines.delete(kind);
+  if (hadFocus) document.querySelector("h1")?.focus({ preventScroll: true });
 }
 
 /** Takes away what is about a page that was left. */
