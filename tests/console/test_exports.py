@@ -9,7 +9,7 @@ from tests.console.visitors import Crowd, Site, on_each_engine
 
 COPIES = """() => {
   window.copied = [];
-  Object.defineProperty(navigator, "clipboard", { value: {
+  Object.defineProperty(navigator, "clipboard", { configurable: true, value: {
     writeText: async (text) => { window.copied.push(text); } } });
 }"""
 
@@ -52,6 +52,16 @@ async def test_what_is_chosen_is_a_file_to_be_copied_or_downloaded(
     assert found.suggested_filename == "network.tfvars.json"
     await found.save_as(saved := tmp_path / "saved")
     assert saved.read_bytes() == b'{\n  "ports": [80, 443]\n}\n'
+
+    # Where the browser copies nothing, a value stands in the file's place to be copied by hand.
+    await page.evaluate("delete navigator.clipboard")
+    await page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))")
+    await visitor.button("Copy the value of LEVEL").click()
+    await expect(file).to_have_value("it's on")
+    async with page.expect_download() as download:
+        await visitor.button("Download").click()
+    await (await download.value).save_as(again := tmp_path / "again")
+    assert again.read_bytes() == saved.read_bytes()
 
 
 async def test_what_the_filter_shows_is_exported_for_everybody_to_see(

@@ -26,6 +26,9 @@ export function exportDialog(called, variables) {
 }
 
 class Export {
+  /** What is exported; what is to be copied by hand may stand in its place. */
+  file = "";
+
   /**
    * @param {string} called
    * @param {Variable[]} variables
@@ -42,7 +45,7 @@ class Export {
     this.boxes = variables.map(() => h("input", { type: "checkbox", checked: true, onchange: () => this.#draw() }));
     this.element = h("div", {}, this.form.element, this.#table(), this.told, this.left, this.text,
       h("div", { class: "actions" },
-        button("Copy", () => this.#copy(this.text.value, "The file"), { kind: "primary", picture: "copy" }),
+        button("Copy", () => this.#copy(this.file, "The file"), { kind: "primary", picture: "copy" }),
         button("Download", () => this.#download(), { picture: "file" }), leaveButton(close, "Close")));
     this.#draw();
   }
@@ -67,7 +70,7 @@ class Export {
     const chosen = this.variables.filter((_, at) => this.boxes[at].checked);
     const { text, unwritten } = write(this.form.chosen(), chosen);
     const secret = chosen.filter(({ sensitive }) => sensitive).length;
-    this.text.value = text;
+    this.file = this.text.value = text;
     this.told.textContent = [
       `${count(chosen.length - unwritten.length - secret, "variable")} in the file.`,
       secret && `${count(secret, "sensitive variable")} ${secret === 1 ? "is" : "are"} only named, in a comment.`,
@@ -102,7 +105,7 @@ class Export {
 
   #download() {
     const ending = FORMS.find(({ value }) => value === this.form.chosen())?.ending ?? "";
-    const href = URL.createObjectURL(new Blob([this.text.value], { type: "text/plain" }));
+    const href = URL.createObjectURL(new Blob([this.file], { type: "text/plain" }));
     h("a", { href, download: `${this.called}${ending}` }).click();
     URL.revokeObjectURL(href);
   }
