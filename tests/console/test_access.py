@@ -369,3 +369,20 @@ async def test_whoever_cancels_a_form_is_back_at_its_button(
         await tab_to(visitor.page, "Cancel")
         await visitor.page.keyboard.press("Enter")
         await expect(visitor.button(opener)).to_be_focused()
+
+
+async def test_a_long_value_in_a_conflict_is_read_by_the_keyboard(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    id_ = await site.make(tenant, "region", "eu")
+    await site.make(tenant, "zone", "eu")
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.edit("region")
+    await site.change(tenant, id_, value="us\n" * 60)
+    await form.get_by_label("Value").fill("asia")
+    await form.get_by_role("button", name="Save").click()
+    now = visitor.page.locator(".conflict pre").first
+    await now.press("ArrowDown")
+    await expect(now).to_be_focused()
+    await visitor.page.wait_for_function("() => document.activeElement.scrollTop > 0")

@@ -36,7 +36,8 @@ export function watchKeys(main) {
 function actOf(key, target, main) {
   const isArrow = key === "ArrowDown" || key === "ArrowUp";
   const isSearch = target.matches("input[type=search]");
-  if (isArrow && (isSearch || !target.closest("form, input, textarea"))) return step(main, target, key === "ArrowDown" ? 1 : -1);
+  const isElsewhere = target.closest("form, input, textarea, [tabindex='0']"); // what scrolls by itself goes on to
+  if (isArrow && (isSearch || !isElsewhere)) return step(main, target, key === "ArrowDown" ? 1 : -1);
   if (!areOn || isTyping() || target.closest("input, textarea")) return null;
   if (key === "/") return seen(main, "input[type=search]", (one) => one.focus());
   // Where a form is open, whoever thinks to type in it would open another.
