@@ -182,6 +182,45 @@ async def test_a_page_that_one_leaves_while_signed_out_does_not_return_either(
     await expect(form).to_have_count(0)
 
 
+async def test_whoever_goes_back_while_signed_out_comes_to_the_page_before(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    page = visitor.page
+    form = await visitor.add("KEY_OF_SOMEBODY", "x")
+    await form.get_by_role("button", name="Add variable").click()
+    await page.get_by_text("KEY_OF_SOMEBODY is added.").wait_for()
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_text("Who changed what").wait_for()
+    before = page.url
+    await page.get_by_role("link", name="Access").click()
+    await page.get_by_role("heading", name="Runners").wait_for()
+    another = await renewed(tenant)
+    await page.get_by_role("link", name="Compare").click()
+    await page.get_by_text("The token is no longer valid").first.wait_for()
+    for _ in range(2):
+        await page.go_back()
+    assert page.url == before
+    await visitor.paste(another)
+    await page.get_by_text("Who changed what").wait_for()
+
+
+async def test_what_a_page_has_told_is_gone_once_somebody_has_to_sign_in(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    for key in ("KEY_OF_SOMEBODY", "another"):
+        form = await visitor.add(key, "x")
+        if key == "another":
+            await renewed(tenant)
+        await form.get_by_role("button", name="Add variable").click()
+        await form.wait_for(state="hidden")
+    await visitor.page.get_by_text("What you typed is still there").first.wait_for()
+    await expect(visitor.page.locator("#notices")).to_be_empty()
+
+
 async def test_a_dialog_with_something_typed_in_it_waits_as_well(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

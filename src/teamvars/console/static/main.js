@@ -169,7 +169,10 @@ function mark() {
  * @param {session.Reason} reason
  */
 function leave(reason) {
-  if (reason === "refused" || reason === "unseen") return askToSignIn(reason);
+  if (reason === "refused" || reason === "unseen") {
+    leavePage();
+    return askToSignIn(reason);
+  }
   leaving.abort();
   dialogs.endAll();
   for (const place of document.body.children) place.replaceChildren();
@@ -233,7 +236,8 @@ function follow(event) {
 async function goBack() {
   const wanted = location.pathname + location.search;
   if (wanted === address.shown) return;
-  if (session.token() !== null && !holds()) {
+  if (!holds()) {
+    if (session.token() === null) return address.arrive(); // whoever signs in then sees that page
     await render();
     return lead(document.querySelector("h1"));
   }
