@@ -20,7 +20,7 @@ _RUN = """async (options) => {
 _NARROW: ViewportSize = {"width": 320, "height": 900}
 _WIDE: ViewportSize = {"width": 1200, "height": 900}
 # How far the page, or a dialog on it, can be scrolled sideways.
-_WIDEST = """() => Math.max(...[...document.querySelectorAll("html, dialog")]
+WIDEST = """() => Math.max(...[...document.querySelectorAll("html, dialog")]
   .map((one) => one.scrollWidth - one.clientWidth))"""
 
 
@@ -56,6 +56,6 @@ class Inspection:
         """Looks at the page as it is now: in both themes, and on a narrow screen."""
         self.found += [f"{place}: {one}" for one in await self._axe.violations(self._page)]
         await self._page.set_viewport_size(_NARROW)
-        if wider := await self._page.evaluate(_WIDEST):
+        if wider := await self._page.evaluate(WIDEST):
             self.found.append(f"{place}: {wider} px too wide")
         await self._page.set_viewport_size(_WIDE)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import BrowserContext, Page, expect
 
-from tests.console.accessibility import Axe, Inspection
+from tests.console.accessibility import WIDEST, Axe, Inspection
 from tests.console.deliveries import hand_out, propose
 from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
 from tests.support.tenant import Tenant
@@ -386,3 +386,30 @@ async def test_a_long_value_in_a_conflict_is_read_by_the_keyboard(
     await now.press("ArrowDown")
     await expect(now).to_be_focused()
     await visitor.page.wait_for_function("() => document.activeElement.scrollTop > 0")
+
+
+async def test_long_names_leave_a_narrow_screen_its_width(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    name = {"name": "w" * 90, "tag-names": ["t" * 80]}
+    document = {"data": {"type": "workspaces", "attributes": name}}
+    path = f"/organizations/{tenant.organization}/workspaces"
+    assert (await tenant.call("owner", "POST", path, document)).is_success
+    await site.make(tenant, "region")
+    secrets = [await tenant.make_variable(f"password_{one}", sensitive=True) for one in range(9)]
+    versions = {one["id"]: one["attributes"]["version-id"] for one in secrets}
+    runner = await propose(tenant, "laptop")
+    await hand_out(site, tenant, runner, 1, versions)
+    assert (await tenant.call("owner", "DELETE", f"/runners/{runner}")).is_success
+    visitor = await crowd.member(site, tenant, width=320)
+    page = visitor.page
+    for place, seen in (
+        ("workspaces", "Choose all workspaces"),
+        ("runners", "rotate password_0"),
+        (f"workspaces/network/compare?with={name['name']}", "Choose region"),
+    ):
+        await visitor.go(f"/{tenant.organization}/{place}")
+        await page.locator("main").get_by_text(seen).first.wait_for()
+        if "compare" in place:
+            await page.get_by_label(seen).check()
+            await visitor.button(f"Copy 1 variable to {name['name']}").wait_for()
+        assert not await page.evaluate(WIDEST), place

@@ -225,8 +225,8 @@ function runLink(run) {
  */
 function warnings({ "delivered-at": at, "to-rotate": rotate }, status) {
   return [
-    GONE[status] && h("span", { class: "badge" }, `the runner was ${GONE[status]} since`,
-      rotate.length > 0 && [": rotate ", listed(rotate.map((one) => name(one.key)))]),
+    GONE[status] && h("span", { class: "badge" }, h("span", {}, `the runner was ${GONE[status]} since`,
+      rotate.length > 0 && [": rotate ", listed(rotate.map((one) => name(one.key)))])),
     isLongAgo(at) && h("span", { class: "badge" }, "not delivered for 90 days"),
   ];
 }
