@@ -338,6 +338,10 @@ async def test_a_set_whose_values_are_damaged_hides_nothing_of_the_workspace(
     await visitor.row("OWN").wait_for()
     told = visitor.page.get_by_role("status")
     await told.get_by_text("What comes from variable sets is not shown. It is damaged.").wait_for()
+    await visitor.page.unroute("**/effective-vars")
+    await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await visitor.row("REGION").wait_for()
+    await expect(told.get_by_text("is not shown")).to_have_count(0)
 
 
 async def test_whoever_sees_a_global_set_reads_whom_its_sensitive_values_reach(

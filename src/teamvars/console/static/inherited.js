@@ -2,7 +2,7 @@
 
 import { Refused, newest, read, readPage } from "./api.js";
 import { h, name } from "./dom.js";
-import { notify } from "./notices.js";
+import { clear, notify } from "./notices.js";
 import { variableOf } from "./variable_list.js";
 
 /** @import { Answer, Page } from "./api.js" */
@@ -56,7 +56,9 @@ export class Inherited {
    */
   async read() {
     try {
-      return await this.#read();
+      const found = await this.#read();
+      clear("inherited");
+      return found;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       notify("inherited", `What comes from variable sets is not shown. ${error.message}`, { caution: true });
