@@ -18,6 +18,7 @@ from teamvars.cli import program
 from teamvars.cli.commands import CLIENT, CLIENT_VARIABLES, OPERATOR
 from teamvars.cli.operator import directory_file
 from teamvars.cli.operator.directory_file import document as file_of
+from teamvars.cli.operator.serve import MOST_READ_AHEAD
 from teamvars.domain import (
     applies,
     client_settings,
@@ -55,7 +56,6 @@ from teamvars.web.http.request import (
     LARGE_BODY_BYTES,
     MAX_BODY_BYTES,
     MAX_PARAMETERS,
-    MAX_QUERY_BYTES,
     STRANGER_BODY_BYTES,
     UNAUTHENTICATED_BODY_BYTES,
 )
@@ -350,7 +350,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         UNAUTHENTICATED_BODY_BYTES,
         json_body.MAX_DEPTH,
         json_body.MAX_VALUES,
-        MAX_QUERY_BYTES,
+        MOST_READ_AHEAD,
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,
         paging.MAX_SIZE,

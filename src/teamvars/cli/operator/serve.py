@@ -48,7 +48,7 @@ _ADDRESS_PAUSE_SECONDS = 0.05
 _MOST_CONNECTIONS = 65_536
 _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
-_MOST_READ_AHEAD = 16_384
+MOST_READ_AHEAD = 16_384
 """Of a connection, in bytes: the longest head, and what is held of a body nobody has asked for."""
 
 BUILD = Gauge("teamvars_build_info", "1, of the release that serves.", ("version",))
@@ -107,7 +107,7 @@ def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
         http=HTTPModes.http1,
         websockets=False,
         http1_settings=HTTP1Settings(
-            header_read_timeout=_HEADER_MILLISECONDS, max_buffer_size=_MOST_READ_AHEAD
+            header_read_timeout=_HEADER_MILLISECONDS, max_buffer_size=MOST_READ_AHEAD
         ),
         ssl_cert=config.tls_cert,
         ssl_key=config.tls_key,

@@ -49,7 +49,6 @@ LARGE_BODY_BYTES = 24 * 1024 * 1024
 """The most of a body on the routes that take large ones."""
 CALLER_BODY_BYTES = 8 * 1024 * 1024
 WORKER_BODY_BYTES = 64 * 1024 * 1024
-MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
 """Of a query. The links of a paged list repeat it, and reading it takes its time."""
 NAME_SHOWN = 100
@@ -268,21 +267,16 @@ class Request:
     def query(self) -> list[tuple[str, str]]:
         """The names and values of the query parameters, as they stand.
 
-        Refuses a long query, by its longest parameter, and one of many parameters.
+        Refuses one of many parameters. How long it may be the server says, of all of a head.
         """
         if not self.query_string:
             return []
         text = self.query_string.decode("latin-1")
         try:
-            found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+            return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
         except ValueError:
             detail = f"A query has at most {MAX_PARAMETERS} parameters."
             raise Refusal(Fault(Code.INVALID_PARAMETER, detail)) from None
-        if len(text) > MAX_QUERY_BYTES:
-            longest, _ = max(found, key=lambda pair: len(pair[0]) + len(pair[1]), default=("", ""))
-            detail = f"A query has at most {MAX_QUERY_BYTES} bytes; this is its longest parameter."
-            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=longest[:NAME_SHOWN]))
-        return found
 
     def values(self, name: str) -> list[str]:
         """Every value of a query parameter."""
