@@ -1,5 +1,6 @@
 """What concerns HTTP and JSON:API in every request and answer: contract §2."""
 
+import gzip
 import json
 import time
 from collections.abc import AsyncIterator
@@ -240,6 +241,21 @@ async def test_a_body_of_another_content_type_is_refused(
     assert answer.status_code == 415
     assert faults(answer) == [("415", "unsupported_media_type", None)]
     assert answer.json()["errors"][0]["source"] == {"header": "Content-Type"}
+
+
+@pytest.mark.parametrize(
+    ("coding", "status"), [("identity", 201), ("gzip", 415), ("br, gzip", 415)]
+)
+async def test_a_compressed_body_is_refused_as_such(
+    tenant: Tenant, coding: str, status: int
+) -> None:
+    sent: dict[str, Any] = {"Content-Encoding": coding}
+    answer = await send(tenant, json.dumps(new_variable()).encode(), **sent)
+    assert answer.status_code == status
+    if status != 201:
+        answer = await send(tenant, gzip.compress(b"{}"), **sent)
+        assert faults(answer) == [("415", "unsupported_media_type", None)]
+        assert answer.json()["errors"][0]["source"] == {"header": "Content-Encoding"}
 
 
 async def test_a_body_that_no_header_announces_needs_its_content_type_too(tenant: Tenant) -> None:

@@ -16,7 +16,6 @@ from teamvars.web.http.idempotency import key_of
 from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items
 from teamvars.web.http.negotiation import (
     ACCEPTED,
-    MEDIA_TYPE,
     require_acceptable,
     require_document_type,
 )
@@ -90,7 +89,7 @@ class Endpoint:
             require_form_type(request.header("content-type"))
         else:
             require_acceptable(request.header("accept"))
-            require_document_type(request.header("content-type"))
+            require_document_type(request.header)
         if route.keyed and (key := request.header("idempotency-key")) is not None:
             request.idempotency_key = key_of(key)
         await request.require_room_unauthenticated(route.takes.max_bytes)
@@ -118,7 +117,7 @@ class Endpoint:
             if request.header("idempotency-key") is not None:
                 raise Refusal(Fault(Code.INVALID_HEADER, _NO_REPEAT, header=HEADER))
             if route.takes is not None:
-                require_document_type(request.header("content-type"))
+                require_document_type(request.header)
             await request.require_room_unauthenticated(UNAUTHENTICATED_BODY_BYTES)
             return await self._respond(request, route, await request.read_body())
         except Refusal as refusal:
@@ -138,9 +137,8 @@ class Endpoint:
         if not request.has_body:
             return b"" if takes is None else await request.read_body()
         # Whatever can be said of a body, and of its sender, before it is read.
-        content_type = request.header("content-type")
-        if takes is not None and content_type != MEDIA_TYPE:
-            require_document_type(content_type)
+        if takes is not None:
+            require_document_type(request.header)
         if not request.has_room_unauthenticated():
             if route.admit is None:
                 await self._admission.authenticate(request, request.require_caller())
@@ -154,7 +152,7 @@ class Endpoint:
             await self._admission.enter(request)  # and leaves when the response is sent
             if takes is not None and not takes.is_form:
                 if body and not request.has_body:  # HTTP/2 need not announce it
-                    require_document_type(request.header("content-type"))
+                    require_document_type(request.header)
                 if takes.max_items is not None:
                     request.document = await parse_items(body, takes.max_items)
                 elif len(body) > SHORT_BYTES:

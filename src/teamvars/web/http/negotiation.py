@@ -1,7 +1,7 @@
 """Content negotiation (JSON:API 1.1, RFC 9110) and conditional requests."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from teamvars.domain.errors import Code, Fault, Refusal
 
@@ -69,12 +69,19 @@ def _qualities(accept: str) -> Iterator[tuple[str, float]]:
             yield media_range, float(quality)
 
 
-def require_document_type(content_type: str | None) -> None:
-    """Refuses a body that does not say it is JSON:API, or asks for an extension we do not have."""
-    media_type, parameters = _media_type(content_type or "")
-    if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
-        detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."
-        raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
+def require_document_type(header: Callable[[str], str | None]) -> None:
+    """Refuses a body that does not say it is JSON:API, asks for an extension we do not have, or is
+    compressed. `header` is that of a request by its name.
+    """
+    content_type, coding = header("content-type"), header("content-encoding")
+    if content_type != MEDIA_TYPE:
+        media_type, parameters = _media_type(content_type or "")
+        if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
+            detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."
+            raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
+    if coding is not None and coding.lower() not in ("", "identity"):
+        detail = "Send the body as it is, without a content coding."
+        raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Encoding"))
 
 
 def wanted_tags(if_match: str | None) -> frozenset[str] | None:
