@@ -1,6 +1,7 @@
 """`actions/copy`: variables of one workspace into another (contract §4), on both engines."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import httpx
@@ -37,6 +38,7 @@ async def copy(
     on_conflict: str | None = None,
     dry_run: bool = False,
     versioned: bool = False,
+    if_match: str | None = None,
 ) -> httpx.Response:
     """A copy of these variables, or of all."""
     attributes: dict[str, Any] = {"keys": list(keys)} if keys else {}
@@ -50,7 +52,8 @@ async def copy(
     }
     path = f"/workspaces/{tenant.workspaces.get(target, target)}/actions/copy"
     meta = {"dry-run": dry_run, **({"versioned": True} if versioned else {})}
-    return await tenant.call(who, "POST", path, {"data": data, "meta": meta})
+    headers = {} if if_match is None else {"If-Match": if_match}
+    return await tenant.call(who, "POST", path, {"data": data, "meta": meta}, headers)
 
 
 async def fill(tenant: Tenant, workspace: str = "payments", **values: str) -> None:
@@ -208,6 +211,30 @@ async def test_a_conflict_is_refused_skipped_or_replaced(tenant: Tenant) -> None
     assert results(replaced) == [("a", "unchanged", []), ("b", "updated", ["value"])]
     again = await copy(tenant, on_conflict="replace")
     assert {outcome for _, outcome, _ in results(again)} == {"unchanged"}
+
+
+async def test_of_an_unknown_word_nobody_knows_what_it_means_for_what_is_there(
+    tenant: Tenant,
+) -> None:
+    await fill(tenant, a="1", b="2")
+    await fill(tenant, "network", a="mine")
+    for names in ((), (key("a"), key("b"))):
+        refused = await copy(tenant, *names, on_conflict="skp")
+        assert faults(refused) == [("422", "invalid_value", "/data/attributes/on-conflict")]
+
+
+async def test_an_if_match_keeps_from_copying_over_somebody_elses_change(tenant: Tenant) -> None:
+    await fill(tenant, a="1")
+    seen = (await tenant.call("owner", "GET", tenant.vars_path())).headers["ETag"]
+    await fill(tenant, "network", b="2")
+    for dry_run, faulty in itertools.product((False, True), repeat=2):
+        on_conflict = "skp" if faulty else None
+        stale = await copy(tenant, dry_run=dry_run, on_conflict=on_conflict, if_match=seen)
+        assert faults(stale) == [("412", "precondition_failed", None)]
+    unseen = await copy(tenant, source="ws-1111111111111111", if_match=seen)
+    assert unseen.status_code == 412
+    now = (await tenant.call("owner", "GET", tenant.vars_path())).headers["ETag"]
+    assert results(await copy(tenant, if_match=now)) == [("a", "created", [])]
 
 
 async def test_a_dry_run_changes_neither_workspace(tenant: Tenant) -> None:

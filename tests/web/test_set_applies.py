@@ -140,6 +140,21 @@ async def test_variables_are_copied_between_sets_and_workspaces(tenant: Tenant) 
     assert await tenant.deployment.audit_holds()
 
 
+async def test_a_copy_says_at_its_items_what_another_global_set_has(tenant: Tenant) -> None:
+    made = await make_set(tenant, "one", **as_global())
+    other = await make_set(tenant, "other", **as_global())
+    await put(tenant, other, "region", category="env")
+    await fill(tenant, "network", region="1", zone="2", a="3")
+    network = "workspaces", tenant.workspaces["network"]
+    for source in (network, ("varsets", other)):
+        answer = await copy_to(tenant, made, source)
+        assert faults(answer) == [("422", "key_taken", "/data/attributes/keys")]
+        assert answer.json()["errors"][0]["detail"].startswith("region is already in another")
+    answer = await copy_to(tenant, made, network, key("a"), key("region"), key("zone"))
+    assert faults(answer) == [("422", "key_taken", "/data/attributes/keys/1")]
+    assert await in_set(tenant, made) == {}
+
+
 async def test_sensitive_values_of_a_set_are_copied_by_owners_alone(tenant: Tenant) -> None:
     made = await make_set(tenant, "shared", "network")
     await put(tenant, made, "token", "canary", sensitive=True, category="env")

@@ -7,7 +7,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.errors import Fault
-from teamvars.domain.variables import Expected, VariableDraft, staleness
+from teamvars.domain.variables import (
+    ANY_VERSION,
+    Expected,
+    VariableDraft,
+    Versions,
+    staleness,
+)
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 
@@ -34,7 +40,8 @@ class Outcome(StrEnum):
 class ItemDraft(Discreet, frozen=True, gc=False):
     """What a variable should be or, where it `goes`, what should not be there.
 
-    `at` points to the item. By its `variable_id` a variable may get another key or category.
+    `at` points to the item, and `named_at` to what names the variable where no item does. By its
+    `variable_id` a variable may get another key or category.
     """
 
     draft: VariableDraft
@@ -42,6 +49,7 @@ class ItemDraft(Discreet, frozen=True, gc=False):
     goes: bool = False
     at: str = ""
     variable_id: VariableId = UNSET
+    named_at: str | None = None
 
     @property
     def name(self) -> tuple[str | None, Category | None]:
@@ -58,7 +66,9 @@ class ItemDraft(Discreet, frozen=True, gc=False):
 
     @property
     def subject_at(self) -> str:
-        """Where it says that."""
+        """Where the request says that."""
+        if self.named_at is not None:
+            return self.named_at
         return f"{self.draft.at}/key" if self.variable_id is UNSET else f"{self.at}/id"
 
     def staleness(self, version_id: str | None) -> list[Fault]:
@@ -115,15 +125,18 @@ class CopyDraft(msgspec.Struct, frozen=True):
     """Which variables of which workspace, or of which set, are copied; None in the place of
     originals: all of them.
 
-    Those are missing whose items have faults of their own, or the name of an earlier one.
+    Those are missing whose items have faults of their own, or the name of an earlier one. Without
+    `on_conflict`, which is at fault then, nothing is said of a variable that the target has, whose
+    list is to be at one of the `versions`.
     """
 
     source_id: str | None = None
     is_from_set: bool = False
     originals: Sequence[Original] | None = None
-    on_conflict: OnConflict = OnConflict.REFUSE
+    on_conflict: OnConflict | None = OnConflict.REFUSE
     dry_run: bool = False
     faults: tuple[Fault, ...] = ()
+    versions: Versions = ANY_VERSION
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):

@@ -443,6 +443,10 @@ NOT_IN_SOURCE = Fault(Code.INVALID_VALUE, "The source has no such variable.")
 NOT_IN_TARGET = Fault(Code.INVALID_VALUE, "There is no such variable here.")
 """Neither is `not_found`: otherwise callers who have lost no right could not repeat a request."""
 IN_TARGET = Fault(Code.KEY_TAKEN, "{key} is already there in this category.")
+IN_OTHER_SET = Fault(
+    Code.KEY_TAKEN,
+    "{key} is already in another variable set that is global as this one is, in this category.",
+)
 COPIED_BY_OWNERS = Fault(
     Code.FORBIDDEN, "{key} is sensitive: only owners and the organization's token copy it."
 )

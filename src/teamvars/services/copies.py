@@ -43,7 +43,8 @@ class Copies(UseCases):
     async def copy(self, caller: Caller, to: ToOwner, draft: CopyDraft) -> Applied:
         """Copies variables into a workspace or a set, all or none.
 
-        Refuses: unauthenticated, not found, forbidden, every fault of the draft, a source that is
+        Refuses: unauthenticated, not found, forbidden, a list at other versions than those wanted,
+        every fault of the draft, a source that is
         the target, does not exist or is not seen, variables at other versions than those expected,
         a variable that the source has not, or that is sensitive and the caller no owner, or that is
         damaged, or that the target has if the draft refuses that, a full workspace or set, keys
@@ -66,6 +67,7 @@ class _Copy(Request[CopyDraft]):
         """What the caller may do in both. A source that is not seen is as one that is not there."""
         target = await access_to(tx, self._caller, now, self._to)
         target.require(Permission.WRITE_VARIABLES)
+        self._asked.versions.require(*self._tools.chain.versions_of(target.stream))
         source_id = self._asked.source_id
         if source_id is None:
             refuse_all(self._asked.faults)
@@ -101,7 +103,8 @@ class _Copy(Request[CopyDraft]):
                 _unchanged(each.variable) if at is None else _copy_of(each.variable, values, at)
                 for each, at in batch
             ]
-            await planner.put(map(ItemDraft, drafts))
+            items = zip(batch, drafts, strict=True)
+            await planner.put(ItemDraft(draft, named_at=at) for (_, at), draft in items)
         return replace(planner.plan(), originals=originals)
 
     def _require_versions(
@@ -136,8 +139,8 @@ class _Copy(Request[CopyDraft]):
             elif each.name in present and self._asked.on_conflict is OnConflict.REFUSE:
                 faults.add(IN_TARGET.filled(key=each.name[0]).at(each.at))
             else:
-                is_skipped = each.name in present and self._asked.on_conflict is OnConflict.SKIP
-                yield original, None if is_skipped else each.at
+                is_left = each.name in present and self._asked.on_conflict is not OnConflict.REPLACE
+                yield original, None if is_left else each.at
 
     def _wished(self, names: Iterable[Name]) -> Iterable[Original]:
         """What is asked for, of a source that has these names."""

@@ -18,8 +18,8 @@ from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import VariablesAccess
 from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome, Result
 from teamvars.domain.errors import (
+    IN_OTHER_SET,
     KEY_TAKEN,
-    KEY_TAKEN_IN_SET,
     NOT_IN_TARGET,
     REPEATED_ITEM,
     TOO_MUCH_CODE,
@@ -224,7 +224,7 @@ class Planner:
         taken = await variable_sets.names_in_others(self._tx, owner, keys) if keys else ()
         for name in taken:
             if name in new:
-                self.faults.add(KEY_TAKEN_IN_SET.at(f"{new[name].draft.at}/key"))
+                self.faults.add(IN_OTHER_SET.filled(key=name[0]).at(new[name].subject_at))
 
     def _called(self, item: ItemDraft) -> StoredVariable | None:
         return self._found.get(item.subject)

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Original
 from teamvars.domain.errors import REPEATED_ITEM
+from teamvars.domain.variables import ANY_VERSION, Versions
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.services.copies import Copies
@@ -24,13 +25,14 @@ from teamvars.web.applies import (
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
+from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import owners
 from teamvars.web.variables.owners import OwnerKind
-from teamvars.web.variables.requests import CATEGORY, KEY, category
+from teamvars.web.variables.requests import CATEGORY, KEY, category, wanted_versions
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
 _KEYS = "/data/attributes/keys"
@@ -111,8 +113,10 @@ def body(dialect: Dialect) -> RequestBody:
     return RequestBody(CopyDocument, example)
 
 
-async def draft(document: object, dialect: Dialect) -> CopyDraft:
-    """What a copy asks for. Between its names other tasks have the event loop."""
+async def draft(document: object, dialect: Dialect, versions: Versions = ANY_VERSION) -> CopyDraft:
+    """What a copy asks for of a target whose list is at one of these versions. Between its names
+    other tasks have the event loop.
+    """
     read = Reader(document)
     data = read.data(dict)
     read.require_type(data, "copies")
@@ -137,9 +141,10 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
         source_id,
         is_from_set,
         originals,
-        on_conflict or OnConflict.REFUSE,
+        on_conflict if "on-conflict" in (attributes or {}) else OnConflict.REFUSE,
         flag(read, options, "dry-run"),
         read.faults,
+        versions,
     )
 
 
@@ -184,7 +189,7 @@ def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route
     """The operation, on each kind of what has variables."""
 
     async def copy(kind: OwnerKind, request: Request) -> Response:
-        asked = await draft(request.document, dialect)
+        asked = await draft(request.document, dialect, wanted_versions(request))
         work = copies.copy(request.require_caller(), kind.asked(request), asked)
         return await changed(request, work, applies.applied)
 
@@ -196,6 +201,7 @@ def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route
             {200: ResultsDocument},
             takes=body(dialect),
             turn=applies.turn,
+            precondition=IF_MATCH,
             name=f"copy{kind.names}Variables",
             text=(
                 f"Copy variables into {kind.noun} from another workspace or set of the "
