@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from teamvars.domain.applies import MAX_ITEMS
 from teamvars.domain.workspaces import Workspace
 from teamvars.fair_slots import WAITERS_EACH
 from tests.support.deployment import Deployment
@@ -298,6 +299,19 @@ async def test_a_workspace_is_filled_to_its_limit_and_not_beyond(tenant: Tenant)
     assert replaced.status_code == 200, "what goes makes room"
     too_many = await apply(tenant, *items, item("beyond"))
     assert faults(too_many) == [("422", "too_many_items", "/data")]
+
+
+async def test_too_many_items_are_told_in_the_order_of_checks(tenant: Tenant) -> None:
+    document = items_document(*[0] * (MAX_ITEMS + 1))
+    workspace = f"/workspaces/{tenant.workspaces['network']}"
+    for method, path in (("POST", "actions/apply"), ("PATCH", "relationships/vars")):
+        sent, stale = f"{workspace}/{path}", {"If-Match": '"old"'}
+        answer = await tenant.call("writer", method, f"{sent}?include=x", document, stale)
+        assert faults(answer) == [("400", "invalid_parameter", None)]
+        answer = await tenant.call("writer", method, sent, document, stale)
+        assert faults(answer) == [("412", "precondition_failed", None)]
+        answer = await tenant.call("writer", method, sent, document)
+        assert faults(answer) == [("422", "too_many_items", "/data")]
 
 
 async def test_of_two_applies_at_once_both_are_whole(tenant: Tenant) -> None:

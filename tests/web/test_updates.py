@@ -202,6 +202,8 @@ async def test_a_condition_is_never_ignored(tenant: Tenant) -> None:
     deleted = {**to(ids["a"]), "meta": {"delete": True}}
     answer = await update(tenant, deleted, versioned=True)
     assert faults(answer) == [("422", "unknown_attribute", "/data/0/meta/delete")]
+    answer = await update(tenant, deleted)
+    assert faults(answer) == [("422", "unknown_attribute", "/data/0/meta/delete")]
     assert await values(tenant) == {"a": "1"}
 
 

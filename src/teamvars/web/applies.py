@@ -159,13 +159,13 @@ async def draft(
         return ApplyDraft(faults=read.faults)
     # Without the items: each has a reader of its own.
     read = Reader({name: value for name, value in document.items() if name != "data"})
-    items = read.member(document, "data", list, "")
+    items = read.at_most(MAX_ITEMS, read.member(document, "data", list, "") or [], "/data")
     said = read.member(document, "meta", dict, "", required=False)
     read.refuse_unknown(said, set(options), "/meta")
     flags = {name: flag(read, said, name) for name in options}
     pace = Pace()
     found = []
-    for number, item in enumerate(items or ()):
+    for number, item in enumerate(items):
         reader = ItemReader(item, number)
         expected, goes = _conditions(reader, item, conditions, versioned=flags[VERSIONED_NAME])
         variable_id, asked = read_item(reader)
@@ -189,10 +189,12 @@ def _conditions(
         return UNSET, False
     options = read.member(item, "meta", dict, "/data") or {}
     if not versioned:  # a condition must not be ignored
+        options = {name: options[name] for name in _CONDITIONS if name in options}
+    read.refuse_unknown(options, set(known), _META)
+    if not versioned:
         detail = f"This needs a request whose meta.{VERSIONED_NAME} is true."
         _refuse(read, options, known, _META, detail)
         return UNSET, False
-    read.refuse_unknown(options, set(known), _META)
     deletes = options if _DELETE in known else None
     goes = read.member(deletes, _DELETE, bool, _META, required=False) or False
     if goes:
