@@ -44,11 +44,11 @@ class Copies(UseCases):
         """Copies variables into a workspace or a set, all or none.
 
         Refuses: unauthenticated, not found, forbidden, a list at other versions than those wanted,
-        every fault of the draft, a source that is
-        the target, does not exist or is not seen, variables at other versions than those expected,
-        a variable that the source has not, or that is sensitive and the caller no owner, or that is
-        damaged, or that the target has if the draft refuses that, a full workspace or set, keys
-        that other sets have which are global like it, busy.
+        every fault of the draft, a source that is the target, does not exist or is not seen,
+        variables at other versions than those expected, a variable that the source has not, or that
+        is sensitive and the caller no owner, or that is damaged, or that the target has if the
+        draft refuses that, a full workspace or set, keys that other sets have which are global like
+        it, busy.
         """
         return await _Copy(self._house, self._trust, caller, to, draft).make(dry_run=draft.dry_run)
 
