@@ -202,6 +202,8 @@ class Settings(BaseSettings):
                 value.encode()
             except UnicodeEncodeError:
                 raise ValueError("must be UTF-8") from None
+            if "\0" in value:
+                raise ValueError("must not have a NUL character")
         return value
 
     @field_validator("data_dir", "keyring", "tls_cert", "tls_key", "host", mode="before")
@@ -235,7 +237,7 @@ class Settings(BaseSettings):
     def _providers_of_json(cls, value: object) -> object:
         try:
             return json.loads(value) if isinstance(value, str) else value
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError("must be a JSON object; in teamvars.toml, tables") from None
 
     @field_validator("providers")
@@ -429,6 +431,9 @@ def load(**flags: Any) -> Settings:
         raise SettingsError(f"{CONFIG_FILE} is not TOML: {error}") from None
     except (OSError, UnicodeDecodeError):
         raise SettingsError(f"{CONFIG_FILE} cannot be read.") from None
+    except (ValueError, RecursionError):  # of what is TOML all the same
+        text = f"{CONFIG_FILE} is nested too deeply, or has a number of too many digits."
+        raise SettingsError(text) from None
 
 
 def variables() -> set[str]:

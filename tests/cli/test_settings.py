@@ -284,6 +284,14 @@ def test_a_provider_without_tls_is_on_this_machine_and_so_is_the_service(
             settings.load(public_url=public_url, providers=said)
 
 
+def test_providers_that_are_nested_deeply_are_refused_in_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAMVARS_PROVIDERS", "[" * 5000 + "]" * 5000)
+    with pytest.raises(SettingsError, match="providers: must be a JSON object"):
+        settings.load()
+
+
 def test_a_secret_of_a_client_is_read_from_its_file_and_shown_nowhere(folder: Path) -> None:
     file = folder / "company.secret"
     said = PROVIDER | {"client_secret_file": str(file)}
@@ -319,6 +327,9 @@ def test_a_url_with_its_password_is_in_no_representation(folder: Path) -> None:
         ('[database]\nurl = "hunter2"\n', "database"),
         ("port = \n", "teamvars.toml"),
         ("port = 1\nport = 2\n", "teamvars.toml"),
+        (f"providers = {'[' * 5000}{']' * 5000}\n", "teamvars.toml"),
+        (f"port = {'9' * 5000}\n", "teamvars.toml"),
+        ('data_dir = "hunter2\\u0000"\n', "data_dir"),
     ],
 )
 def test_a_wrong_file_ends_every_command_with_2(host: Host, text: str, word: str) -> None:

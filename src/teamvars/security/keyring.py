@@ -26,7 +26,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.keys import AUDIT, MASTER, SERVER
 from teamvars.kernel import Discreet
 from teamvars.security import whole_files
-from teamvars.security.permissions import Purpose, by_mode
+from teamvars.security.permissions import Purpose, by_mode, followed
 from teamvars.security.wrapping import NotUnwrapped, Unavailable, Wrapping, opened, sealed
 
 if sys.platform != "win32":
@@ -154,7 +154,7 @@ def change(path: Path, step: Callable[[Keyring], Keyring], by: Wrapping | None =
     """Puts what the step makes of the keyring into the file, whole and durably, of the same account
     and mode 0600. Of several at once each sees what the one before it has made.
     """
-    whole = path.resolve()  # a link to it stays a link
+    whole = followed(path)  # a link to it stays a link
     with _alone(whole.parent):
         keyring = step(load(whole, by))
         _put(keyring, path, by)
@@ -163,7 +163,7 @@ def change(path: Path, step: Callable[[Keyring], Keyring], by: Wrapping | None =
 
 def wrap(path: Path, former: Wrapping | None, by: Wrapping | None) -> None:
     """Puts the same keys in the file, wrapped otherwise; None is plain."""
-    whole = path.resolve()
+    whole = followed(path)
     with _alone(whole.parent):
         _put(load(whole, former), path, by)
 
@@ -172,7 +172,7 @@ def _put(keyring: Keyring, path: Path, by: Wrapping | None) -> None:
     """Puts it in the place of the file that there is."""
     text = _text(keyring, path, by)
     try:
-        whole_files.replace(path.resolve(), text)
+        whole_files.replace(followed(path), text)
     except OSError as error:
         raise KeyringError(f"The keyring {path} cannot be written: {error.strerror}.") from None
 

@@ -84,6 +84,14 @@ def by_owner(path: Path, owner: int, account: int) -> list[Exposure]:
     return [Exposure(f"{text} Run: chown {account} {shlex.quote(str(path))}", True)]
 
 
+def followed(path: Path) -> Path:
+    """What a path leads to by its links, whether anything is there or not. Of links that lead in a
+    circle it is one of them, and whoever opens that hears it: `Path.resolve` raises what no OSError
+    is.
+    """
+    return Path(os.path.realpath(path))
+
+
 def look(purpose: Purpose, path: Path) -> list[Exposure]:
     """What there is to say of a file; nothing where there is none, and nothing on Windows."""
     if sys.platform == "win32":

@@ -27,7 +27,7 @@ from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import KeyRefused
 from teamvars.security.keyring import KeyringError
-from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
+from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look, followed
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import NotReady, StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, is_sqlite
@@ -128,7 +128,7 @@ def explanation(refusal: Refusal) -> str:
 def exposures(config: Settings) -> list[Exposure]:
     """Every way in for somebody else, to what is there already."""
     # Several spellings of a path are one file, and the last says what it is most of all.
-    once = {path.resolve(): (purpose, path) for purpose, path in _files(config)}
+    once = {followed(path): (purpose, path) for purpose, path in _files(config)}
     return [exposure for purpose, path in once.values() for exposure in look(purpose, path)]
 
 
@@ -141,12 +141,12 @@ def require_closed(config: Settings) -> None:
 
 def database_file(config: Settings) -> Path:
     """The file of a SQLite store, which a link may lead to; SQLite puts its others beside it."""
-    return Path(config.url.removeprefix("sqlite:///")).resolve()
+    return followed(Path(config.url.removeprefix("sqlite:///")))
 
 
 def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
     keyring = config.keyring_path
-    yield Purpose.KEYRING_DIR, keyring.resolve().parent
+    yield Purpose.KEYRING_DIR, followed(keyring).parent
     yield Purpose.KEYRING_DIR, keyring.parent
     if is_sqlite(config.url):
         named, real = Path(config.url.removeprefix("sqlite:///")), database_file(config)
