@@ -10,8 +10,9 @@ from teamvars.domain.errors import Refusal
 from teamvars.metrics import Gauge
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import connections, postgres
-from teamvars.storage.engines.connections import CONNECTIONS, IN_USE, WAITING, Lane
+from teamvars.storage.engines.connections import CONNECTIONS, IN_USE, WAITING, Lane, ServerClock
 from teamvars.storage.engines.poolers import is_through_one
+from teamvars.storage.engines.timelines import Timelines
 from tests.storage.stores import make_things, opened, words
 from tests.support.patience import HANGS, until
 
@@ -174,17 +175,22 @@ async def test_after_a_lost_server_new_connections_are_kept(store: Any, admin: A
     assert await until_open(admin, 1) == {used}
 
 
+async def closed(admin: Any, connection: Any) -> None:
+    """Has its server end the connection, and waits until its driver knows."""
+    await admin.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+
+    async def is_closed() -> bool:
+        return bool(connection.is_closed())
+
+    await until(is_closed)
+
+
 async def test_a_first_connection_that_is_closed_while_it_is_looked_at_is_made_again(
     postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def once_it_is_closed(connection: Any) -> bool:
         monkeypatch.setattr(connections, "is_through_one", is_through_one)
-        await admin.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
-
-        async def is_closed() -> bool:
-            return bool(connection.is_closed())
-
-        await until(is_closed)
+        await closed(admin, connection)
         return await is_through_one(connection)
 
     monkeypatch.setattr(connections, "is_through_one", once_it_is_closed)
@@ -199,6 +205,47 @@ async def test_a_first_connection_that_is_closed_while_it_is_looked_at_is_made_a
         assert await database.query(served_by)
     finally:
         await database.close()
+
+
+@pytest.mark.parametrize(
+    ("asker", "question"), [(Timelines, "look"), (ServerClock, "measure")], ids=["new", "measured"]
+)
+async def test_nobody_notices_that_a_connection_was_closed_before_its_own_questions(
+    store: Any, admin: Any, monkeypatch: pytest.MonkeyPatch, asker: type, question: str
+) -> None:
+    ask = getattr(asker, question)
+
+    async def once_it_is_closed(self: object, connection: Any) -> Any:
+        monkeypatch.setattr(asker, question, ask)
+        await closed(admin, connection)
+        return await ask(self, connection)
+
+    async def asks() -> int:
+        found: int = await store.query(served_by)
+        return found
+
+    if asker is Timelines:
+        store._connections._expire()
+    else:
+        monkeypatch.setattr(store._connections.clock, "_ahead", None)
+    monkeypatch.setattr(asker, question, once_it_is_closed)
+    assert await asks() == await asks()
+    assert getattr(asker, question) is ask
+
+
+async def test_nobody_notices_that_a_connection_was_closed_before_its_commit(
+    store: Any, admin: Any
+) -> None:
+    pids: list[int] = []
+
+    async def ends_once(tx: Any) -> None:
+        pids.append(await served_by(tx))
+        await tx.execute("INSERT INTO things (id, note) VALUES ('one', '')")
+        if len(pids) == 1:
+            await closed(admin, tx.connection)
+
+    await store.write(ends_once)
+    assert len(set(pids)) == 2
 
 
 async def test_whoever_finds_no_connection_in_time_is_refused(

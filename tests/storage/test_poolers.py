@@ -199,10 +199,11 @@ async def test_of_a_statement_that_commits_and_is_not_known_there_the_outcome_is
     statement = await connection.prepare("SELECT 1")
     await connection.execute("DEALLOCATE ALL")
     with pytest.raises(asyncpg.InvalidSQLStatementNameError):
-        await engine._confirmed(connection, statement.fetch())
+        await engine._confirmed(connection, statement.fetch)
     await connection.execute("PREPARE known AS SELECT 1")
+    prepare = partial(connection.prepare, "SELECT 1", name="known")
     with pytest.raises(asyncpg.DuplicatePreparedStatementError):
-        await engine._confirmed(connection, connection.prepare("SELECT 1", name="known"))
+        await engine._confirmed(connection, prepare)
     await connection.close()
 
 

@@ -28,7 +28,7 @@ from teamvars.storage.engines.poolers import (
     is_through_one,
     keeps_statements,
 )
-from teamvars.storage.engines.servers import Servers
+from teamvars.storage.engines.servers import DRIVER, Servers, abandoning, explained
 
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
@@ -72,7 +72,6 @@ _BUSY_OR_BROKEN = (
     *NOT_PREPARED_HERE,
 )
 UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
-DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 Connection = Any
 """An asyncpg connection; the driver's own types are partial."""
@@ -271,6 +270,8 @@ class Connections:
                 with deadline.enforced_on(connection):
                     await self.clock.measure(connection)
             return await run(connection)
+        except DRIVER as error:
+            raise explained(error, connection) from error
         except asyncio.CancelledError:
             # Its statement may be running: the driver asks the server to end it, which nobody waits
             # for, and then closes the connection.
@@ -350,14 +351,11 @@ class Connections:
 
     async def _connect_to_any(self) -> Connection:
         connection = await self._servers.connect(**self._options)
-        try:
+        with abandoning(connection):
             if self._passage.first:
                 await connection.execute(self._passage.first)
             await self.clock.measure(connection)
             self._servers.timelines.require(connection.standing)
-        except BaseException:
-            connection.terminate()
-            raise
         return connection
 
     def _give_up(self, connection: Connection) -> None:

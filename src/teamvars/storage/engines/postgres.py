@@ -63,7 +63,6 @@ from teamvars.storage.engines.combined import (
     type_of,
 )
 from teamvars.storage.engines.connections import (
-    DRIVER,
     RUN_AGAIN,
     UNUSABLE,
     Connection,
@@ -73,7 +72,13 @@ from teamvars.storage.engines.connections import (
 from teamvars.storage.engines.expected import Expectations, Expected
 from teamvars.storage.engines.poolers import Passage
 from teamvars.storage.engines.schemas import Refusing
-from teamvars.storage.engines.servers import Servers, engine, require_authority
+from teamvars.storage.engines.servers import (
+    DRIVER,
+    Servers,
+    engine,
+    explained,
+    require_authority,
+)
 
 FRAGMENTS = Fragments(
     {
@@ -188,7 +193,7 @@ class PostgresTransaction(Transaction):
                 raise Locked from None
             raise
         except DRIVER as error:
-            raise _explained(error, self.connection) from error
+            raise explained(error, self.connection) from error
 
     async def shut_out(self, table: str) -> None:
         # Whoever reads it has it locked until the end of the transaction, in a mode (ACCESS SHARE)
@@ -268,7 +273,7 @@ class _Brief(PostgresTransaction):
         )
         found = () if stream is None else (stream.id, stream.head)
         args = chain(found, *(one.values for one in self.expected), *(row for _, row in rows))
-        if not await _confirmed(self.connection, self.count(sql, *args)):
+        if not await _confirmed(self.connection, partial(self.count, sql, *args)):
             raise Moved
         for one in (*self.expected, *self._found):
             if after is not None and one.is_of(after):
@@ -600,23 +605,11 @@ async def _find_all(
     return found
 
 
-def _explained(error: Exception, connection: Connection) -> Exception:
-    """The error, or ConnectionResetError when the connection is closed.
-
-    asyncpg raises InterfaceError both for a closed connection and for wrong use. An internal error
-    on an open one comes of a server that is about to close it: nothing can be sent any more.
-    """
-    if isinstance(error, asyncpg.InternalClientError) and not connection.is_closed():
-        connection.terminate()
-    lost = ConnectionResetError("the connection was closed")
-    return lost if connection.is_closed() else error
-
-
 async def _execute(connection: Connection, sql: str) -> str:
     try:
         tag: str = await connection.execute(sql)
     except DRIVER as error:
-        raise _explained(error, connection) from error
+        raise explained(error, connection) from error
     return tag
 
 
@@ -681,12 +674,12 @@ async def _roll_back(connection: Connection) -> None:
 
 async def _commit(connection: Connection) -> None:
     """Commits. Refuses as `_confirmed`."""
-    tag = await _confirmed(connection, _execute(connection, "COMMIT"))
+    tag = await _confirmed(connection, partial(_execute, connection, "COMMIT"))
     if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction
         raise RuntimeError("A transaction whose statement had failed was committed.")
 
 
-async def _confirmed(connection: Connection, committing: Awaitable[T]) -> T:
+async def _confirmed(connection: Connection, commit: Callable[[], Awaitable[T]]) -> T:
     """What comes of a statement that commits. Refuses with outcome_unknown when the connection is
     lost, or the deadline passes, before the server has confirmed.
 
@@ -699,9 +692,12 @@ async def _confirmed(connection: Connection, committing: Awaitable[T]) -> T:
         if getattr(message, "sqlstate", None) == "01000":
             warnings.append(message)
 
-    connection.add_log_listener(listen)
     try:
-        result = await committing
+        connection.add_log_listener(listen)
+    except DRIVER as error:  # it is closed, and nothing was sent
+        raise explained(error, connection) from error
+    try:
+        result = await commit()
     except (*RUN_AGAIN, *_BEFORE_A_COMMIT):
         raise
     except (*UNUSABLE, asyncio.CancelledError) as error:

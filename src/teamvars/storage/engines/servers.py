@@ -5,7 +5,8 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -32,6 +33,7 @@ _KEEPALIVE = {
 }
 _DEFAULT_AUTHORITY = Path(".postgresql") / "root.crt"
 _MAY_VERIFY = ("require", "verify-ca", "verify-full")
+DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 _TRY_NEXT = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
 
 
@@ -49,6 +51,30 @@ def is_lasting(error: BaseException) -> bool:
         ssl.SSLError,
     )
     return isinstance(error, refused) or _REFUSES_TLS in str(error)
+
+
+def explained(error: Exception, connection: asyncpg.Connection) -> Exception:
+    """The error, one of `DRIVER`, or ConnectionResetError when the connection is closed.
+
+    asyncpg raises InterfaceError both for a closed connection and for wrong use. An internal error
+    on an open one comes of a server that is about to close it: nothing can be sent any more.
+    """
+    if isinstance(error, asyncpg.InternalClientError) and not connection.is_closed():
+        connection.terminate()
+    lost = ConnectionResetError("the connection was closed")
+    return lost if connection.is_closed() else error
+
+
+@contextmanager
+def abandoning(connection: asyncpg.Connection) -> Iterator[None]:
+    """Aborts a connection of which the block cannot learn what it has to know at first."""
+    try:
+        yield
+    except BaseException as error:
+        connection.terminate()
+        if isinstance(error, DRIVER):
+            raise explained(error, connection) from error
+        raise
 
 
 class KeepaliveConnection(asyncpg.Connection):
@@ -110,11 +136,8 @@ class Servers:
                 max_cached_statement_lifetime=0,
                 **options,
             )
-            try:
+            with abandoning(connection):
                 connection.standing = await self.timelines.look(connection)
-            except BaseException:
-                connection.terminate()
-                raise
         return connection
 
 
