@@ -501,6 +501,7 @@ def _is_database_url(url: str) -> bool:
     return (
         parts.scheme in ("postgresql", "postgres")
         and "@" not in user + rest
+        and "%00" not in url
         and set(_poolers(parts)) <= set(Pooler)
         and all(_HOST.fullmatch(host) for host in hosts.split(","))
     )

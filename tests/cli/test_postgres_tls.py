@@ -73,6 +73,14 @@ def test_what_is_missing_for_tls_is_said_by_every_command(
     assert "hunter2" not in refused.err + found["text"]
 
 
+@pytest.mark.parametrize("place", ["a..b", f"{'a' * 64}.com", "127.0.0.1:70000", "h:1,a..b:2"])
+def test_a_host_or_port_that_cannot_be_is_said(host: Host, place: str) -> None:
+    refused = host.having(database_url=f"postgresql://u:hunter2@{place}/d").run("init")
+    assert refused.code == 1
+    assert "TEAMVARS_DATABASE_URL: no host has such a name" in refused.err
+    assert "hunter2" not in refused.err
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [

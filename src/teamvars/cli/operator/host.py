@@ -27,7 +27,7 @@ from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import KeyRefused
 from teamvars.security.keyring import KeyringError
-from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look, followed
+from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, followed, look
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import NotReady, StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, is_sqlite

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import asyncpg
 import msgspec
 from asyncpg import exceptions as pg
 from msgspec.structs import replace

@@ -130,12 +130,16 @@ class Servers:
 
     async def _connect(self, dsn: str, options: Mapping[str, Any]) -> KeepaliveConnection:
         async with asyncio.timeout(CONNECT_SECONDS):
-            connection: KeepaliveConnection = await asyncpg.connect(
-                dsn,
-                connection_class=KeepaliveConnection,
-                max_cached_statement_lifetime=0,
-                **options,
-            )
+            try:
+                connection: KeepaliveConnection = await asyncpg.connect(
+                    dsn,
+                    connection_class=KeepaliveConnection,
+                    max_cached_statement_lifetime=0,
+                    **options,
+                )
+            except (UnicodeError, OverflowError):
+                text = "TEAMVARS_DATABASE_URL: no host has such a name, or no port such a number."
+                raise StorageMisconfigured(text) from None
             with abandoning(connection):
                 connection.standing = await self.timelines.look(connection)
         return connection
