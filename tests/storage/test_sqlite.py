@@ -5,6 +5,7 @@
 import asyncio
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -672,3 +673,31 @@ async def test_a_file_that_may_only_be_read_refuses_writes_and_answers_reads() -
                 await limited.close()
             assert await database.read(ids) == ["a"]
             folder.chmod(0o700)
+
+
+async def test_a_file_that_could_only_be_read_at_first_takes_writes_once_it_can() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder, copy = Path(name), Path(name) / "copy"
+        async with opened(fresh_sqlite(folder)) as database:
+            await make_things(database)
+            await database.write(adding("a"))
+            # With what a server leaves that is killed.
+            shutil.copytree(folder, copy, ignore=lambda *_: ["copy"])
+        folder.chmod(0o755)
+        for file in (*copy.iterdir(), copy):
+            file.chmod(0o555 if file == copy else 0o444)
+        limited = sqlite.SqliteDatabase(copy / "teamvars.db")
+        with powerless():
+            await limited.open()
+            for _ in range(2):
+                assert await limited.read(ids) == ["a"]
+                with pytest.raises(Refusal) as refusal:
+                    await limited.write(adding("b"))
+                assert words(refusal.value) == ["storage_unavailable"]
+        for file in (copy, *copy.iterdir()):
+            file.chmod(0o777)
+        with powerless():
+            assert await limited.read(ids) == ["a"]
+            assert await limited.write(adding("c")) == "c"
+            assert await limited.read(ids) == ["a", "c"]
+            await limited.close()

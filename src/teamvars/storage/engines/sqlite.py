@@ -333,8 +333,14 @@ class SqliteDatabase(Database):
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
         try:
+            if connection.readonly("main"):  # BEGIN IMMEDIATE would begin a read, without a word
+                raise apsw.ReadOnlyError("the file could not be written when it was opened")
             connection.execute("BEGIN IMMEDIATE")
         except UNUSABLE as error:
+            if isinstance(error, apsw.ReadOnlyError):
+                # The next one finds what it may do by then. All connections share the `-shm` as the
+                # first has opened it.
+                self._reader.close()
             raise self._writer.translate(error) from error
         return connection
 
