@@ -186,6 +186,13 @@ class Stream(msgspec.Struct, frozen=True):
     head: bytes
     usage: Usage = msgspec.field(default_factory=Usage)
 
+    @property
+    def place(self) -> tuple[int, bytes, bytes, int, int]:
+        """Where it stands: what of its row each change moves, in the order in which that is read
+        and written.
+        """
+        return self.sequence, self.link, self.head, self.usage.variables, self.usage.value_bytes
+
 
 class HeldStream(Stream, frozen=True):
     """A locked stream whose head is authentic: it may go on, and end.

@@ -189,11 +189,7 @@ async def append_all(
 
 def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> tuple[Part, Part]:
     """The statements of `append_all`, to be run with the changes that the entries record."""
-    moves = [
-        (one.id, one.sequence, one.link, one.head, one.usage.variables, one.usage.value_bytes)
-        for one in after
-    ]
-    return (_INSERT_ENTRY, entries), (_MOVE, moves)
+    return (_INSERT_ENTRY, entries), (_MOVE, [(one.id, *one.place) for one in after])
 
 
 async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry]:

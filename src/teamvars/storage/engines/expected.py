@@ -51,9 +51,8 @@ class Expected(msgspec.Struct, frozen=True):
 
     def left_at(self, after: Stream) -> Row:
         """The row once the stream stands there."""
-        place, usage = self.lookup.place, after.usage
+        place, moved = self.lookup.place, after.place
         assert place is not None
-        moved = after.sequence, after.link, after.head, usage.variables, usage.value_bytes
         return *self.row[:place], *moved, *self.row[place + len(moved) :]
 
 
