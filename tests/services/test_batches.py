@@ -15,12 +15,15 @@ from teamvars.changes.batches import (
     Waiting,
     _SubjectQueue,
 )
+from teamvars.changes.trails import OwnTrail
 from teamvars.changes.waves import Attempt, Change, _within
-from teamvars.decisions import Decision
+from teamvars.decisions import Decision, Found
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.errors import Refusal, not_found, storage_unavailable
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
+from teamvars.security.chain import Chain
+from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import poolers
@@ -341,6 +344,27 @@ async def test_those_who_wait_for_one_locked_row_go_on_together_and_in_order(
     assert len(await crowd.transactions(*LETTERS[:3])) == 1
     assert len(await crowd.transactions(*LETTERS[3:])) == 1
     assert (await crowd.keys())["s0"] == LETTERS
+
+
+async def test_whoever_has_waited_for_a_change_is_dated_after_it(crowd: Crowd, admin: Any) -> None:
+    database, stream_id = crowd.calls.services.database, crowd.ids["s0"]
+
+    async def change(tx: Transaction) -> Making:
+        trail = OwnTrail(tx, Chain(crowd.calls.node.keys))
+        stream = trail.check((await streams.lock(tx, [stream_id]))[stream_id])
+        waiting = crowd.make("x")
+        await until_waiting(admin)
+        said = "workspace.rename", stream_id, {"name": "s0", "from": "s"}
+        event = Found(operator(), database.now()).event(*said)
+        entries, after = await trail.extend(stream, [event])
+        await streams.append_all(tx, entries, [after])
+        return waiting
+
+    await (await database.write(change))
+    entries = await database.read(lambda tx: streams.entries_after(tx, stream_id, 0))
+    *_, before, after = entries
+    assert before.at <= after.at
+    assert await crowd.holds()
 
 
 async def test_of_many_locked_workspaces_a_few_have_connections_and_all_go_on_in_the_end(

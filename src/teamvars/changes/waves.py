@@ -366,6 +366,7 @@ class _Wave:
         elif is_held is None and not self._waits:
             self._blocked.add(attempt.change.subject)
         else:
+            found.now = self._tools.clock()  # whoever has changed the stream did so later
             attempt.looks += 1
             if attempt.looks == _MOST_LOOKS:
                 attempt.fail(storage_unavailable())
