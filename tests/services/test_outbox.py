@@ -18,6 +18,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
+from teamvars.domain.times import LATEST
 from teamvars.mail import smtp
 from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
@@ -833,16 +834,18 @@ async def test_what_cannot_be_sent_as_its_row_was_altered_is_told(
 class Overtaken:
     """A store in which another node has claimed what waits by the time that this one writes."""
 
-    def __init__(self, calls: Calls, table: str) -> None:
+    def __init__(self, calls: Calls, table: str, until: int = 11) -> None:
         self._calls = calls
         self._table = table
+        self._until = until
         self._database = calls.services.database
         self.writes = 0
 
     async def write(self, body: Body[T]) -> T:
         self.writes += 1
         column = WAITING[self._table]
-        await execute(self._calls, f"UPDATE {self._table} SET {column} = 11 WHERE {column} = 10")
+        claim = f"UPDATE {self._table} SET {column} = $1 WHERE {column} = 10"
+        await execute(self._calls, claim, self._until)
         return await self._database.write(body)
 
     def __getattr__(self, name: str) -> object:
@@ -871,3 +874,18 @@ async def test_only_what_is_due_is_claimed_and_what_another_node_has_claimed_is_
     assert not await sender.send_next()
     assert store.writes == writes
     assert mailbox.messages == []
+
+
+@ON_SQLITE
+async def test_news_is_told_although_another_node_has_claimed_what_was_old_before_it(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    await propose_one(mailing)
+    await execute(mailing, "UPDATE runners SET notice_due_at = 10 WHERE notice_due_at > 0")
+    news = await propose(mailing.tenant, name="news")
+    sender = mailing.services.outbox
+    sender._database = cast(Database, Overtaken(mailing, "runners", until=LATEST))
+    assert await sender.send_next()
+    (message,) = mailbox.messages
+    assert message["Subject"].endswith("waits for approval")
+    assert await due_of(mailing, news) == (None, 0)

@@ -118,14 +118,13 @@ class Outbox(UseCases):
         """Tells all active owners what has become of a runner. Who cannot be told now is told
         later, and the others then again.
         """
-        due_at = await self._due_at(runners.NOTICES)
-        if due_at is None:
+        if await self._due_at(runners.NOTICES) is None:
             return False
         found = await self._claimed(runners.NOTICES, runners.of_notice)
         if found is None:
             return False
         (claimed, runner), now, is_over = found, self._clock(), True
-        if claimed.attempts <= GIVEN_UP_AFTER and now - due_at < STALE_AFTER:
+        if claimed.attempts <= GIVEN_UP_AFTER and now - claimed.due_at < STALE_AFTER:
             try:
                 notices = await self._database.read(partial(self._notices, runner=runner, at=now))
             except Refusal:  # somebody has altered its row

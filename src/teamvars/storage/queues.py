@@ -7,7 +7,8 @@ from teamvars.storage.database import Transaction
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What is one node's until then, and how often it has been tried with this.
+    """What is one node's until then, how often it has been tried with this, and since when it was
+    due.
 
     `id` is what is stored: of a row that somebody has altered, no text perhaps.
     """
@@ -15,6 +16,7 @@ class Claimed(msgspec.Struct, frozen=True):
     id: object
     until: int
     attempts: int
+    due_at: int
 
 
 class Queue(msgspec.Struct, frozen=True):
@@ -48,18 +50,22 @@ class Queue(msgspec.Struct, frozen=True):
 
     async def claim(self, tx: Transaction, now: int, until: int) -> Claimed | None:
         """Takes the one that has been due for longest; nobody else does until then."""
-        # Two nodes may find the same row; the second then finds that it is not due any more.
-        sql = f"""
-UPDATE {self.table} SET {self.due_at} = $2, {self.attempts} = abs({self.attempts} % 1000) + 1
-WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} = (
-    SELECT {self.id} FROM {self.table}
-    WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
-    ORDER BY {self.due_at} LIMIT 1
-)
-RETURNING {{encoded {self.id}}}, CAST({self.attempts} AS BIGINT)
+        first = f"""
+SELECT {self.due_at}, {{encoded {self.id}}} FROM {self.table}
+WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
+ORDER BY {self.due_at} LIMIT 1
 """
-        row = await tx.fetch_one(sql, now, until)
-        return None if row is None else Claimed(row[0], until, row[1])
+        # Two nodes may find the same row; the second then finds that it is not due any more.
+        take = f"""
+UPDATE {self.table} SET {self.due_at} = $3, {self.attempts} = abs({self.attempts} % 1000) + 1
+WHERE {self.claimed}
+RETURNING CAST({self.attempts} AS BIGINT)
+"""
+        if (found := await tx.fetch_one(first, now)) is None:
+            return None
+        due_at, id_ = found
+        taken = await tx.fetch_one(take, due_at, id_, until)
+        return None if taken is None else Claimed(id_, until, taken[0], due_at)
 
     async def put_off(self, tx: Transaction, one: Claimed, due_at: int) -> None:
         """Lets it be tried again then, unless another has its place."""
