@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import asyncpg
 import pytest
 
 from teamvars.changes.runner import Storing
+from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
+from teamvars.decisions import organizations as organization_decisions
 from teamvars.decisions import team_access as grant_decisions
 from teamvars.decisions import teams as team_decisions
+from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.rows import together
 from teamvars.decisions.variables import ToWorkspace
@@ -18,11 +22,13 @@ from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, TeamEntry, UserEntry
+from teamvars.domain.errors import NO_SUCH_SOURCE, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
+from teamvars.domain.workspaces import Workspace
 from teamvars.security.tokens import hash_token
 from teamvars.services.house import access_to
 from teamvars.storage import access, memberships, streams, team_access, teams
@@ -186,6 +192,48 @@ async def test_who_is_removed_while_a_team_of_theirs_is_deleted_is_removed(
     )
     await asked
     assert not await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+
+
+async def test_who_waits_to_copy_what_is_deleted_meanwhile_is_told_where_they_have_named_it(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant, organization = calls.tenant, await organization_of(calls)
+    target, source = tenant.workspaces["network"], tenant.workspaces["payments"]
+    gone = Workspace(source, "payments", organization, tenant.organization)
+
+    async def delete(tx: Transaction) -> None:
+        found = Found(operator(), 1, streams=await streams.lock(tx, [organization, source]))
+        await Storing(tx, calls.tools, found).store(workspace_decisions.deleted(found, gone))
+
+    def ask() -> Coroutine[Any, Any, object]:
+        who = caller(tenant, "owner")
+        return calls.services.copies.copy(who, ToWorkspace(target), CopyDraft(source))
+
+    asked = await meanwhile([organization, source], ask, delete)
+    with pytest.raises(Refusal) as refused:
+        await asked
+    assert refused.value.faults == (NO_SUCH_SOURCE,)
+
+
+async def test_a_file_makes_an_organization_anew_that_is_deleted_while_it_waits(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    held, name = [await organization_of(calls)], calls.tenant.organization
+    asked = await meanwhile(held, partial(calls.apply, workspaces=("made",)), deleting(calls))
+    assert await asked == (f"create organization {name}", f"create workspace {name}/made")
+    assert await calls.node.audit_holds()
+
+
+async def test_what_somebody_leaves_goes_with_an_organization_that_is_deleted_meanwhile(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    held, (owner,) = [await organization_of(calls)], calls.named("owner")
+    end = partial(calls.services.operator_leavers.end, operator(), owner)
+    asked = await meanwhile(held, end, deleting(calls))
+    assert await asked == []
 
 
 async def test_who_is_disabled_while_a_file_changes_them_is_told_as_that(
@@ -400,6 +448,13 @@ async def revoking(tx: Transaction, team_id: str, ws_id: str) -> tuple[Found, De
         each for each in await team_access.of_teams(tx, [team_id]) if each.workspace_id == ws_id
     ]
     return found, grant_decisions.deleted(found, team_id, given)
+
+
+def deleting(calls: Calls) -> Callable[[Transaction], Awaitable[object]]:
+    """What deletes the tenant's organization."""
+    who, name = caller(calls.tenant, "owner"), calls.tenant.organization
+    decide = partial(organization_decisions.delete, name=name, force=True)
+    return partial(calls.services.changes._stored, Change(who, None, decide))
 
 
 async def organization_of(calls: Calls) -> str:

@@ -59,7 +59,7 @@ class _Copy(Request[CopyDraft]):
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         places = await self._access(tx, now)
         if lock:  # whoever has not the right locks nothing
-            await streams.lock(tx, [place.stream.id for place in places])
+            await streams.lock_existing(tx, [place.stream.id for place in places])
             places = await self._access(tx, now)
         return places
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from teamvars.decisions import leavers as decisions
 from teamvars.domain.access import Caller
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.leavers import LeftBehind
 from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import leavers, users
@@ -32,7 +33,12 @@ class OperatorLeavers(UseCases):
 
     async def end(self, caller: Caller, who: str) -> Sequence[LeftBehind]:
         """Ends all of it but the teams, in each organization by itself; returns what it was."""
-        return [
-            await self._make(caller, decisions.end_by_operator, one.organization_id, one.user_id)
-            for one in await self.show(who)
-        ]
+        ended = []
+        for one in await self.show(who):
+            asked = one.organization_id, one.user_id
+            try:
+                ended.append(await self._make(caller, decisions.end_by_operator, *asked))
+            except Refusal as refusal:
+                if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
+                    raise
+        return ended

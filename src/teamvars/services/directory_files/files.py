@@ -95,7 +95,10 @@ class DirectoryFiles(UseCases):
             found = Found(caller, self._clock())
 
             async def lock(stream_ids: Iterable[str]) -> None:
-                found.streams |= await streams.lock(tx, [*stream_ids, *early])
+                wanted = {*stream_ids, *early}
+                found.streams |= await streams.lock_existing(tx, wanted)
+                if not wanted <= found.streams.keys():  # an organization is gone
+                    raise Overtaken
 
             changeset = Changeset(found.now)
             applied = await self._planned(tx, changeset, directory, options, lock)
