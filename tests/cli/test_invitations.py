@@ -48,6 +48,30 @@ def test_applying_a_file_invites_nobody_unless_it_is_said(host: Host) -> None:
     assert pending(host)["bob@example.com"]["delivery"] == "shown"
 
 
+def test_links_that_were_made_are_shown_although_not_all_can_be(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.succeed("init")
+    more = """\
+  - name: brittle
+    members: {alice: active, carol: invited}
+    teams:
+      - {name: owners, members: [alice]}
+"""
+    carol = "  - {username: carol, email: carol@example.com}\n"
+    text = DIRECTORY.replace("organizations:", f"{carol}organizations:")
+    Path(host.folder / "two.yaml").write_text(text + more)
+    host.succeed("directory", "apply", "two.yaml")
+    execute(
+        host,
+        "UPDATE streams SET sequence = sequence + 1 "
+        "WHERE id = (SELECT id FROM organizations WHERE name = 'brittle')",
+    )
+    done = host.run("directory", "apply", "two.yaml", "--invite")
+    assert done.code != 0
+    assert LINK.fullmatch(done.out.strip())
+    assert "bob@example.com to acme" in done.err
+
+
 def test_an_invitation_is_made_renewed_and_taken_back(host: Host) -> None:
     host.succeed("directory", "apply", "directory.yaml")
     words = ("invite", "create", "carol@example.com", "--organization", "acme")

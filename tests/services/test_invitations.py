@@ -21,6 +21,7 @@ from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.domain.tokens import NewToken, OwnerName
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
+from teamvars.services.invitations import Issued
 from teamvars.storage import memberships, tables
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of
@@ -470,24 +471,25 @@ async def test_owners_resend_and_revoke_what_is_pending_and_nothing_else(calls: 
         assert await refusal_of(ask(caller(calls.tenant, "plain"), active)) == "forbidden"
 
 
+async def missing(calls: Calls) -> list[Issued]:
+    """The links that are made for those who wait without one."""
+    made: list[Issued] = []
+    invite = calls.services.operator_invitations.invite_missing
+    await invite(operator(), calls.tenant.organization, made.append)
+    return made
+
+
 async def test_without_mail_nobody_has_a_link_until_the_operator_makes_one(calls: Calls) -> None:
     made, elsewhere = await invite(calls, address()), await invite_elsewhere(calls)
     assert made.invitation is not None
     assert made.invitation.delivery is Delivery.NONE
-    issued = await calls.services.operator_invitations.invite_missing(
-        operator(), calls.tenant.organization
-    )
+    issued = await missing(calls)
     mine = next(one for one in issued if one.membership.id == made.id)
     assert elsewhere not in {one.membership.id for one in issued}
     everybody = await calls.services.operator_invitations.pending()
     assert elsewhere in {one.id for one in everybody}
     await accept(calls, secret_of(mine))
-    assert (
-        await calls.services.operator_invitations.invite_missing(
-            operator(), calls.tenant.organization
-        )
-        == []
-    )
+    assert await missing(calls) == []
 
 
 async def test_who_has_accepted_or_gone_meanwhile_keeps_nobody_from_their_link(
@@ -505,7 +507,7 @@ async def test_who_has_accepted_or_gone_meanwhile_keeps_nobody_from_their_link(
         return sorted(waiting, key=lambda one: made.index(one.id))
 
     monkeypatch.setattr(commands, "pending", pending)
-    issued = await commands.invite_missing(operator(), calls.tenant.organization)
+    issued = await missing(calls)
     assert [one.membership.id for one in issued] == [made[2]]
 
 

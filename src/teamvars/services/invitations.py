@@ -147,20 +147,22 @@ class OperatorInvitations(UseCases):
         page = await self._make(caller, decisions.resend_by_operator, *asked)
         return self._issued(page, terms, secret)
 
-    async def invite_missing(self, caller: Caller, organization: str) -> Sequence[Issued]:
-        """Makes links for those of an organization who wait without one, each by itself.
+    async def invite_missing(
+        self, caller: Caller, organization: str, tell: Callable[[Issued], object]
+    ) -> None:
+        """Makes links for those of an organization who wait without one, each by itself, and tells
+        of each as soon as it is made: its link is there only this once.
 
         Whoever has no e-mail address is left out, and whoever waits no more once it is their turn.
         """
-        now, issued = self._clock(), list[Issued]()
+        now = self._clock()
         for one in await self.pending(organization):
             if one.lacks_link(now):
                 try:
-                    issued.append(await self.resend(caller, one.id, show=False))
-                except Refusal as refusal:  # the links that were made are shown all the same
+                    tell(await self.resend(caller, one.id, show=False))
+                except Refusal as refusal:
                     if refusal.faults[0].code not in _WAITS_NO_MORE:
                         raise
-        return issued
 
     @reads
     async def pending(

@@ -39,21 +39,12 @@ def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite
         look = Options(dry_run=True, prune=True, delete_variables=delete_variables)
         _announce(_apply(directory, look))
     applied = _apply(directory, Options(dry_run, prune, delete_variables))
-    shown: dict[str, Any] = {
-        "organizations": applied.organizations,
-        "users": applied.users,
-        "changes": applied.changes,
-        **counted_effects(applied, dry_run=dry_run),
-    }
-    invited: list[Issued] = []
-    if invite and not dry_run:
-        invited = _invite(directory)
-        shown["invited"] = [*map(issued_fields, invited)]
-    rows = [(told,) for told in (*applied.changes, *told_effects(applied))]
-    links = [row for issued in invited for row in links_of(issued)]
-    counted = f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}."
-    with telling(*map(told_lost, invited)):
-        show(shown, [*rows, *links], said="\n".join([*map(told_issued, invited), counted]))
+    invited: list[Issued] | None = [] if invite and not dry_run else None
+    try:
+        if invited is not None:
+            _invite(directory, invited)
+    finally:  # links are shown once, and so also where the store has gone away since
+        _show(applied, invited, dry_run=dry_run)
     for name in applied.disabled:
         note(
             f"User {name} is disabled, and stays disabled. To change that: teamvars user enable "
@@ -93,15 +84,32 @@ def _apply(directory: Directory, options: Options) -> Applied:
     return run(lambda services, caller: services.directory.apply(caller, directory, options))
 
 
-def _invite(directory: Directory) -> list[Issued]:
-    """After the file is applied: what is interrupted is made up for by the next time."""
+def _invite(directory: Directory, invited: list[Issued]) -> None:
+    """After the file is applied: what is interrupted is made up for by the next time. Whoever is
+    invited by then is among the `invited` all the same.
+    """
 
-    async def work(services: wiring.Services, caller: Caller) -> list[Issued]:
-        invitations = services.operator_invitations
-        return [
-            issued
-            for organization in directory.organizations
-            for issued in await invitations.invite_missing(caller, organization.name)
-        ]
+    async def work(services: wiring.Services, caller: Caller) -> None:
+        invite = services.operator_invitations.invite_missing
+        for organization in directory.organizations:
+            await invite(caller, organization.name, invited.append)
 
-    return run(work)
+    run(work)
+
+
+def _show(applied: Applied, invited: Sequence[Issued] | None, *, dry_run: bool) -> None:
+    """What has changed, and who is invited, if anybody was to be."""
+    shown: dict[str, Any] = {
+        "organizations": applied.organizations,
+        "users": applied.users,
+        "changes": applied.changes,
+        **counted_effects(applied, dry_run=dry_run),
+    }
+    if invited is not None:
+        shown["invited"] = [*map(issued_fields, invited)]
+    issued = invited or ()
+    rows = [(told,) for told in (*applied.changes, *told_effects(applied))]
+    links = [row for one in issued for row in links_of(one)]
+    counted = f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}."
+    with telling(*map(told_lost, issued)):
+        show(shown, [*rows, *links], said="\n".join([*map(told_issued, issued), counted]))
