@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import (
     TeamsOf,
     TokenLimitsOf,
@@ -10,21 +11,22 @@ from teamvars.decisions.needs import (
     UserWithId,
     WorkspacesOf,
 )
-from teamvars.decisions.organizations import Fresh, create, delete, update
+from teamvars.decisions.organizations import Fresh, GiveKey, create, delete, update
 from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.token_limits import Shorten
 from teamvars.decisions.variable_sets import SetsOf
-from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import Refusal
+from teamvars.domain.generations import Generation
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.token_limits import ENABLED
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 
-FRESH = Fresh(WrappedKey("org-1", 1, "k", b""), "team-0", "ou-1")
+FRESH = Fresh("org-1", "team-0", "ou-1")
+IN_USE = Generation(1, 0, 0), Generation(2, 1, 1), Generation(3, 2)
 DRAFT = OrganizationDraft(name="acme")
 RUNNER = Runner("run-1", "org-1", 1, RunnerSpec("ci", 1), 1)
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
@@ -32,7 +34,9 @@ NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 
 def test_a_site_admin_makes_an_organization_and_owns_it() -> None:
     admin = replace(ALICE, site_admin=True)
-    decision = create(found({UserWithId("user-1"): admin}), DRAFT, FRESH)
+    known = found({UserWithId("user-1"): admin, Generations(): IN_USE})
+    decision = create(known, DRAFT, FRESH)
+    assert GiveKey("org-1", 2) in decision.writes
     assert decision.opens == {"org-1": "org-1", "team-0": "org-1"}
     assert actions(decision) == [
         (SYSTEM_STREAM, "organization.create"),

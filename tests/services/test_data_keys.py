@@ -9,12 +9,14 @@ import pytest
 from teamvars import wiring
 from teamvars.domain import diagnosis as findings
 from teamvars.domain.audit import AuditFilter
+from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.domain.keys import DATA, KeyRefused
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken
 from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.directory_files.files import Options
 from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage import data_keys, organizations
 from teamvars.storage.database import Transaction
@@ -22,8 +24,9 @@ from teamvars.storage.engines import schemas
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller, once_it_is_looked_up
 from tests.services.jobs import Job, approve, propose
-from tests.support.deployment import operator
-from tests.support.tenant import variable_document
+from tests.services.test_rechecks import waits
+from tests.support.deployment import Deployment, operator
+from tests.support.tenant import build_tenant, variable_document
 
 VALUES = {"one": "first value", "two": "second value"}
 ALL_VALUES = VALUES | {f"{key}-secret": value for key, value in VALUES.items()}
@@ -179,6 +182,48 @@ async def test_organizations_are_made_with_a_data_key_of_the_generation_in_use(
         return found.version
 
     assert await own_calls.services.database.read(key_of) == 2
+
+
+async def test_an_organization_that_is_made_while_another_comes_into_use_is_made_under_that(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = own_calls.services.organizations
+    make = made._make
+
+    async def make_after(*asked: Any) -> Any:
+        await use_another(own_calls)
+        return await make(*asked)
+
+    monkeypatch.setattr(made, "_make", make_after)
+    await made.create(caller(own_calls.tenant, "admin"), OrganizationDraft(name="made-meanwhile"))
+    assert data_keys.ORGANIZATIONS not in (await needed(own_calls)).get(1, {})
+
+
+async def test_whoever_applies_a_file_while_another_comes_into_use_is_waited_for(
+    own_nodes: tuple[Deployment, Deployment],
+    migrated_postgres: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deployment, node = own_nodes
+    calls = Calls(await build_tenant(deployment))
+    key_id = await node.services.data_keys.add(operator())
+    look = data_keys.generations
+    using: list[asyncio.Task[None]] = []
+
+    async def and_another_comes_into_use(tx: Transaction) -> Any:
+        monkeypatch.undo()
+        found = await look(tx)
+        use = node.services.data_keys.activate(operator(), key_id)
+        using.append(asyncio.create_task(use))
+        await waits(migrated_postgres, using[0])
+        return found
+
+    files = "teamvars.services.directory_files.files.data_keys.generations"
+    monkeypatch.setattr(files, and_another_comes_into_use)
+    directory = Directory(organizations=(OrganizationEntry("made-meanwhile"),))
+    await deployment.services.directory.apply(operator(), directory, Options())
+    await using[0]
+    assert data_keys.ORGANIZATIONS not in (await needed(calls)).get(1, {})
 
 
 async def test_one_that_is_added_is_not_in_use_before_it_is_activated(own_calls: Calls) -> None:

@@ -6,6 +6,7 @@ from teamvars.changes.looks import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
+from teamvars.decisions.organizations import GiveKey
 from teamvars.decisions.projects import KeepDefault, PutInto
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.sign_ins import Arrival, Arriving
@@ -220,6 +221,9 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Insert: lambda _, found, write: tables.inserting(write.row, found.now),
     Update: lambda _, __, write: tables.updating(write.before, write.after),
     Delete: lambda _, __, write: tables.deleting(write.kind, write.keys),
+    GiveKey: lambda tools, found, write: tables.inserting(
+        tools.sealer.new_data_key(write.organization_id, write.generation), found.now
+    ),
     KeepDefault: lambda _, __, write: projects.keeping_default(write.organization_id),
     PutInto: lambda _, __, write: projects.putting(write.project, write.workspace_ids),
     Invite: _inviting,

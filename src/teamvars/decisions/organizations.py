@@ -2,7 +2,8 @@
 
 import msgspec
 
-from teamvars.decisions import Decision, Found, memberships, teams
+from teamvars.decisions import Decision, Found, Write, memberships, teams
+from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
@@ -10,9 +11,9 @@ from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.token_limits import shortened
 from teamvars.decisions.users import site_admin
 from teamvars.decisions.variable_sets import SetsOf
-from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
+from teamvars.domain.generations import active_of
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organization_settings import SETTINGS
 from teamvars.domain.organizations import Founded, Organization, OrganizationDraft
@@ -28,12 +29,19 @@ class OrganizationView(msgspec.Struct, frozen=True):
     rights: Rights
 
 
+class GiveKey(Write, frozen=True):
+    """A new organization has a data key, of that generation."""
+
+    organization_id: str
+    generation: int
+
+
 class Fresh(msgspec.Struct, frozen=True):
-    """What a new organization is made with: its data key, which says its id, and the ids of its
-    owners team and of the membership of whoever makes it.
+    """What a new organization is made with: its id, and those of its owners team and of the
+    membership of whoever makes it.
     """
 
-    key: WrappedKey
+    id: str
     owners_id: str
     membership_id: str
 
@@ -46,14 +54,13 @@ def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[Org
     creator = site_admin(found, "Only site admins create organizations.")
     _require_signed_in(found, False, draft)
     refuse_all(draft.all_faults())
-    id_ = fresh.key.organization_id
-    made = draft.applied_to(Organization(id_, "", None, found.now))
+    made = draft.applied_to(Organization(fresh.id, "", None, found.now))
     owners = owners_of(made.id, fresh.owners_id)
     place = fresh.membership_id, made.id, made.name
     member = Membership(*place, creator, Status.ACTIVE, found.now)
     return together(
         OrganizationView(made, True, ALL_RIGHTS),
-        created(found, made, fresh.key),
+        created(found, made),
         teams.created(found, owners),
         memberships.created(found, member),
         memberships.joined(found, owners, [member.id]),
@@ -112,15 +119,15 @@ def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
     return Decision(None, (Delete(Organization, (id_,)),), notes)
 
 
-def created(found: Found, organization: Organization, key: WrappedKey) -> Decision[None]:
+def created(found: Found, organization: Organization) -> Decision[None]:
     """An organization begins with its data key, its default project and a stream; it has no owners
     team yet.
     """
-    id_ = organization.id
+    id_, generation = organization.id, active_of(found.of(Generations())).version
     details = {"name": organization.name, **opens(id_)}
     note = found.note(SYSTEM_STREAM, "organization.create", id_, details)
-    writes = Insert(Founded(organization, key.version)), Insert(key), KeepDefault(id_)
-    return Decision(None, writes, (note,), {id_: id_}, taken=_TAKEN)
+    rows = Insert(Founded(organization, generation)), GiveKey(id_, generation)
+    return Decision(None, (*rows, KeepDefault(id_)), (note,), {id_: id_}, taken=_TAKEN)
 
 
 def changed(found: Found, before: Organization, after: Organization) -> Decision[None]:

@@ -50,6 +50,8 @@ class DataKeys(UseCases):
         version = decisions.named(found, key_id).version
         self._require_all(await self._each(self._having, version))
         await self._activate(caller, key_id)
+        # Whoever has begun before that may make an organization under the former one.
+        await self.outlast_writers()
         self._require_all(await self.renew())
 
     async def retire(self, caller: Caller, key_id: str, *, leaked: bool = False) -> None:

@@ -7,7 +7,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, makes, reads
-from teamvars.storage import access, access_by_name, data_keys, organizations
+from teamvars.storage import access, access_by_name, organizations
 from teamvars.storage.database import Transaction
 
 
@@ -39,7 +39,5 @@ class Organizations(UseCases):
 
     async def create(self, caller: Caller, draft: OrganizationDraft) -> OrganizationView:
         """See `decisions.organizations.create`."""
-        generation = await self._database.query(data_keys.active_generation)
-        key = self._tools.sealer.new_data_key(new_id("org"), generation)
-        fresh = Fresh(key, new_id("team"), new_id("ou"))
+        fresh = Fresh(new_id("org"), new_id("team"), new_id("ou"))
         return await self._make(caller, decisions.create, draft, fresh)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from teamvars.changes.runner import Storing
 from teamvars.decisions import Found, organizations, teams
+from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import DetailsOf
 from teamvars.decisions.runners import Trust
 from teamvars.domain.access import Caller
@@ -129,9 +130,8 @@ class DirectoryFiles(UseCases):
         rename_organizations(directory.organizations, existing, former, changeset)
         contents = {}
         standing = []
-        generation = await data_keys.active_generation(tx)
         for entry in directory.organizations:
-            state = existing.get(fold(entry.name)) or self._created(entry, generation, changeset)
+            state = existing.get(fold(entry.name)) or _created(entry, changeset)
             standing.append((layout_of(state), state))
             content = Contents(entry, state, people, changeset)
             content.apply()
@@ -158,20 +158,6 @@ class DirectoryFiles(UseCases):
     def _hands_out(self, runner: Runner, workspace_id: str) -> bool:
         return self._trust.holds(runner) and runner.may_admit(workspace_id, self._clock())
 
-    def _created(
-        self, entry: OrganizationEntry, generation: int, changeset: Changeset
-    ) -> OrganizationState:
-        organization = Organization(new_id("org"), entry.name, None, changeset.now)
-        owners = owners_of(organization.id, new_id("team"))
-        key = self._tools.sealer.new_data_key(organization.id, generation)
-        told, made = [f"create organization {entry.name}"], (organization, key)
-        changeset.add(Step.CREATE_ORGANIZATION, told, organizations.created, *made)
-        changeset.add(Step.CREATE_TEAM, (), teams.created, owners)
-        project = default_project(organization.id, changeset.now)
-        return OrganizationState(
-            organization, teams={OWNERS: owners}, projects={fold(project.name): project}
-        )
-
     async def _store(self, tx: Transaction, found: Found, changeset: Changeset) -> None:
         """Stores all that is planned. Raises Overtaken."""
         before = changeset.changed_users
@@ -182,6 +168,7 @@ class DirectoryFiles(UseCases):
                 raise Overtaken
         details = await workspaces.find_details(tx, changeset.changed_workspaces)
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
+        found.answers[Generations()] = await data_keys.generations(tx)
         if changeset.changed_sets:
             found.streams |= await streams.lock(tx, changeset.changed_sets)
         try:
@@ -189,3 +176,15 @@ class DirectoryFiles(UseCases):
             await Storing(tx, self._tools, found).store(decision)
         except (Taken, MissingReference):  # such as a user who was only invited, and is gone
             raise Overtaken from None
+
+
+def _created(entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
+    organization = Organization(new_id("org"), entry.name, None, changeset.now)
+    owners = owners_of(organization.id, new_id("team"))
+    told = [f"create organization {entry.name}"]
+    changeset.add(Step.CREATE_ORGANIZATION, told, organizations.created, organization)
+    changeset.add(Step.CREATE_TEAM, (), teams.created, owners)
+    project = default_project(organization.id, changeset.now)
+    return OrganizationState(
+        organization, teams={OWNERS: owners}, projects={fold(project.name): project}
+    )
