@@ -703,6 +703,19 @@ async def test_who_has_a_token_of_an_older_release_keeps_it(own_calls: Calls) ->
     assert len((await own_calls.services.accounts.show(made.user.id)).tokens) == 1
 
 
+async def test_who_made_a_team_s_token_with_one_of_an_older_release_that_is_gone_stays(
+    own_calls: Calls,
+) -> None:
+    made, _ = await to_whom_an_older_release_gave_a_token(own_calls)
+    of_team = "UPDATE tokens SET created_by = $1 WHERE team_id IS NOT NULL"
+    for statement in (of_team, "DELETE FROM tokens WHERE user_id = $1"):
+        await execute(own_calls, statement, made.user.id)
+    await own_calls.services.operator_invitations.revoke(operator(), made.id)
+    await a_week_goes_by_for_users(own_calls)
+    await own_calls.services.operator_invitations.expire()
+    assert (await own_calls.services.accounts.show(made.user.id)).made
+
+
 @pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
 async def test_whom_a_file_names_meanwhile_stays(own_calls: Calls) -> None:
     """The file is applied while they are looked for, and is done before they are removed. SQLite

@@ -14,10 +14,12 @@ COLUMNS = (
     "users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled"
 )
 
-# Older releases do not unset the flag of whom they give a token, or make active.
+# Older releases do not unset the flag of whom they give a token, or make active. What somebody has
+# made with such a token may be there longer than the token.
 NEVER_KNOWN = (
     "(users.placeholder = 1 "
     "AND NOT EXISTS (SELECT 1 FROM tokens AS own WHERE own.user_id = users.id) "
+    "AND NOT EXISTS (SELECT 1 FROM tokens AS made WHERE made.created_by = users.id) "
     "AND NOT EXISTS (SELECT 1 FROM memberships AS known "
     "WHERE known.user_id = users.id AND known.status = 'active'))"
 )
