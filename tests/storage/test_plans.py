@@ -932,6 +932,24 @@ async def test_a_file_finds_what_was_renamed_by_an_index(large: Large) -> None:
     assert all(index in plan for index, plan in zip(indexes, plans, strict=True))
 
 
+async def test_words_that_no_workspace_is_to_have_are_not_looked_for_one_by_one_in_each(
+    large: Large,
+) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    seen.clear()
+    path = f"/organizations/{tenant.organization}/workspaces?search[exclude-tags]=a,b"
+    assert (await tenant.call("owner", "GET", path)).status_code == 200
+    asked = [one for one in dict(seen).values() if "key_folded" in one.sql]
+    plans = [await _plan(large, one) for one in asked]
+    assert len(plans) == 2, "the page, and how many there are"
+    for plan in plans:
+        if tenant.deployment.config.url.startswith("sqlite"):
+            assert "workspace_tags_workspace_id (workspace_id=?)" in plan
+            assert "key_folded=?" not in plan
+        else:
+            assert "key_folded = ANY" not in plan
+
+
 async def _plan(large: Large, statement: Statement) -> str:
     is_sqlite = large.tenant.deployment.config.url.startswith("sqlite")
 
