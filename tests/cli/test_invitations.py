@@ -106,7 +106,7 @@ def test_an_invitation_is_made_renewed_and_taken_back(host: Host) -> None:
             "no team acme/none",
         ),
         (("list", "--organization", "none"), 5, "no organization none"),
-        (("resend", "ou-none"), 5, "does not exist"),
+        (("resend", "ou-none"), 5, "There is no membership with this id"),
     ],
 )
 def test_what_cannot_be_is_refused(
