@@ -279,7 +279,7 @@ def test_a_port_in_use_is_refused_before_anything_starts(served_host: ServedHost
     assert done.code == 1
     assert done.err == (
         f"teamvars: Cannot listen on 127.0.0.1 port {served_host.server.port}: "
-        "Address already in use.\n"
+        "Address already in use. Choose another with --port.\n"
     )
 
 

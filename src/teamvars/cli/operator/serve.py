@@ -212,7 +212,8 @@ def claimed_address(config: Settings, patience: float = 0) -> str:
             if not is_taken or time.monotonic() > until:
                 reason = exporter.why_not(error)
                 text = f"Cannot listen on {config.host} port {config.port}: {reason}."
-                raise Failure(text) from None
+                mend = " Choose another with --port." if is_taken else ""
+                raise Failure(text + mend) from None
         time.sleep(_ADDRESS_PAUSE_SECONDS)
 
 
