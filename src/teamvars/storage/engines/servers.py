@@ -16,7 +16,7 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.storage.database import StorageMisconfigured, Transaction
-from teamvars.storage.engines.timelines import Standing, Timelines
+from teamvars.storage.engines.timelines import NotThePrimary, Standing, Timelines
 
 CONNECT_SECONDS = 3.0
 """The time-out of connecting to one server."""
@@ -70,6 +70,9 @@ def abandoning(connection: asyncpg.Connection) -> Iterator[None]:
     """Aborts a connection of which the block cannot learn what it has to know at first."""
     try:
         yield
+    except NotThePrimary:  # one of `DRIVER` too, which says more than that it is closed by then
+        connection.terminate()
+        raise
     except BaseException as error:
         connection.terminate()
         if isinstance(error, DRIVER):
