@@ -20,7 +20,14 @@ import apsw
 import pytest
 
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.storage.database import STRICT, Database, MissingTable, Taken, Transaction
+from teamvars.storage.database import (
+    STRICT,
+    Database,
+    MissingTable,
+    Statement,
+    Taken,
+    Transaction,
+)
 from teamvars.storage.engines import sqlite
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
@@ -689,6 +696,8 @@ async def test_a_file_that_could_only_be_read_at_first_takes_writes_once_it_can(
         limited = sqlite.SqliteDatabase(copy / "teamvars.db")
         with powerless():
             await limited.open()
+            # As where the disk is slow.
+            await limited._prefetcher.run(Statement("SELECT id FROM things", ()))
             for _ in range(2):
                 assert await limited.read(ids) == ["a"]
                 with pytest.raises(Refusal) as refusal:

@@ -182,7 +182,8 @@ class SqliteDatabase(Database):
         self._writer = SqliteConnection(file)
         self._reader = SqliteConnection(file, in_one_thread=True)
         self._reading = asyncio.Lock()
-        self._queries = _Queries(self._reader, Prefetcher(file))
+        self._prefetcher = Prefetcher(file)
+        self._queries = _Queries(self._reader, self._prefetcher)
         # Writes run also when their caller was cancelled in the queue: a client that has
         # disconnected may have relied on that.
         self._writes: Coalescer[_Write[Any], Any] = Coalescer(
@@ -341,6 +342,7 @@ class SqliteDatabase(Database):
                 # The next one finds what it may do by then. All connections share the `-shm` as the
                 # first has opened it.
                 self._reader.close()
+                self._prefetcher.let_go()
             raise self._writer.translate(error) from error
         return connection
 

@@ -60,6 +60,10 @@ class Prefetcher:
         """Runs the statement in the thread."""
         await self._statements.submit(statement)
 
+    def let_go(self) -> None:
+        """Has the connection closed by the thread, and opened again for what is read next."""
+        self._thread.submit(self._connection.close)
+
     async def close(self) -> None:
         """Waits for what is queued."""
         await self._statements.close()
