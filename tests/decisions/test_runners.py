@@ -12,6 +12,7 @@ from teamvars.decisions.runners import (
     AllRunners,
     OrganizationOf,
     RunnersOf,
+    RunnersPage,
     RunnerWithId,
     create,
     delete,
@@ -25,7 +26,7 @@ from teamvars.decisions.runners import (
 from teamvars.domain.access import Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import invalid
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
     MAX_RUNNERS,
     ApprovalMode,
@@ -262,6 +263,13 @@ def test_only_runners_of_the_page_are_looked_at_closely() -> None:
     views = [show() for show in listed.items]
     assert ([one.runner.id for one in views], listed.total) == (["run-2", "run-3"], 5)
     assert trust.named == ["run-2", "run-3"]
+
+
+def test_where_there_is_no_runner_no_workspace_is_looked_up() -> None:
+    network, none = found(NO_RUNNERS, to_network(Level.OWNER)), Paged[Runner]([], 0)
+    assert of_workspace(network, "ws-1", Page(), TRUST) == Paged([], 0)
+    acme = found(to_acme(owner=True), {RunnersPage("org-1", Page()): none})
+    assert page(acme, "acme", Page(), TRUST) == Paged([], 0)
 
 
 @pytest.mark.parametrize(

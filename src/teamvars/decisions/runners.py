@@ -244,7 +244,8 @@ def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[S
     granted.require_owner()
     owner = granted.organization
     runners = found.of(RunnersPage(owner.id, wanted))
-    found.of(WorkspacesOf(owner.id))
+    if runners.items:
+        found.of(WorkspacesOf(owner.id))
     shown = [partial(seen, found, one, owner.name, trust) for one in runners.items]
     return Paged(shown, runners.total)
 
@@ -261,7 +262,8 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
     reaching.sort(key=lambda one: (fold(one.spec.name), one.id))
     some = reaching[wanted.offset : wanted.offset + wanted.size]
     seen_in = None if granted.level is Level.OWNER else workspace_id
-    found.of(WorkspacesOf(place.organization_id))
+    if some:
+        found.of(WorkspacesOf(place.organization_id))
     shown = [partial(seen, found, one, place.organization_name, trust, seen_in) for one in some]
     return Paged(shown, len(reaching))
 
