@@ -1,7 +1,7 @@
 """Changes that share a transaction on PostgreSQL: each has its own outcome, whatever others do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,11 +19,14 @@ from teamvars.changes.trails import OwnTrail
 from teamvars.changes.waves import Attempt, Change, _within
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.variables import ToWorkspace
+from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.directory import TagsEntry
 from teamvars.domain.errors import Refusal, not_found, storage_unavailable
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.chain import Chain
-from teamvars.storage import streams
+from teamvars.storage import organizations, streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import poolers
@@ -346,13 +349,37 @@ async def test_those_who_wait_for_one_locked_row_go_on_together_and_in_order(
     assert (await crowd.keys())["s0"] == LETTERS
 
 
-async def test_whoever_has_waited_for_a_change_is_dated_after_it(crowd: Crowd, admin: Any) -> None:
+async def by_create(crowd: Crowd) -> None:
+    await crowd.make("x")
+
+
+async def by_apply(crowd: Crowd) -> None:
+    wanted = ApplyDraft([ItemDraft(draft("x"))])
+    where = caller(crowd.calls.tenant, "owner"), ToWorkspace(crowd.ids["s0"])
+    await crowd.calls.services.applies.apply(*where, wanted, ANY_VERSION)
+
+
+async def by_copy(crowd: Crowd) -> None:
+    await crowd.make("x", "s1")
+    wanted = CopyDraft(crowd.ids["s1"], on_conflict=OnConflict.SKIP)
+    where = caller(crowd.calls.tenant, "owner"), ToWorkspace(crowd.ids["s0"])
+    await crowd.calls.services.copies.copy(*where, wanted)
+
+
+async def by_file(crowd: Crowd) -> None:
+    await crowd.calls.apply(workspaces=["s0"], tags={"s0": TagsEntry(("x",))})
+
+
+@pytest.mark.parametrize("by", [by_create, by_apply, by_copy, by_file])
+async def test_whoever_has_waited_for_a_change_is_dated_after_it(
+    crowd: Crowd, admin: Any, by: Callable[[Crowd], Coroutine[Any, Any, None]]
+) -> None:
     database, stream_id = crowd.calls.services.database, crowd.ids["s0"]
 
-    async def change(tx: Transaction) -> Making:
+    async def change(tx: Transaction) -> asyncio.Task[None]:
         trail = OwnTrail(tx, Chain(crowd.calls.node.keys))
         stream = trail.check((await streams.lock(tx, [stream_id]))[stream_id])
-        waiting = crowd.make("x")
+        waiting = asyncio.create_task(by(crowd))
         await until_waiting(admin)
         said = "workspace.rename", stream_id, {"name": "s0", "from": "s"}
         event = Found(operator(), database.now()).event(*said)
@@ -361,9 +388,14 @@ async def test_whoever_has_waited_for_a_change_is_dated_after_it(crowd: Crowd, a
         return waiting
 
     await (await database.write(change))
-    entries = await database.read(lambda tx: streams.entries_after(tx, stream_id, 0))
-    *_, before, after = entries
-    assert before.at <= after.at
+
+    async def all_entries(tx: Transaction) -> Sequence[AuditEntry]:
+        (above,) = (await organizations.find_all(tx, [crowd.calls.tenant.organization])).values()
+        return await streams.entries(tx, [stream_id, above.id])
+
+    entries = await database.read(all_entries)
+    (renamed,) = (one.at for one in entries if one.action == "workspace.rename")
+    assert max(one.at for one in entries if one.action != "workspace.rename") >= renamed
     assert await crowd.holds()
 
 

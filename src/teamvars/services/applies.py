@@ -107,13 +107,13 @@ class Request(Generic[Asked]):
 
     async def _carry_out(self, tx: Transaction) -> Applied:
         """Carries the plan out, or another one if something has changed."""
-        now = self._tools.clock()
-        places = await self._places(tx, now, lock=True)
+        places = await self._places(tx, self._tools.clock(), lock=True)
+        # Whoever has changed one of these while it was waited for did so before.
+        found = Found(self._caller, self._tools.clock())
         if self._seen is not None and all(map(is_unchanged, self._seen[0], places)):
             plan = self._seen[1]
         else:
             plan = await self._plan(tx, places, Pace.while_locked())
-        found = Found(self._caller, now)
         found.streams |= {place.stream.id: place.stream for place in places}
         recorder = _Recorder(Storing(tx, self._tools, found), found, plan)
         target, *sources = places

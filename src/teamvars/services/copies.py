@@ -60,7 +60,7 @@ class _Copy(Request[CopyDraft]):
         places = await self._access(tx, now)
         if lock:  # whoever has not the right locks nothing
             await streams.lock_existing(tx, [place.stream.id for place in places])
-            places = await self._access(tx, now)
+            places = await self._access(tx, self._tools.clock())
         return places
 
     async def _access(self, tx: Transaction, now: int) -> Places:

@@ -100,6 +100,7 @@ class DirectoryFiles(UseCases):
                 found.streams |= await streams.lock_existing(tx, wanted)
                 if not wanted <= found.streams.keys():  # an organization is gone
                     raise Overtaken
+                found.now = changeset.now = self._clock()  # others may have been waited for
 
             changeset = Changeset(found.now)
             applied = await self._planned(tx, changeset, directory, options, lock)
