@@ -12,7 +12,6 @@ from teamvars.decisions import Found, Locks, Note
 from teamvars.decisions import variables as decisions
 from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import ValuesOf
-from teamvars.decisions.host_deliveries import WorkspaceCalled
 from teamvars.decisions.invitations import Invite
 from teamvars.decisions.needs import DataKeyOf, DetailsOf, MembershipWithId
 from teamvars.decisions.variables import ToSet, ToWorkspace
@@ -93,16 +92,13 @@ async def test_an_entry_that_somebody_has_altered_decides_nothing(
 async def test_what_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (memberships, "find"),
-        (workspaces, "find_named"),
         (effective, "sealed_of_workspace"),
     ):
         monkeypatch.setattr(module, name, answering(None))
     monkeypatch.setattr(workspaces, "find_details", answering({}))
-    called = WorkspaceCalled("acme", "network")
     for look_ups, need in (
         (directory.LOOK_UPS, MembershipWithId("ou-1")),
         (directory.LOOK_UPS, DetailsOf("ws-1")),
-        (runners.LOOK_UPS, called),
     ):
         assert await refusal_of(look_ups, need) == "not_found"
 
