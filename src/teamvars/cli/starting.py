@@ -21,6 +21,19 @@ Values = Mapping[str, str]
 _TEXT = ("utf-8", "surrogateescape")
 """How an environment is read and written, whatever the locale: byte for byte."""
 
+_NOTHING_THERE = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENODEV,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
+)
+"""Of a folder on the PATH, so also one whose file system has gone: the next is looked at."""
+
 
 class Starter(click.Command):
     """A command that starts another: options end where that one begins, with `--` or without."""
@@ -80,14 +93,13 @@ def _execute(words: list[bytes], whole: Mapping[bytes, bytes]) -> NoReturn:
         place = b"/".join(filter(None, (folder, name)))
         try:
             os.execve(place, words, whole)  # noqa: S606 - becoming another is its purpose
-        except (FileNotFoundError, NotADirectoryError):
-            continue
         except PermissionError as error:
             refused = error
         except OSError as error:
-            if error.errno != errno.ENOEXEC:
+            if error.errno == errno.ENOEXEC:
+                os.execve("/bin/sh", [b"/bin/sh", place, *words[1:]], whole)  # noqa: S606
+            if error.errno not in _NOTHING_THERE:
                 raise
-            os.execve("/bin/sh", [b"/bin/sh", place, *words[1:]], whole)  # noqa: S606
     raise refused
 
 

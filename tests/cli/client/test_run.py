@@ -217,7 +217,10 @@ def test_the_first_program_of_that_name_that_can_be_run_is_it(
             folder.mkdir()
             (folder / "tool").write_text(content)
             (folder / "tool").chmod(0o644 if name == "closed" else 0o755)
-    monkeypatch.setenv("PATH", ":".join(str(network.folder / name) for name in contents))
+    circle = network.folder / "circle"
+    circle.symlink_to(circle)
+    folders = [circle, network.folder / ("x" * 300), *(network.folder / name for name in contents)]
+    monkeypatch.setenv("PATH", ":".join(map(str, folders)))
     assert network.succeed("run", "--", "tool").out == "first\n"
     monkeypatch.setenv("PATH", ":".join(str(network.folder / name) for name in ("closed", "none")))
     assert network.run("run", "--", "tool").code == 126
