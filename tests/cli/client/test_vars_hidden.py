@@ -107,11 +107,21 @@ def test_new_variables_become_sensitive_by_what_is_said_and_never_by_yes(
     assert {key for key, value in values(network).items() if value is None} == sensitive
 
 
-def test_a_pattern_of_secrets_that_means_none_ends_the_command(network: Desk) -> None:
+def test_a_key_of_a_secret_that_the_file_does_not_have_ends_the_command(network: Desk) -> None:
     path = file(network, "prod.env", "DB_PASSWD=topsecret\n")
-    refused = network.run("vars", "import", path, "--sensitive-keys", "db_*", "--yes")
-    assert (refused.code, "--sensitive-keys db_*" in refused.err) == (2, True)
+    for key in ("DB_PASSWORD", ""):
+        refused = network.run("vars", "import", path, "--sensitive-keys", key, "--yes")
+        assert (refused.code, f"--sensitive-keys {key}: the file" in refused.err) == (2, True)
     assert values(network) == {}
+
+
+def test_of_a_pattern_of_secrets_that_means_none_it_is_only_said(network: Desk) -> None:
+    path = file(network, "prod.env", "REGION=eu\nAPI_KEY=topsecret\n")
+    patterns = ("--sensitive-keys", "API_*", "--sensitive-keys", "db_*")
+    done = network.succeed("vars", "import", path, *patterns, "--yes")
+    assert done.err.count("the file has no variable like this") == 1
+    assert "--sensitive-keys db_*: the file" in done.err
+    assert values(network) == {"REGION": "eu", "API_KEY": None}
 
 
 def test_an_answer_at_a_terminal_makes_new_ones_sensitive(network: Desk) -> None:

@@ -18,6 +18,8 @@ from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
 
+_WILDCARDS = frozenset("*?[")
+
 
 class Secrecy(NamedTuple):
     """What a command was told: of all variables, of some, and whether names decide about new ones.
@@ -36,10 +38,16 @@ class Secrecy(NamedTuple):
         return bool(self.sensitive) or any(fnmatchcase(key, pattern) for pattern in self.keys)
 
     def require_meant(self, wanted: Sequence[Wanted]) -> None:
-        """Fails on a pattern that means none of these: what it was to hide would be readable."""
+        """Fails on a key that none of these has: what it was to hide would be readable. A pattern
+        with wildcards may be for many files, so it is only said of it that it means nothing here.
+        """
         for pattern in self.keys:
-            if not any(fnmatchcase(want.key, pattern) for want in wanted):
-                raise Misuse(f"--sensitive-keys {pattern}: the file has no variable like this.")
+            if any(fnmatchcase(want.key, pattern) for want in wanted):
+                continue
+            told = f"--sensitive-keys {pattern}: the file has no variable like this."
+            if not _WILDCARDS.intersection(pattern):
+                raise Misuse(told)
+            note(told)
 
 
 secrecy_options = together(
