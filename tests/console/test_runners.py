@@ -175,6 +175,20 @@ async def test_a_runner_ends_on_the_day_that_was_typed_where_one_is(
         assert crowd.complaints == []
 
 
+async def test_a_day_on_which_clocks_are_set_is_that_day(
+    sqlite_site: Site, browser: Browser
+) -> None:
+    context = await browser.new_context(timezone_id="Australia/Sydney", reduced_motion="reduce")
+    context.set_default_timeout(HANGS * 1000)
+    async with context:
+        crowd = Crowd(context)
+        await context.clock.set_fixed_time("2027-07-06T00:30:00+10:00")  # 89 days before
+        visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
+        await visitor.button("Propose a runner").click()
+        await expect(visitor.page.get_by_label("Ends on")).to_have_value("2027-10-03")
+        assert crowd.complaints == []
+
+
 async def test_deliveries_say_what_to_rotate_and_what_nobody_uses(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     secret = await tenant.make_variable("password", sensitive=True)

@@ -170,6 +170,5 @@ function lines(control) {
  */
 function dayOf(time) {
   const at = new Date(time);
-  at.setMinutes(at.getMinutes() - at.getTimezoneOffset());
-  return at.toISOString().slice(0, 10);
+  return new Date(Date.UTC(at.getFullYear(), at.getMonth(), at.getDate())).toISOString().slice(0, 10);
 }
