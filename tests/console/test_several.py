@@ -7,7 +7,7 @@ from playwright.async_api import Route, expect
 
 from tests.console.accessibility import Inspection
 from tests.console.test_variable_sets import make_set
-from tests.console.visitors import Crowd, Site, Visitor, held, on_each_engine
+from tests.console.visitors import PAINTED, Crowd, Site, Visitor, held, on_each_engine
 from tests.support.tenant import Tenant
 from tests.web.test_variable_search import make_workspaces
 
@@ -324,6 +324,39 @@ async def test_a_value_is_kept_where_nobody_could_say_what_would_become_of_it(
     await visitor.button("Set: 1 variable in 1 workspace").click()
     await page.get_by_text("1 variable in 1 workspace set.").first.wait_for()
     assert (await site.stored(tenant))["LEVEL"]["value"] == "new"
+
+
+async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await make_workspaces(tenant, "a", "b", "c", "d")
+    visitor = await opened(sqlite_site, crowd, tenant, "workspaces")
+    page, is_told = visitor.page, asyncio.Event()
+    begun: list[str] = []
+
+    async def answer(route: Route) -> None:
+        begun.append(route.request.url)
+        if len(begun) == 1:
+            await route.fulfill(status=500, json={"errors": []})
+            await page.evaluate(PAINTED)
+            is_told.set()
+        else:
+            await is_told.wait()
+            await route.continue_()
+
+    await page.get_by_label("Choose all workspaces").check()
+    await visitor.button("Set a key in 6 workspaces …").click()
+    await page.get_by_label("Key", exact=True).fill("PSK")
+    await page.get_by_label("Value", exact=True).fill("new-one")
+    await page.get_by_role("radio", name="It stays as it is").check()
+    await page.route("**/actions/apply", answer)
+    await visitor.button("Preview").click()
+    await page.locator("dialog .errors").wait_for()
+    assert len(begun) == 4
+    await visitor.button("Preview").click()
+    await visitor.button("Set: 6 variables in 6 workspaces").wait_for()
+    assert len(begun) == 10
 
 
 async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(

@@ -365,16 +365,22 @@ function placesField(base, chosen, names) {
 }
 
 /**
- * Does it for all, a few at a time.
+ * Does it for all, a few at a time. Once one throws, none is begun any more, and nothing goes on behind whoever is told.
  * @param {Part[]} parts
  * @param {(part: Part) => Promise<void>} work
  */
 async function inTurns(parts, work) {
   const waiting = [...parts];
   const go = async () => {
-    for (let part = waiting.shift(); part; part = waiting.shift()) await work(part);
+    for (let part = waiting.shift(); part; part = waiting.shift()) {
+      await work(part).catch((error) => {
+        waiting.length = 0;
+        throw error;
+      });
+    }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, go));
+  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, go));
+  for (const one of ended) if (one.status === "rejected") throw one.reason;
 }
 
 /**
