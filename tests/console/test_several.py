@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from playwright.async_api import Route, expect
 
 from tests.console.accessibility import Inspection
@@ -357,6 +358,28 @@ async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
     await visitor.button("Preview").click()
     await visitor.button("Set: 6 variables in 6 workspaces").wait_for()
     assert len(begun) == 10
+
+
+@pytest.mark.parametrize(
+    ("label", "asks"), [("Filter by name", "**/workspaces?*"), ("Find a key anywhere", "**/vars?*")]
+)
+async def test_a_list_that_one_leaves_is_not_said_to_be_unreadable(
+    sqlite_site: Site, crowd: Crowd, label: str, asks: str
+) -> None:
+    visitor = await opened(sqlite_site, crowd, await sqlite_site.tenant(), "workspaces")
+    page = visitor.page
+    await page.get_by_label("Choose network").wait_for()
+    await page.evaluate(
+        """new MutationObserver(() => {
+          window.said ||= document.body.textContent.includes("could not be read");
+        }).observe(document.body, { childList: true, subtree: true })"""
+    )
+    async with held(page, asks) as is_asked_for, held(page, "**/teams?*"):
+        await page.get_by_label(label).fill("pay")
+        await is_asked_for()
+        await page.get_by_role("link", name="Teams").click()
+        await page.evaluate(PAINTED)
+    assert not await page.evaluate("window.said")
 
 
 async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(

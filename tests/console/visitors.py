@@ -189,7 +189,7 @@ async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[o
     async def hold(route: Route) -> None:
         is_asked.set()
         await is_over.wait()
-        await route.continue_()
+        await route.fallback()
 
     await page.route(where, hold)
     try:

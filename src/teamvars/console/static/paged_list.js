@@ -65,7 +65,7 @@ export class PagedList {
   async draw(words = this.words) {
     const last = words === this.words ? this.#last : 1;
     this.words = words;
-    await this.#read(1, last, []);
+    await this.#read(1, last);
     if (words) announce(this.lead.textContent);
     return this.total;
   }
@@ -105,13 +105,15 @@ export class PagedList {
   }
 
   /**
+   * Shows these pages; `goesOn`: behind what is shown by then.
    * @param {number} first
    * @param {number} last
-   * @param {Entries} before
+   * @param {boolean} [goesOn]
    */
-  async #read(first, last, before) {
+  async #read(first, last, goesOn = false) {
     const isNewest = this.#asks();
-    const entries = new Map(before.map((one) => [one.key, one]));
+    /** @type {Entries} */
+    const found = [];
     let next = /** @type {number | null} */ (first);
     let total = 0;
     this.#isReading = true;
@@ -121,17 +123,16 @@ export class PagedList {
         const { items, included, ...page } = await readPage(this.path(this.words), next, { signal: this.signal });
         if (!isNewest()) return;
         [next, total] = [page.next, page.total];
-        for (const one of items) {
-          if (entries.has(one.id)) continue; // pages move while one looks
-          entries.set(one.id, this.#entry(one, included));
-        }
+        found.push(...items.map((one) => this.#entry(one, included)));
       }
     } catch (error) {
-      if (isNewest() && this.#shown !== this.path(this.words)) this.#lack();
+      if (isNewest() && !this.signal.aborted && this.#shown !== this.path(this.words)) this.#lack();
       throw error;
     } finally {
       if (isNewest()) this.#isReading = false;
     }
+    const entries = new Map((goesOn ? this.#entries : []).map((one) => [one.key, one]));
+    for (const one of found) if (!entries.has(one.key)) entries.set(one.key, one); // pages move while one looks
     this.#entries = [...entries.values()];
     this.#tell(next, total, last);
   }
@@ -142,15 +143,14 @@ export class PagedList {
     this.#entries = [];
     this.lead.hidden = true;
     this.rows.hidden = false;
-    redraw(this.rows, [{ key: "lacking", seen: true, make: () => h("li", { class: "hint" }, "This could not be read.") }]);
-    redraw(this.more, [{ key: "again", seen: true, make: () => button("Try again", () => this.#goOn()) }]);
+    lacking(this.rows, this.more, () => this.#goOn());
     this.drawn(false);
   }
 
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
   async #goOn() {
     if (this.#isReading) return;
-    await (this.#shown === this.path(this.words) ? this.#read(this.#next, this.#next, this.#entries) : this.draw());
+    await (this.#shown === this.path(this.words) ? this.#read(this.#next, this.#next, true) : this.draw());
     settle(this.rows);
   }
 
@@ -175,6 +175,17 @@ export class PagedList {
     if (isEmpty) redraw(this.more, [{ key: "nothing", seen: {}, make: () => this.nothing() }]);
     else redraw(this.more, next ? [{ key: "more", seen: true, make: more }] : []);
   }
+}
+
+/**
+ * Says in the place of rows that they could not be read, and offers to try it again.
+ * @param {Element} rows
+ * @param {Element} more
+ * @param {() => unknown} again
+ */
+export function lacking(rows, more, again) {
+  redraw(rows, [{ key: "lacking", seen: true, make: () => h("li", { class: "hint" }, "This could not be read.") }]);
+  redraw(more, [{ key: "again", seen: true, make: () => button("Try again", again) }]);
 }
 
 /**

@@ -4,6 +4,7 @@ import { late, newest, read } from "./api.js";
 import { Choosing } from "./choosing.js";
 import { announce, button, count, h, icon, name } from "./dom.js";
 import { settle, stay } from "./hands.js";
+import { lacking } from "./paged_list.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Answer } from "./api.js" */
@@ -81,7 +82,7 @@ export class KeySearch {
         next = document.links.next;
       }
     } catch (error) {
-      if (isNewest() && this.#shown !== this.#text) this.#lack();
+      if (isNewest() && !this.signal.aborted && this.#shown !== this.#text) this.#lack();
       throw error;
     } finally {
       if (isNewest()) this.#isReading = false;
@@ -102,8 +103,7 @@ export class KeySearch {
   /** What was there was found by another text, and is not shown as if it had this one. */
   #lack() {
     this.#shown = "";
-    redraw(this.rows, [{ key: "lacking", seen: true, make: () => h("li", { class: "hint" }, "This could not be read.") }]);
-    redraw(this.more, [{ key: "again", seen: true, make: () => button("Try again", () => this.#goOn()) }]);
+    lacking(this.rows, this.more, () => this.#goOn());
     this.choosing.keep(new Set());
   }
 
