@@ -584,10 +584,8 @@ def test_of_two_servers_that_start_on_a_port_at_the_same_moment_one_serves(host:
         )
         assert sorted(str(server.poll()) for server in started.values()) == ["1", "None"]
         said = [path.read_text() for path, server in started.items() if server.poll() == 1]
-        assert said == [
-            f"teamvars: Cannot listen on 127.0.0.1 port {port}: Address already in use. "
-            "Choose another with --port.\n"
-        ]
+        taken = f"teamvars: Cannot listen on 127.0.0.1 port {port}: Address already in use."
+        assert said == [f"{taken} Choose another with --port.\n"]
         wait_until(lambda: is_ready(f"http://127.0.0.1:{port}"))
     finally:
         for server in started.values():
