@@ -16,6 +16,8 @@ from teamvars.web.http.idempotency import key_of
 from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items
 from teamvars.web.http.negotiation import (
     ACCEPTED,
+    CODING,
+    MEDIA_TYPE,
     require_acceptable,
     require_document_type,
 )
@@ -137,8 +139,9 @@ class Endpoint:
         if not request.has_body:
             return b"" if takes is None else await request.read_body()
         # Whatever can be said of a body, and of its sender, before it is read.
-        if takes is not None:
-            require_document_type(request.header)
+        header = request.header
+        if takes is not None and (header("content-type") != MEDIA_TYPE or header(CODING)):
+            require_document_type(header)
         if not request.has_room_unauthenticated():
             if route.admit is None:
                 await self._admission.authenticate(request, request.require_caller())

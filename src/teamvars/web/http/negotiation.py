@@ -10,6 +10,7 @@ JSON = "application/json"
 HTML = "text/html"
 IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
+CODING = "content-encoding"
 
 _MOST_CHARACTERS = 4096
 # One that is not closed goes on to the end: else its every quote would be tried as a first one.
@@ -73,13 +74,11 @@ def require_document_type(header: Callable[[str], str | None]) -> None:
     """Refuses a body that does not say it is JSON:API, asks for an extension we do not have, or is
     compressed. `header` is that of a request by its name.
     """
-    content_type, coding = header("content-type"), header("content-encoding")
-    if content_type != MEDIA_TYPE:
-        media_type, parameters = _media_type(content_type or "")
-        if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
-            detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."
-            raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
-    if coding is not None and coding.lower() not in ("", "identity"):
+    media_type, parameters = _media_type(header("content-type") or "")
+    if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
+        detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."
+        raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
+    if (header(CODING) or "identity").lower() != "identity":
         detail = "Send the body as it is, without a content coding."
         raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Encoding"))
 
