@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
@@ -15,7 +16,7 @@ from teamvars.cli.operator.exporter import CONNECTIONS
 from teamvars.storage.migrations import number
 from tests.cli.conftest import DIRECTORY
 from tests.faults.hostile.watch import workers_of
-from tests.support.commands import Host
+from tests.support.commands import Host, InstalledHost
 from tests.support.patience import HANGS, wait_until
 from tests.support.server import Server, free_port
 
@@ -198,3 +199,17 @@ def test_what_is_no_address_is_refused(tmp_path: Path, text: str) -> None:
     refused = Host(tmp_path).having(metrics_listen=text).run("serve")
     assert refused.code == 2
     assert "metrics_listen: must be HOST:PORT" in refused.err
+
+
+def test_workers_have_what_was_there_before_however_python_would_start_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'import multiprocessing\nmultiprocessing.set_start_method("spawn")\n'  # almost as 3.14
+    (tmp_path / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    (folder := tmp_path / "host").mkdir()
+    with scraped(InstalledHost(folder)) as one:
+        assert len(psutil.Process(one.server.pid).children()) == 1
+        token = one.host.succeed("token", "create", "--user", "root").out.strip()
+        with one.server.client(token) as client:
+            assert client.get("/metrics", headers={"Accept": "text/plain"}).status_code == 200

@@ -288,7 +288,7 @@ def test_providers_that_are_nested_deeply_are_refused_in_the_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEAMVARS_PROVIDERS", "[" * 5000 + "]" * 5000)
-    with pytest.raises(SettingsError, match="providers: must be a JSON object"):
+    with pytest.raises(SettingsError, match="providers: "):
         settings.load()
 
 

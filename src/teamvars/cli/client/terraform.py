@@ -8,6 +8,7 @@ import fcntl
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes import CDLL, get_errno
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,6 +33,11 @@ _TAKING = frozenset(
 _LEAST = 100
 """Shells and scripts use small numbers for their own files."""
 _READ_ONLY = 0o400
+# As linux/memfd.h and linux/fcntl.h have them.
+_CLOEXEC, _ALLOW_SEALING = 1, 2
+_ADD_SEALS = 1033
+_SEALS = 0b1111
+"""Nothing is added, taken away or written over, nor may that be undone."""
 
 
 def contradictions(
@@ -79,17 +85,27 @@ def _in_memory(text: str) -> int:
     """The number of a file with that text, which nobody changes any more. What this process turns
     into inherits it.
     """
-    if not hasattr(os, "memfd_create"):
-        raise Misuse("There are no files in memory here. Give --tf-var.")
-    made = os.memfd_create("variables", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    made = _made_in_memory()
     with os.fdopen(made, "wb") as file:
         file.write(text.encode())
         file.flush()
         os.fchmod(made, _READ_ONLY)
-        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-        fcntl.fcntl(made, fcntl.F_ADD_SEALS, seals)
+        fcntl.fcntl(made, _ADD_SEALS, _SEALS)
         os.lseek(made, 0, os.SEEK_SET)
         return fcntl.fcntl(made, fcntl.F_DUPFD, _LEAST)  # which is inherited
+
+
+def _made_in_memory() -> int:
+    """The number of a file that is empty. A Python that was built for every Linux does not offer
+    it, so the C library is asked.
+    """
+    library = CDLL(None, use_errno=True)
+    if not hasattr(library, "memfd_create"):
+        raise Misuse("There are no files in memory here. Give --tf-var.")
+    made: int = library.memfd_create(b"variables", _CLOEXEC | _ALLOW_SEALING)
+    if made < 0:
+        raise OSError(number := get_errno(), os.strerror(number))
+    return made
 
 
 def _applies(command: Sequence[str]) -> bool:

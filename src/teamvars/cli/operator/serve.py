@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import multiprocessing
 import signal
 import socket
 import ssl
@@ -81,6 +82,9 @@ def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
     """Runs the server until it is told to stop. `by` is what wraps the keyring, and has been asked:
     no worker that takes the place of another asks it again.
     """
+    if sys.platform == "linux":
+        # What is here before workers begin is theirs. Python 3.14 would have each begin anew.
+        multiprocessing.set_start_method("fork", force=True)
     settings.export(config)
     memories = [Memory() for _ in range(config.workers + 1)]
     count_in(memories[0])
