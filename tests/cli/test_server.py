@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -31,7 +32,9 @@ from teamvars.cli.operator.server import (
     LastAnswers,
     Message,
     Place,
+    Wakeup,
 )
+from tests.support.patience import HANGS
 
 _OVERRIDDEN = (
     AbstractServer._init_shared_socket,
@@ -127,6 +130,28 @@ def test_a_connection_is_given_up_when_its_peer_reads_nothing_for_half_a_minute(
             unread = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
             assert unread == 30_000
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_signal_wakes_whoever_waits_at_whatever_moment_it_comes() -> None:
+    waking, moments = Wakeup(), iter(range(20))
+
+    def hear(*_: object) -> Any:  # as the handler of a signal, between any two lines
+        if next(moments, None) is not None:
+            waking.set()
+        return hear
+
+    def work() -> None:
+        sys.settrace(hear)
+        waking.wait()
+        waking.clear()
+        sys.settrace(None)
+        waking.set()
+        waking.wait()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(HANGS)
+    assert not thread.is_alive()
 
 
 class Worker(SimpleNamespace):

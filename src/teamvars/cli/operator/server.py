@@ -18,6 +18,7 @@ from functools import partial
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import RawArray
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
@@ -123,6 +124,31 @@ class Place(msgspec.Struct):
         self.starts_at = now + self.pause
 
 
+class Wakeup:
+    """As a `threading.Event`, which the handler of a signal may set whatever its thread is doing.
+
+    An Event has a lock: set while the same thread waits for it or clears it, it would wait for
+    itself, and a server that is told to end would never do so.
+    """
+
+    def __init__(self) -> None:
+        self._told: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        """Wakes who waits, or will wait next."""
+        self._told.put(None)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Returns once it is set, or after so long."""
+        with suppress(Empty):
+            self._told.get(timeout=seconds)
+
+    def clear(self) -> None:
+        """Whoever has set it until now wakes nobody any more."""
+        while not self._told.empty():
+            self._told.get_nowait()
+
+
 class Server(MPServer):
     """Ends when it is told to, or when a worker dies five times running before it could serve.
 
@@ -132,6 +158,7 @@ class Server(MPServer):
     def __init__(self, *args: Any, memories: Sequence[Memory], **options: Any) -> None:
         """`memories`: where each worker counts."""
         super().__init__(*args, **options)
+        self.main_loop_interrupt = Wakeup()  # type: ignore[assignment]  # it does what is asked of it
         self._memories = memories
         self._places = [Place() for _ in range(self.workers)]
         # In memory that the workers share: each writes its own, before it serves anybody.
