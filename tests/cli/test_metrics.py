@@ -1,8 +1,11 @@
 """`/metrics`: on a port of its own, and for site admins beside the API."""
 
 import os
+import pickle
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +15,9 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
+from teamvars.cli.operator import serve
 from teamvars.cli.operator.exporter import CONNECTIONS
+from teamvars.cli.operator.server import DEATHS
 from teamvars.storage.migrations import number
 from tests.cli.conftest import DIRECTORY
 from tests.faults.hostile.watch import workers_of
@@ -213,3 +218,10 @@ def test_workers_have_what_was_there_before_however_python_would_start_them(
         token = one.host.succeed("token", "create", "--user", "root").out.strip()
         with one.server.client(token) as client:
             assert client.get("/metrics", headers={"Accept": "text/plain"}).status_code == 200
+
+
+def test_a_worker_that_begins_anew_knows_what_the_server_counts() -> None:
+    code = "import pickle, sys; pickle.load(sys.stdin.buffer); from teamvars import metrics as its"
+    words = [sys.executable, "-c", f"{code}; print(*its.METRICS)"]
+    done = subprocess.run(words, input=pickle.dumps(serve.work), capture_output=True, check=True)
+    assert {serve.BUILD.name, DEATHS.name} <= {*done.stdout.decode().split()}

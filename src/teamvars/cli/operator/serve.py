@@ -22,7 +22,7 @@ from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator import exporter
 from teamvars.cli.operator.context import is_over_soon, marking_of
 from teamvars.cli.operator.host import finish, load_settings, require_closed
-from teamvars.cli.operator.server import Server
+from teamvars.cli.operator.server import Application, Server
 from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Refusal
 from teamvars.logs import LogFormat
@@ -120,7 +120,14 @@ def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
         log_dictconfig=logs.TO_ROOT,
         workers_kill_timeout=GRACE_SECONDS,
         memories=memories[1:],
-    ).serve(target_loader=partial(wiring.worker, by, memories), wrap_loader=False)
+    ).serve(target_loader=partial(work, by, memories), wrap_loader=False)
+
+
+def work(by: Wrapping | None, memories: Sequence[Memory]) -> Application:
+    """See `wiring.worker`. It is here, so that a worker that begins anew, as on macOS, knows what
+    the server counts.
+    """
+    return wiring.worker(by, memories)
 
 
 def _show(config: Settings, memories: Sequence[Memory]) -> None:
