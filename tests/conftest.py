@@ -1,6 +1,5 @@
 """What every test may ask for."""
 
-import asyncio
 import gc
 import os
 import signal
@@ -100,14 +99,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """The tests themselves are never garbage: nobody looks for it among them."""
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_event_loop() -> Iterator[None]:
-    """There is asyncio's alone: httpx would look for another on the disk at every request."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("httpx._transports.asgi.create_event", asyncio.Event)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

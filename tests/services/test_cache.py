@@ -11,8 +11,8 @@ from teamvars import wiring
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.tenant import Tenant
 
@@ -75,9 +75,7 @@ async def reading(
     services = wiring.services(cast(Database, database), keys, quota, setup=setup)
     application = Application(wiring.routes(services), services.sessions, ClientAddresses())
     headers = {"Authorization": f"Bearer {tenant.tokens['reader']}"}
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(application), base_url=BASE, headers=headers
-    ) as client:
+    async with InProcess(application, headers=headers) as client:
         yield client
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import httpx
 import pytest
 
 from teamvars import wiring
@@ -39,8 +38,9 @@ from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.support.deployment import BASE, Deployment, open_deployment, operator
+from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.exchanging import job_in
+from tests.support.in_process import InProcess
 from tests.support.jobs import ISSUERS, SERVICE
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.postgres import Postgres
@@ -361,8 +361,7 @@ async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[De
         services.sessions,
         ClientAddresses(deployment.config.trusted_proxies),
     )
-    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
         yield replace(deployment, services=services, client=client)
 
 

@@ -5,7 +5,6 @@ import gc
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import apsw
 import httpx
@@ -24,9 +23,8 @@ from teamvars.storage.database import Database, Row, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp
+from tests.support.in_process import InProcess
 from tests.support.jobs import ISSUERS, SERVICE
-
-BASE = "http://teamvars.test/api/v2"
 
 
 @dataclass(frozen=True)
@@ -58,27 +56,6 @@ class Deployment:
             return await tx.fetch(statement)
 
         return await self.services.database.write(body)
-
-
-class InProcess(httpx.AsyncClient):
-    """Asks an application in this process, and nothing between: what looks for cookies, redirects,
-    proxies and a way there takes longer than the application.
-    """
-
-    def __init__(self, application: Application) -> None:
-        super().__init__(base_url=BASE)
-        self.application = application
-        self._way = httpx.ASGITransport(application, raise_app_exceptions=True)
-
-    def build_request(self, method: str, url: httpx.URL | str, **said: Any) -> httpx.Request:
-        whole = f"{BASE}{url}" if isinstance(url, str) and url.startswith("/") else url
-        return super().build_request(method, whole, **said)
-
-    async def send(self, request: httpx.Request, **_: Any) -> httpx.Response:
-        response = await self._way.handle_async_request(request)
-        response.request = request
-        await response.aread()
-        return response
 
 
 MANY_INVITATIONS = wiring.Setup(

@@ -24,6 +24,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.sign_ins import SignInPages, callback
 from tests.support.deployment import operator
+from tests.support.in_process import InProcess
 from tests.support.patience import HANGS
 from tests.support.sign_in_provider import SignInProvider, sign_in_provider
 from tests.support.tenant import ACTIVE, JSON_API, Tenant
@@ -48,7 +49,6 @@ class Browser:
         if self.cookies:
             said["cookie"] = "; ".join(f"{name}={one}" for name, one in self.cookies.items())
         found = await self.client.request(method, path, headers=said)
-        self.client.cookies.clear()  # which all browsers here would share
         for text in found.headers.get_list("set-cookie"):
             self.set.append(text)
             self.cookies |= {name: one.value for name, one in SimpleCookie(text).items()}
@@ -78,7 +78,7 @@ class Scene:
     one: SignInProvider
     two: SignInProvider
     sign_ins: SignIns
-    http: httpx.AsyncClient
+    http: InProcess
 
     def browser(self) -> Browser:
         """A new one."""
@@ -152,15 +152,14 @@ async def scene(
         yield Scene(tenant, one, two, sign_ins, http)
 
 
-def served(services: wiring.Services, sign_ins: SignIns) -> httpx.AsyncClient:
+def served(services: wiring.Services, sign_ins: SignIns) -> InProcess:
     """A client of the service, where people sign in so."""
     application = Application(
         [*wiring.routes(services), *console.routes(SignInPages(sign_ins, OWN))],
         services.sessions,
         ClientAddresses(()),
     )
-    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    return httpx.AsyncClient(transport=transport, base_url=OWN)
+    return InProcess(application, base=OWN)
 
 
 async def into_both(tenant: Tenant) -> None:

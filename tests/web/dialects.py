@@ -9,7 +9,7 @@ from teamvars import wiring
 from teamvars.web.dialects import TERRAFORM
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant
 
 
@@ -21,7 +21,6 @@ async def terraform(tenant: Tenant, who: str = "owner") -> AsyncIterator[httpx.A
     application = Application(
         routes, deployment.services.sessions, ClientAddresses(), TERRAFORM.ignored_includes
     )
-    transport = httpx.ASGITransport(application)
     headers = {"Authorization": f"Bearer {tenant.tokens[who]}", "Content-Type": JSON_API}
-    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
+    async with InProcess(application, headers=headers) as client:
         yield client

@@ -12,8 +12,8 @@ from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
@@ -185,13 +185,12 @@ async def created_from(tenant: Tenant, *, audit_addresses: bool = True) -> tuple
         services.sessions,
         ClientAddresses(config.trusted_proxies, are_audited=audit_addresses),
     )
-    transport = httpx.ASGITransport(application, client=("192.0.2.7", 40000))
     headers = {
         "Authorization": f"Bearer {tenant.tokens['owner']}",
         "Content-Type": JSON_API,
         "X-Forwarded-For": "198.51.100.1, 203.0.113.9",
     }
-    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
+    async with InProcess(application, peer="192.0.2.7", headers=headers) as client:
         answer = await client.post(tenant.vars_path(), json=variable_document())
         assert answer.status_code == 201, answer.text
         shown = await client.get(f"{of_workspace(tenant)}/audit-events")

@@ -15,8 +15,9 @@ from teamvars.web.http.app import Application
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
-from tests.support.deployment import BASE, Deployment
+from tests.support.deployment import Deployment
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
@@ -282,8 +283,7 @@ async def answer_to(
     """What the application answers when a handler does that."""
     routes = [Route("GET", "/here", handler, {200: None}, public=True)]
     application = Application(routes, deployment.services.sessions, ClientAddresses())
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
         return await client.get("http://teamvars.test/here")
 
 

@@ -11,7 +11,7 @@ from teamvars.web.http import rate_limits
 from teamvars.web.http.addresses import ClientAddresses, counted_address
 from teamvars.web.http.app import Application
 from teamvars.web.http.rate_limits import PERIOD_SECONDS, Failures
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults
 
 MOST = 20
@@ -33,8 +33,7 @@ async def client(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
         deployment.services.sessions,
         ClientAddresses(deployment.config.trusted_proxies),
     )
-    transport = httpx.ASGITransport(application, client=("192.0.2.1", 4000))
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application, peer="192.0.2.1") as client:
         yield client
 
 

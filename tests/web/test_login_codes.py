@@ -21,6 +21,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.jobs import SERVICE
 from tests.support.logging_in import (
     BY_DEVICE,
@@ -51,8 +52,7 @@ async def begun(
     services = tenant.deployment.services
     addresses = ClientAddresses(are_audited=kept)
     application = Application(wiring.routes(services), services.sessions, addresses)
-    there = httpx.ASGITransport(application, client=(address, 443))
-    async with httpx.AsyncClient(transport=there, base_url=ORIGIN) as client:
+    async with InProcess(application, base=ORIGIN, peer=address) as client:
         form = {name: one for name, one in said.items() if one is not None}
         return await client.post("/oauth/device_authorization", data=form)
 

@@ -25,6 +25,7 @@ from teamvars.web.logins import page_routes
 from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.jobs import SERVICE
 from tests.support.logging_in import (
     ORIGIN,
@@ -447,8 +448,7 @@ async def authorize(
     services = tenant.deployment.services
     pages = page_routes(logins or services.logins)
     application = Application(pages, services.sessions, ClientAddresses())
-    there = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=there, base_url=ORIGIN) as client:
+    async with InProcess(application, base=ORIGIN) as client:
         return await client.get(f"/oauth/authorize?{query}")
 
 

@@ -2,14 +2,13 @@
 
 import asyncio
 
-import httpx
 import pytest
 
 from teamvars import fair_slots, wiring
 from teamvars.fair_slots import PRINCIPAL_SHARE, FairSlots, Party
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, Tenant, variable_document
 from tests.web.test_strangers import locked_by_another
@@ -27,8 +26,7 @@ async def test_who_reads_is_not_kept_waiting_by_mates_who_wait_to_write(
         who: {"Authorization": f"Bearer {tenant.tokens[who]}", "Content-Type": JSON_API}
         for who in (*WRITERS, "reader")
     }
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
         monkeypatch.setattr(fair_slots, "COMPANY_SECONDS", 0)
         for who in (*headers, *headers):  # at first they are strangers, and then mates
             assert (await client.get(path, headers=headers[who])).status_code == 200

@@ -17,8 +17,9 @@ from teamvars.domain.tokens import OwnerName
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import MAX_BODY_BYTES
-from tests.support.deployment import BASE, Deployment, operator
+from tests.support.deployment import Deployment, operator
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.tenant import (
     JSON_API,
     Tenant,
@@ -697,9 +698,8 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
     application = Application(
         routes, deployment.services.sessions, ClientAddresses(deployment.config.trusted_proxies)
     )
-    transport = httpx.ASGITransport(application, client=(peer, 40000))
     headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
+    async with InProcess(application, peer=peer) as http:
         await http.get("http://teamvars.test/healthz", headers=headers)
     assert [line["client"] for line in log_lines] == [client]
 

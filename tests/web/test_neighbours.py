@@ -5,14 +5,13 @@ host all of that is slower, and no more.
 import asyncio
 import statistics
 
-import httpx
 import pytest
 
 from teamvars import fair_slots, wiring
 from teamvars.fair_slots import ORGANIZATION_SHARE
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.patience import HANGS
 from tests.support.tenant import Tenant
 
@@ -30,8 +29,7 @@ async def answered_before(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> fl
     paths = dict.fromkeys(FLOODERS, tenant.vars_path())
     paths[NEIGHBOUR] = f"/workspaces/{tenant.other_workspace}/vars"
     answered, has_ended = 0, False
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
 
         async def read(who: str) -> None:
             bearer = {"Authorization": f"Bearer {tenant.tokens[who]}"}

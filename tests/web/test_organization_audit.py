@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import quote
 
-import httpx
 import pytest
 
 from teamvars import wiring
@@ -13,8 +12,8 @@ from teamvars.domain.audit import AuditEntry
 from teamvars.services import audit_pages
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.organization_audit import (
     change,
@@ -79,8 +78,7 @@ async def stopped_clock(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Asyn
     application = Application(
         wiring.routes(services), services.sessions, ClientAddresses(config.trusted_proxies)
     )
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
         yield replace(tenant, deployment=replace(deployment, services=services, client=client))
     await services.code.close()
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from urllib.parse import quote, urlencode
 
-import httpx
 import pytest
 
 from teamvars import wiring
@@ -17,10 +16,11 @@ from teamvars.web.dialects import TERRAFORM
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.routes import Route
-from tests.support.deployment import BASE, Deployment
+from tests.support.deployment import Deployment
 from tests.support.engines import ON_SQLITE
 from tests.support.exchanging import caller_of
 from tests.support.ids import filled, ids_at_hand
+from tests.support.in_process import BASE, InProcess
 from tests.support.tenant import Tenant, build_tenant
 
 LONG = "a" * 50_010  # more than SQLite takes for a pattern
@@ -334,8 +334,7 @@ async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignore
     )
     headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
     path = f"/organizations/{shared.organization}/workspaces"
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as http:
+    async with InProcess(application, headers=headers) as http:
         sent = await http.get(f"{path}?include=current_run,readme")
         unheard = await http.get(f"{path}?include=current_run,nonsense")
     assert sent.status_code == 200

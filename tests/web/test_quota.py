@@ -12,7 +12,8 @@ from teamvars.domain.variable_sets import SetLimits
 from teamvars.domain.workspaces import Quota
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from tests.support.deployment import BASE, Deployment
+from tests.support.deployment import Deployment
+from tests.support.in_process import InProcess
 from tests.support.tenant import Tenant, faults, variable_document
 
 FULL = ("422", "workspace_full", "/data")
@@ -30,8 +31,7 @@ async def limited(
     quota, setup = Quota(variables, value_bytes), wiring.Setup(limits=limits)
     services = wiring.services(deployment.services.database, deployment.keys, quota, setup=setup)
     application = Application(wiring.routes(services), services.sessions, ClientAddresses())
-    transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application) as client:
         yield replace(
             tenant, deployment=Deployment(deployment.config, deployment.keys, services, client)
         )

@@ -11,7 +11,7 @@ from teamvars.web.http import admission, rate_limits
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.rate_limits import BURST_SECONDS, Allowance, RateLimits
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults, variable_document
 
 SECOND = 1_000_000_000
@@ -84,8 +84,7 @@ async def limited(
     application = Application(
         routes, deployment.services.sessions, addresses, frozenset(), rate_limit=LIMIT
     )
-    transport = httpx.ASGITransport(application, client=("192.0.2.1", 4000))
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application, peer="192.0.2.1") as client:
         yield client
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -36,6 +35,7 @@ from teamvars.web.sign_ins import ARRIVALS, SignInPages, callback
 from tests.support.counting import counting, told
 from tests.support.deployment import open_deployment, operator
 from tests.support.engines import ON_SQLITE
+from tests.support.in_process import InProcess
 from tests.support.issuer_servers import document, raw
 from tests.support.logging_in import Program, status_of
 from tests.support.patience import HANGS
@@ -322,8 +322,7 @@ async def test_an_address_that_the_trail_leaves_out_is_in_no_list_either(scene: 
     services = scene.tenant.deployment.services
     routes = console.routes(SignInPages(scene.sign_ins, OWN))
     unseen = Application(routes, services.sessions, ClientAddresses((), are_audited=False))
-    transport = httpx.ASGITransport(unseen, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
+    async with InProcess(unseen, base=OWN) as http:
         browser = Browser(http)
         await browser.arrive(scene.one.answer(await browser.depart()))
         id_ = (await browser.take_up()).json()["session"]
@@ -609,8 +608,7 @@ async def test_browsers_leave_the_port_out_that_is_the_schemes_own(
     config = settings.load(public_url=address, providers=json.dumps({"one": company}))
     routes = wiring.console_routes(config, services)
     application = Application(routes, services.sessions, ClientAddresses(()))
-    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=OWN) as http:
+    async with InProcess(application, base=OWN) as http:
         assert (await Browser(http).take_up()).status_code == 401  # and not forbidden
         assert (await Browser(http).take_up(origin="https://evil.test")).status_code == 403
 
@@ -701,9 +699,7 @@ async def test_an_address_keeps_nobody_elsewhere_from_signing_in(
     await scene.link("writer", scene.one)
     hanging = Hanging()
     monkeypatch.setattr(service, "MOST_OF_ADDRESS", 1)
-    assert isinstance(scene.http._transport, httpx.ASGITransport)
-    there = httpx.ASGITransport(scene.http._transport.app, client=("192.0.2.7", 443))
-    async with httpx.AsyncClient(transport=there, base_url=OWN) as http:
+    async with InProcess(scene.http.application, base=OWN, peer="192.0.2.7") as http:
         browsers = first, second, elsewhere = scene.browser(), scene.browser(), Browser(http)
         said = [scene.one.answer(await one.depart()) for one in browsers]
         scene.one.says(hanging, "/token")

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx
 import pytest
 
 from teamvars import fair_slots, wiring
@@ -15,7 +14,8 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres
-from tests.support.deployment import BASE, open_deployment
+from tests.support.deployment import open_deployment
+from tests.support.in_process import InProcess
 from tests.support.patience import HANGS
 from tests.support.postgres import Postgres
 
@@ -50,8 +50,7 @@ async def test_who_waits_while_storage_is_silent_waits_no_longer_than_who_has_a_
             services = wiring.services(database, deployment.keys, deployment.config.quota)
             routes = wiring.routes(services)
             application = Application(routes, services.sessions, ClientAddresses())
-            transport = httpx.ASGITransport(application)
-            async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+            async with InProcess(application) as client:
                 headers = {"Authorization": f"Bearer {new_token('user')}"}
                 assert (await client.get("/organizations", headers=headers)).status_code == 401
                 way.freeze()

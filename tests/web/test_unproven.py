@@ -18,7 +18,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.app import Application
 from tests.services.jobs import Job, approve, propose
-from tests.support.deployment import BASE
+from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant
 
 MANY = 200
@@ -164,8 +164,7 @@ async def limited(
         ClientAddresses(deployment.config.trusted_proxies),
         rate_limit=LIMIT,
     )
-    transport = httpx.ASGITransport(application, client=("192.0.2.1", 4000))
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+    async with InProcess(application, peer="192.0.2.1") as client:
         yield client
 
 
