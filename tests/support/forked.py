@@ -235,10 +235,12 @@ def _warm_up() -> None:
 
 if __name__ == "__main__":
     from teamvars.cli import client, operator
+    from teamvars.console import routes as console
 
     for room in (client, operator):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
     asked = socket.socket(fileno=int(sys.argv[1]))
     _warm_up()
+    console.load(console.PATH)  # a third of what a server takes to start
     _serve_requests(asked)

@@ -31,14 +31,17 @@ def join(sources: Mapping[str, str], files: Mapping[str, Sequence[str]]) -> dict
 
 
 def in_order(
-    starts: Sequence[str], sources: Mapping[str, str], but: Sequence[str] = ()
+    starts: Sequence[str], imports: Mapping[str, Sequence[str]], but: Sequence[str] = ()
 ) -> list[str]:
-    """These and what they cannot be without, each behind what it imports itself; `but` some."""
+    """These and what they cannot be without, each behind what it imports itself; `but` some.
+
+    `imports`: those of each module.
+    """
     found: dict[str, None] = {}
 
     def visit(name: str) -> None:
         if name not in found and name not in but:
-            for imported in _imports(sources[name]):
+            for imported in imports[name]:
                 visit(imported)
             found[name] = None
 
@@ -47,7 +50,7 @@ def in_order(
     return list(found)
 
 
-def _imports(source: str) -> list[str]:
+def imports_of(source: str) -> list[str]:
     """What a module imports, by name; not what it asks for when that is wanted."""
     return [name for _, name in _IMPORT.findall(source)]
 
@@ -67,7 +70,7 @@ def _taken(names: str, module: str) -> str:
 
 def _file(sources: Mapping[str, str], place: Mapping[str, str], modules: Sequence[str]) -> str:
     others = {
-        one: None for name in modules for one in _imports(sources[name]) if one not in modules
+        one: None for name in modules for one in imports_of(sources[name]) if one not in modules
     }
     heads = [
         f'import {{ ${one} }} from "./{place[one]}.js";'

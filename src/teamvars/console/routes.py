@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
 from itertools import accumulate
 from pathlib import Path
@@ -12,7 +13,7 @@ from string import Template
 
 import msgspec
 
-from teamvars.console.joining import in_order, join
+from teamvars.console.joining import imports_of, in_order, join
 from teamvars.domain.errors import not_found
 from teamvars.web.http.forms import MAX_FORM_BYTES
 from teamvars.web.http.negotiation import JSON, takes_gzip
@@ -87,13 +88,18 @@ class Files(msgspec.Struct, frozen=True):
 
 
 def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
-    """The files of the package, read once and compressed once; `path` is where they are served.
+    """The files of the package; `path` is where they are served. Read and compressed once.
 
     Each shell names all that its page imports, so that a browser asks for all of it at once: else
     a file is asked for only when the one that imports it is there.
 
     `providers`: what those are called with which people sign in, by the addresses that lead there.
     """
+    return _loaded(path, json.dumps(dict(providers)))
+
+
+@cache
+def _loaded(path: str, providers: str) -> Files:
     contents = {one.name: one.read_text("utf-8") for one in sorted(_FOLDER.iterdir())}
     template = Template(contents.pop(_SHELL_FILE))
     written = {
@@ -101,7 +107,8 @@ def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
         for name in list(contents)
         if name.endswith(".js")
     }
-    files = _files(written)
+    imports = {name: imports_of(source) for name, source in written.items()}
+    files = _files(imports)
     contents |= {f"{name}.js": text for name, text in join(written, files).items()}
     digest = hashlib.sha256()
     for name, text in contents.items():
@@ -109,14 +116,15 @@ def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     edition = digest.hexdigest()[:_DIGEST_CHARACTERS]
     base = f"{path}/{edition}"
     place = {name: file for file, names in files.items() for name in names}
-    named = escape(json.dumps(dict(providers)))
 
     def shell(*starts: str) -> File:
-        wanted = {place.get(name, name) for name in in_order((_START, *starts), written)}
+        wanted = {place.get(name, name) for name in in_order((_START, *starts), imports)}
         links = "\n".join(
             f'<link rel="modulepreload" href="{base}/{name}.js">' for name in sorted(wanted)
         )
-        return _file("text/html", template.substitute(base=base, modules=links, providers=named))
+        return _file(
+            "text/html", template.substitute(base=base, modules=links, providers=escape(providers))
+        )
 
     pages = _PAGE.findall(written[_PAGES])
     shells = {module: shell(module) for module in {module for _, module in pages}}
@@ -125,12 +133,12 @@ def load(path: str, providers: Mapping[str, str] = _NONE) -> Files:
     return Files(edition, shell(), of_paths, assets)
 
 
-def _files(modules: Mapping[str, str]) -> dict[str, list[str]]:
+def _files(imports: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The modules of each file that has several, each in the first that has it."""
     files: dict[str, list[str]] = {}
     elsewhere = [_FIRST]
     for name, starts in _JOINED.items():
-        files[name] = in_order(starts, modules, elsewhere)
+        files[name] = in_order(starts, imports, elsewhere)
         elsewhere += files[name]
     return files
 
