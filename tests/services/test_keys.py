@@ -15,6 +15,8 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from teamvars.changes.trails import OwnTrail
+from teamvars.decisions import Found
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
@@ -38,6 +40,7 @@ from tests.support.patience import HANGS, until
 from tests.support.tenant import variable_document
 
 PURPOSES = (MASTER, AUDIT, SERVER)
+HOUR = 3_600_000_000
 
 
 @pytest.fixture(autouse=True)
@@ -358,6 +361,45 @@ async def test_an_audit_key_is_closed_once_every_head_is_under_another(
         await hand.activate(former)
     (row,) = [one for one in await hand.keys.status() if one.id == former]
     assert (row.is_closed, row.is_active, dict(row.needed)) == (True, False, {})
+
+
+async def test_what_was_signed_while_a_clock_was_ahead_holds_once_its_key_is_closed(
+    hand: Hand, own_calls: Calls
+) -> None:
+    database, stream_id = own_calls.services.database, own_calls.tenant.workspaces["network"]
+
+    async def change(tx: Transaction) -> None:
+        trail = OwnTrail(tx, Chain(hand.keyring))
+        stream = trail.check((await streams.lock(tx, [stream_id]))[stream_id])
+        said = "workspace.rename", stream_id, {"name": "network", "from": "net"}
+        event = Found(operator(), database.now() + HOUR).event(*said)
+        (entry,), after = await trail.extend(stream, [event])
+        await streams.append(tx, entry, after)
+
+    await database.write(change)
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    await hand.retire(former)
+    assert await own_calls.node.audit_holds()
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_key_takes_the_place_of_one_that_was_activated_while_the_clock_was_ahead(
+    hand: Hand, purpose: str
+) -> None:
+    async def be_ahead(tx: Transaction) -> None:
+        await tx.execute("UPDATE keyring_keys SET activated_at = activated_at + $1", HOUR)
+        await tx.execute("UPDATE server_keys SET activated_at = activated_at + $1", HOUR)
+
+    await hand.node.services.database.write(be_ahead)
+    former, added = await hand.replaced(purpose)
+    await hand.keys.sign_anew()
+    await hand.node.services.data_keys.renew()
+    await hand.retire(former)
+    noted = await hand.node.services.database.read(keys.noted)
+    assert [one.id for one in noted.values() if one.purpose == purpose and not one.retired_at] == [
+        added
+    ]
 
 
 async def cut_back(calls: Calls, head_of: Callable[[Stream], bytes]) -> None:

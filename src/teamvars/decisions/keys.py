@@ -69,10 +69,14 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
         )
     details = {"purpose": purpose, "former": former}
     note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
-    noted = found.of(NotedKeys()).get(key_id)
+    known = found.of(NotedKeys())
+    noted = known.get(key_id)
     if noted is None or noted.retired_at is not None:
         raise KeyRefused(f"{key_id} was retired. Add another: teamvars keys add {purpose}")
-    return Decision(None, (Update(noted, replace(noted, activated_at=found.now)),), (note,))
+    # After all others, also where the clock was set back since.
+    last = max(key.activated_at or 0 for key in known.values() if key.purpose == purpose)
+    after = replace(noted, activated_at=max(found.now, last + 1))
+    return Decision(None, (Update(noted, after),), (note,))
 
 
 def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[None]:

@@ -27,7 +27,7 @@ from teamvars.security.server_keys import thumbprint
 from teamvars.services.data_keys import DataKeys
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
-from teamvars.storage import data_keys, keys, runners
+from teamvars.storage import data_keys, keys, runners, streams
 from teamvars.storage.database import MissingReference, Transaction
 from teamvars.storage.engines import schemas
 
@@ -179,7 +179,9 @@ class Keys(UseCases):
         if purpose == AUDIT:
             await self.sign_anew()
         if key_id not in lacking:
-            file(lambda keyring: _retired(keyring, purpose, key_id, self._clock()))
+            # What was signed while a clock was ahead of what it is now was signed before as well.
+            at = max(self._clock(), await self._database.read(streams.last_time))
+            file(lambda keyring: _retired(keyring, purpose, key_id, at))
 
     async def sign_anew(self) -> None:
         """Has heads and approvals under the audit key in use that are under another: no history is

@@ -17,6 +17,7 @@ from teamvars.domain.audit import (
     Stream,
 )
 from teamvars.domain.errors import not_found
+from teamvars.domain.times import LATEST
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import STRICT, Lookup, Part, Row, Transaction, each
 from teamvars.storage.pages import where
@@ -153,6 +154,11 @@ async def last_number(tx: Transaction, stream_id: str) -> int | None:
     """The largest number of a stream's entries; None where there are none."""
     row = await tx.look_up(LAST_NUMBER, stream_id)
     return None if row is None else row[0]
+
+
+async def last_time(tx: Transaction) -> int:
+    """The latest time of all entries, but for what is none; 0: there are no entries."""
+    return await tx.count(f"SELECT coalesce(max(at), 0) FROM audit_entries WHERE at <= {LATEST}")
 
 
 async def find(tx: Transaction, stream_id: str) -> Stream | None:
