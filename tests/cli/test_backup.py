@@ -190,6 +190,27 @@ def test_no_backup_is_verified_with_a_keyring_that_would_use_a_key_that_was_reti
     assert f"it would use {former}, which was retired" in refused.err
 
 
+def test_a_backup_from_before_an_audit_key_was_retired_needs_the_keyring_of_its_time(
+    filled: Host,
+) -> None:
+    (former,) = [
+        one["id"]
+        for one in filled.succeed("keys", "status", "--json").json
+        if one["purpose"] == "audit"
+    ]
+    filled.succeed("backup", "create", "b.tar")
+    then = (filled.data / "keyring.json").read_bytes()
+    added = filled.succeed("keys", "add", "audit").out.strip()
+    for words in (("activate", added), ("rewrap",), ("retire", former)):
+        filled.succeed("keys", *words)
+    refused = filled.run("backup", "verify", "b.tar")
+    assert refused.code == 3
+    assert f"the stream's head is under {former}, which was retired since" in refused.out
+    assert "altered" not in refused.out
+    (filled.data / "keyring.json").write_bytes(then)
+    filled.succeed("backup", "verify", "b.tar")
+
+
 def test_what_is_damaged_where_it_is_is_found(filled: Host) -> None:
     damage(store := filled.data / "teamvars.db")
     found = filled.run("backup", "verify", "--database", f"sqlite:///{store}")

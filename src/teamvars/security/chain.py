@@ -208,8 +208,15 @@ class Chain:
 
     def signer(self, stream: Stream) -> str | None:
         """The id of the key under which the stream's row was written; None: of none that counts."""
+        return self._signer(stream, self._signers)
+
+    def former_signer(self, stream: Stream) -> str | None:
+        """The id of the closed key under which the stream's row was written; None: of none."""
+        return self._signer(stream, self._closed)
+
+    def _signer(self, stream: Stream, key_ids: Iterable[str]) -> str | None:
         try:
-            for key_id in self._signers:
+            for key_id in key_ids:
                 if hmac.compare_digest(self.signed_by(key_id, stream), stream.head):
                     return key_id
         except TypeError:  # as in `holds`

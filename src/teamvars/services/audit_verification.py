@@ -25,6 +25,10 @@ _WALKED_AT_ONCE = 1000
 """How many entries of several streams are read by one statement."""
 
 _OPENS, _CLOSES = '"opens"', '"closes"'
+_OUTDATED = (
+    "the stream's head is under {}, which was retired since: what is put back to before that needs "
+    "the keyring of its time"
+)
 
 Place = tuple[str, int]
 """A stream's id, and the number of an entry of it."""
@@ -101,7 +105,9 @@ class Testimony:
         place = row.sequence, row.link
         found = self._chain.first_break(stream_id, remains.entries, place)
         if found is None and not self._chain.head_holds(row):
-            return Break(stream_id, row.sequence + 1, "the stream's head was altered")
+            former = self._chain.former_signer(row)
+            reason = "the stream's head was altered" if former is None else _OUTDATED.format(former)
+            return Break(stream_id, row.sequence + 1, reason)
         return found
 
 
