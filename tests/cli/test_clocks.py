@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import DIRECTORY
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.server import Server
 from tests.support.tenant import JSON_API, variable_document
 
@@ -79,3 +80,12 @@ def test_a_node_whose_clock_is_wrong_says_so_and_goes_by_postgresqls(host: Host)
     entry = host.succeed("audit", "list", "--action", "variable.create", "--json").json
     recorded = datetime.fromisoformat(entry["at"])
     assert abs(datetime.now(UTC) - recorded) < timedelta(minutes=2)
+
+
+def test_a_command_says_how_long_ago_a_change_was_by_postgresqls_clock(host: Host) -> None:
+    host.succeed("directory", "apply", "directory.yaml")
+    wrong, out = WrongHost(host.folder, host.settings), host.folder / "listed"
+    with out.open("w") as to_out, (host.folder / "said").open("w") as to_err:
+        words = ("audit", "list", "--since", "2m", "--json")
+        assert wrong.start(*words, out=to_out, err=to_err).wait(HANGS) == 0
+    assert "organization.create" in out.read_text()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -69,13 +69,15 @@ def list_(
     for name, text in texts.items():
         if text is not None and not is_safe(text):
             raise Misuse(f"--{name} has an invisible control character.")
-    query = AuditQuery(
-        **texts,
-        since=_moment("--since", since),
-        until=_moment("--until", until),
-        before=None if before is None else _position(before),
-    )
-    found, names = run(lambda services, _: services.audit.find(limit, query))
+    since_then, until_then = _moment("--since", since), _moment("--until", until)
+    position = None if before is None else _position(before)
+
+    async def find(services: wiring.Services, _: Caller) -> tuple[list[AuditEntry], AuditNames]:
+        now = services.database.now()  # by which entries are dated
+        query = AuditQuery(**texts, since=since_then(now), until=until_then(now), before=position)
+        return await services.audit.find(limit, query)
+
+    found, names = run(find)
     if wants_json() or not sys.stdout.isatty():
         shown = [
             print_entry(entry, names=names_in(entry, names), cursor=_cursor(entry))
@@ -139,14 +141,18 @@ def _cursor(entry: AuditEntry) -> str:
     return f"{entry.at}/{entry.stream_id}/{entry.sequence}"
 
 
-def _moment(option: str, said: str | None) -> int | None:
-    """When that is, in µs UTC: so long ago, or a time of ISO 8601, which is UTC without a zone."""
+def _moment(option: str, said: str | None) -> Callable[[int], int | None]:
+    """When that is, in µs UTC, by what time it is: so long ago, or a time of ISO 8601, which is UTC
+    without a zone.
+    """
     if said is None:
-        return None
+        return lambda _: None
     if found := _DURATION.fullmatch(said):
-        return wiring.clock() - int(found[1]) * _SECONDS[found[2]] * 1_000_000
+        ago = int(found[1]) * _SECONDS[found[2]] * 1_000_000
+        return lambda now: now - ago
     try:
-        return microseconds(datetime.fromisoformat(said))
+        at = microseconds(datetime.fromisoformat(said))
+        return lambda _: at
     except ValueError:
         raise Misuse(
             f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601."
