@@ -23,6 +23,9 @@ class LiveNodes(Need[tuple[Node, ...]], frozen=True):
     """The nodes that serve, by name."""
 
 
+_WHAT_TO_DO = (
+    "Copy the keyring to its host, or stop it. One that was killed counts for two minutes more."
+)
 Proof = tuple[str, bytes]
 """The id of a key, and its check value."""
 
@@ -63,10 +66,7 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
     found.require_locked([SYSTEM_STREAM])
     lacking = [node for node in found.of(LiveNodes()) if key_id not in node.held]
     if lacking:
-        raise KeyRefused(
-            f"{key_id} is not activated: {_named(lacking)} without it. Copy the keyring to its "
-            "host, or stop it."
-        )
+        raise KeyRefused(f"{key_id} is not activated: {_named(lacking)} without it. {_WHAT_TO_DO}")
     details = {"purpose": purpose, "former": former}
     note = found.note(SYSTEM_STREAM, "key.activate", key_id, details)
     known = found.of(NotedKeys())
@@ -112,10 +112,7 @@ def require_unused(nodes: Iterable[Node], key_id: str) -> None:
     """Refuses a key that one of the nodes uses."""
     using = [node for node in nodes if key_id in node.active]
     if using:
-        raise KeyRefused(
-            f"{key_id} is not retired: {_named(using)} with it. Copy the keyring to its host, or "
-            "stop it."
-        )
+        raise KeyRefused(f"{key_id} is not retired: {_named(using)} with it. {_WHAT_TO_DO}")
 
 
 def _named(nodes: Iterable[Node]) -> str:
