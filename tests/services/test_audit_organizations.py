@@ -7,6 +7,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.services import audit
+from teamvars.storage import migrations
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
 from tests.services.test_audit import all_kinds_of_changes
@@ -127,19 +128,34 @@ async def test_housekeeping_finds_it(own_calls: Calls, monkeypatch: pytest.Monke
     chores.cancel()
 
 
-async def test_an_entry_that_was_given_to_another_organization_is_found(own_calls: Calls) -> None:
+@pytest.mark.parametrize("told", ["", "org-another", None])
+async def test_an_entry_that_was_taken_from_its_organization_is_found(
+    own_calls: Calls, told: str | None
+) -> None:
     made = await own_calls.create()
     stream_id = own_calls.tenant.workspaces["network"]
-    for told in ("", "org-another"):
 
-        async def give_away(tx: Transaction, told: str = told) -> None:
-            await tx.execute(
-                "UPDATE audit_entries SET organization_id = $1 WHERE subject_id = $2",
-                told,
-                made.id,
-            )
+    async def take_away(tx: Transaction) -> str:
+        sql = "UPDATE audit_entries SET organization_id = $1 WHERE subject_id = $2"
+        await tx.execute(sql, told, made.id)
+        sql = "SELECT organization_id FROM workspaces WHERE id = $1"
+        return str((await tx.fetch(sql, stream_id))[0][0])
 
-        await own_calls.services.database.write(give_away)
-        _, (found,) = await own_calls.services.audit.verify()
-        assert (found.stream_id, found.sequence) == (stream_id, 1)
-        assert "organization" in found.reason
+    its = await own_calls.services.database.write(take_away)
+    _, (found,) = await own_calls.services.audit.verify()
+    assert (found.stream_id, found.sequence) == (stream_id, 1)
+    assert found.reason == f"the entry's organization is not that of its stream, '{its}'"
+
+
+async def test_what_an_older_node_has_just_written_is_not_taken_for_altered(
+    own_calls: Calls,
+) -> None:
+    await own_calls.create()
+
+    async def as_beside_older_nodes(tx: Transaction) -> None:
+        contract = [one.number for one in migrations.known() if one.is_contract][-1]
+        await tx.execute("DELETE FROM schema_migrations WHERE number = $1", contract)
+        await tx.execute("UPDATE audit_entries SET organization_id = NULL")
+
+    await own_calls.services.database.migrate(as_beside_older_nodes)
+    assert await own_calls.tenant.deployment.audit_holds()

@@ -271,6 +271,7 @@ async def test_entries_of_0_1_0_hold_beside_new_ones_and_are_guarded_like_them(
 ) -> None:
     old = calls.tenant.workspaces["payments"]
     await write_as_0_1_0(calls, old, 2)
+    await calls.services.audit.fill_organizations()  # as housekeeping does
     await calls.create(workspace="payments")
     assert await breaks_after(calls) == []
     for sequence, edit in (

@@ -20,6 +20,7 @@ from teamvars.domain.names import is_safe
 from teamvars.security.chain import Chain, digest_of, row_digest
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
+from teamvars.storage.engines import schemas
 
 _WALKED_AT_ONCE = 1000
 """How many entries of several streams are read by one statement."""
@@ -117,6 +118,7 @@ async def verify(
     """As `Audit.verify`."""
     live = {stream.id: stream for stream in await streams.every(tx)}
     sizes = await streams.sizes(tx)
+    has_older_nodes = bool(schemas.contracts(await schemas.schema(tx)))
     heard = Testimony(chain)
     order, organizations = [SYSTEM_STREAM], {SYSTEM_STREAM: NO_ORGANIZATION}
     breaks: list[Break | None] = []
@@ -129,7 +131,11 @@ async def verify(
             organizations.update({id_: above or id_ for id_ in new})
             breaks.append(
                 heard.first_break(remains)
-                or _strayed(remains, organizations.get(remains.stream_id))
+                or _strayed(
+                    remains,
+                    organizations.get(remains.stream_id),
+                    has_older_nodes=has_older_nodes,
+                )
             )
             reached += 1
         # What no entry opens any more an operator may have accepted, and that may have opened more.
@@ -192,14 +198,19 @@ def _accepted(acceptance: Acceptance) -> Break:
     return Break(acceptance.stream_id, acceptance.sequence, reason)
 
 
-def _strayed(remains: Remains, organization_id: str | None) -> Break | None:
-    """A break where an entry is another organization's than its stream; None: they are all its.
+def _strayed(
+    remains: Remains, organization_id: str | None, *, has_older_nodes: bool
+) -> Break | None:
+    """A break where an entry is another organization's than its stream, or nobody's and so found by
+    none; None: they are all its. What an older node has just written is nobody's until it is filled
+    in.
 
     Where nobody knows any more whose the stream is, neither is that of its entries.
     """
     for entry in remains.entries if organization_id is not None else ():
-        if entry.organization_id not in (None, organization_id):
-            reason = "the entry's organization is not that of its stream"
+        whose = entry.organization_id
+        if whose != organization_id and not (whose is None and has_older_nodes):
+            reason = f"the entry's organization is not that of its stream, '{organization_id}'"
             return Break(entry.stream_id, entry.sequence, reason)
     return None
 
