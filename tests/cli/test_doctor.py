@@ -337,3 +337,34 @@ def test_a_providers_secret_that_cannot_be_read_is_told_once(ready: Host, tmp_pa
     host = ready.having(public_url="https://vars.test", providers=company)
     (found,) = findings(host, 1)
     assert found[2].endswith(f"{secret} cannot be read.")
+
+
+def test_a_data_key_that_is_none_any_more_is_named(ready: Host) -> None:
+    (ready.folder / "directory.yaml").write_text("organizations:\n  - {name: acme}\n")
+    ready.succeed("directory", "apply", "directory.yaml")
+    for altered in ("wrapped = 'text'", "version = 1.5"):
+        execute(ready, f"UPDATE data_keys SET {altered}")  # noqa: S608
+        (severity, subject, text), *_ = findings(ready, 1)  # and that it has no owner
+        assert (severity, subject) == (PROBLEM, "data keys")
+        assert "does not open" in text
+
+
+def test_a_check_value_that_is_a_text_fits_no_keyring(ready: Host) -> None:
+    execute(ready, "UPDATE keyring_keys SET check_value = 'text'")
+    ((severity, _, text),) = findings(ready, 1)
+    assert severity == PROBLEM
+    assert text.startswith("The keyring is not this database's")
+
+
+def test_rows_that_nobody_foresaw_hide_nothing_else(ready: Host) -> None:
+    execute(ready, "UPDATE data_key_generations SET activated_at = NULL")
+    execute(ready, "UPDATE streams SET head = link WHERE id = 'system'")
+    trail, unforeseen = findings(ready, 1)
+    assert trail[:2] == (PROBLEM, "trail")
+    severity, subject, text = unforeseen
+    assert (severity, subject) == (PROBLEM, "rows")
+    assert text.startswith(
+        "Rows that nobody foresaw keep the directory from being looked at: Index"
+    )
+    told = {one["subject"] for one in ready.run("doctor", "--json").json}
+    assert "unseen" not in told

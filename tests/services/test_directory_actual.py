@@ -4,16 +4,19 @@ from collections.abc import Collection, Iterable
 
 import pytest
 
-from teamvars.domain.directory import Directory, OrganizationEntry, UserEntry
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.actual import Changing
 from teamvars.services.directory_files.changeset import Changeset, Overtaken
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import organizations
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller
+from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
+from tests.web.test_authorization import project_access_document
 
 pytestmark = ON_SQLITE
 
@@ -92,3 +95,23 @@ async def test_users_are_found_by_name_and_address_and_active_members_are_known(
     assert await calls.services.database.write(body) == [False, False, True, None]
     (fault,) = changeset.faults
     assert "address" in fault.detail
+
+
+async def test_a_grant_on_what_was_deleted_by_hand_is_none(calls: Calls) -> None:
+    """Whatever deletes rows with SQLite's own program leaves those that refer to them."""
+    tenant, services = calls.tenant, calls.services
+    name, writers = tenant.organization, tenant.teams["writers"]
+    document = {"data": {"type": "projects", "attributes": {"name": "gone"}}}
+    made = await tenant.call("owner", "POST", f"/organizations/{name}/projects", document)
+    project = made.json()["data"]["id"]
+    given = await tenant.call(
+        "owner", "POST", "/team-projects", project_access_document(writers, project)
+    )
+    assert given.status_code == 201
+    for table, id_ in (("workspaces", tenant.workspaces["network"]), ("projects", project)):
+        await tenant.deployment.alter(f"DELETE FROM {table} WHERE id = '{id_}'")  # noqa: S608
+    (organization,) = (await services.directory.export([name])).directory.organizations
+    (team,) = (one for one in organization.teams if one.name == "writers")
+    assert (team.workspaces, team.projects) == ({}, {})
+    entry = OrganizationEntry(name, teams=(TeamEntry("writers", workspaces={}, projects={}),))
+    await services.directory.apply(operator(), Directory((), (entry,)), Options())

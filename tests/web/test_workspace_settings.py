@@ -184,7 +184,9 @@ async def test_a_new_workspace_has_what_clients_take_for_the_default(tenant: Ten
     assert (own["operations"], own["execution-mode"]) == (False, "local")
 
 
-@pytest.mark.parametrize("stored", ["{", "[]", '{"auto-apply": {}}', '{"later": 7}'])
+@pytest.mark.parametrize(
+    "stored", ["{", "[]", '{"auto-apply": {}}', '{"later": 7}', '{"later":' + "[" * 10_000]
+)
 async def test_stored_settings_that_cannot_be_read_hide_no_workspace(
     tenant: Tenant, stored: str
 ) -> None:

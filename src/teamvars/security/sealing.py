@@ -195,13 +195,13 @@ class Sealer:
         if not isinstance(stored.wrapped, bytes):  # its row is gone, or was altered by hand
             raise _no_key(stored)
         nonce, sealed = stored.wrapped[:_NONCE_BYTES], stored.wrapped[_NONCE_BYTES:]
-        place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
         master = self._masters.get(stored.master_key_id)
         if master is None:
             raise KeyMissing(f"{_no_key(stored)} The keyring lacks {stored.master_key_id}.")
         try:
+            place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
             plain = master.decrypt(nonce, sealed, place)
-        except (InvalidTag, ValueError):
+        except (InvalidTag, ValueError, TypeError):
             raise _no_key(stored) from None
         keys, behind = {stored.version: plain[:KEY_BYTES]}, plain[KEY_BYTES:]
         while behind:

@@ -27,6 +27,6 @@ def from_column(settings: Settings, row: str, stored: str) -> Values:
         return {}
     try:
         return settings.known(_decode(stored))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         log.warning("stored settings cannot be read", row=row)
         return settings.unread(settings.by_name.keys())

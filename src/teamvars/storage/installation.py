@@ -96,7 +96,7 @@ async def next_key(tx: Transaction, after: str) -> WrappedKey | None:
 
 def _key(row: Row) -> WrappedKey:
     organization_id, version, master_key_id, wrapped = row
-    return WrappedKey(organization_id, version, master_key_id or "", bytes(wrapped or b""))
+    return WrappedKey(organization_id, version, master_key_id or "", wrapped or b"")
 
 
 class SealedValue(Discreet, frozen=True):
@@ -130,5 +130,5 @@ def _sealed(row: Row) -> SealedValue:
         bool(sensitive),
         Sealed(content, by),
         f"{key} ({category}) of {organization}/{owner}, {id_}",
-        WrappedKey(organization_id, version, master_key_id, bytes(wrapped)),
+        WrappedKey(organization_id, version, master_key_id, wrapped),
     )

@@ -57,9 +57,10 @@ USES = {
 async def noted(tx: Transaction) -> dict[str, NotedKey]:
     """The keys that the store knows, by id."""
     rows = await tx.fetch(
-        f"SELECT id, purpose, check_value, created_at, activated_at, retired_at FROM {_NOTED}"
+        f"SELECT id, purpose, CAST(check_value AS {{bytes}}), created_at, activated_at, retired_at "
+        f"FROM {_NOTED}"
     )
-    return {row[0]: noted_key(row[0], row[1], bytes(row[2]), *row[3:]) for row in rows}
+    return {row[0]: noted_key(*row) for row in rows}
 
 
 async def insert(tx: Transaction, *added: NotedKey) -> None:

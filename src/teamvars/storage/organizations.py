@@ -93,4 +93,4 @@ async def data_key(tx: Transaction, organization_id: str) -> WrappedKey | None:
         "WHERE organizations.id = $1",
         organization_id,
     )
-    return None if row is None else WrappedKey(row[0], row[1], row[2], bytes(row[3]))
+    return None if row is None else WrappedKey(*row)

@@ -140,5 +140,5 @@ def _sealed(row: Row) -> SealedRow:
         bool(sensitive),
         bytes(link_hash or b""),
         Sealed(content, by),
-        WrappedKey(organization_id, version, master, bytes(key)),
+        WrappedKey(organization_id, version, master, key),
     )

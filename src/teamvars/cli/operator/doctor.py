@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
@@ -22,6 +23,7 @@ from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
 from teamvars.domain.runner_findings import Ways
+from teamvars.origins import origin
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
@@ -73,6 +75,8 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
     except PROBLEMS as problem:
         if all(finding.text != str(problem) for finding in findings):  # the keyring's mode is known
             findings.append(Finding(_PROBLEM, "installation", str(problem)))
+    except Exception as error:
+        findings.append(_unforeseen(unseen.pop(0), error))
     if unseen:
         text = f"Not looked at for that: {', '.join(unseen)}."
         findings.append(Finding(Severity.ADVICE, "unseen", text))
@@ -81,7 +85,7 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
 
 async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Finding]]:
     """What is found of each of `_PARTS`. Raises at the first thing without which the rest cannot be
-    looked at.
+    looked at; a row that nobody foresaw hides only its own part.
     """
     found = await marking_of(config)
     async with database_for(config.url) as database:
@@ -99,14 +103,38 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
             _schema(await installation.outstanding()),
             found.finding,
         ]
-        yield [*await diagnosis.of_losses(sealer), *await diagnosis.of_texts()]
-        yield await diagnosis.of_trail(Chain(keys))
-        yield await diagnosis.of_values(sealer, every=every_value)
-        yield await diagnosis.of_data()
-        yield await diagnosis.of_mail(config.mail_host)
-        yield await _runners(config, diagnosis, keys)
-        yield await diagnosis.of_sign_ins([one.provider for one in wiring.setup_of(config).clients])
-        yield [] if config.trusted_proxies else await diagnosis.of_addresses()
+        providers = [one.provider for one in wiring.setup_of(config).clients]
+        looks: Sequence[Callable[[], Awaitable[list[Finding]]]] = (
+            partial(_losses, diagnosis, sealer),
+            partial(diagnosis.of_trail, Chain(keys)),
+            partial(diagnosis.of_values, sealer, every=every_value),
+            diagnosis.of_data,
+            partial(diagnosis.of_mail, config.mail_host),
+            partial(_runners, config, diagnosis, keys),
+            partial(diagnosis.of_sign_ins, providers),
+            partial(_addresses, config, diagnosis),
+        )
+        for part, look in zip(_PARTS[-len(looks) :], looks, strict=True):
+            try:
+                yield await look()
+            except (Refusal, *PROBLEMS):
+                raise
+            except Exception as error:
+                yield [_unforeseen(part, error)]
+
+
+def _unforeseen(part: str, error: Exception) -> Finding:
+    """What is stored is nothing that the service has ever written."""
+    text = f"Rows that nobody foresaw keep {part} from being looked at: {origin(error)}."
+    return Finding(_PROBLEM, "rows", text)
+
+
+async def _losses(diagnosis: Diagnosis, sealer: Sealer) -> list[Finding]:
+    return [*await diagnosis.of_losses(sealer), *await diagnosis.of_texts()]
+
+
+async def _addresses(config: Settings, diagnosis: Diagnosis) -> list[Finding]:
+    return [] if config.trusted_proxies else await diagnosis.of_addresses()
 
 
 async def _providers(config: Settings) -> list[Finding]:

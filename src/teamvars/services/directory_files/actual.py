@@ -1,7 +1,7 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -36,6 +36,8 @@ from teamvars.storage import (
     workspaces,
 )
 from teamvars.storage.database import Transaction
+
+G = TypeVar("G", Grant, ProjectGrant)
 
 Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
 
@@ -200,13 +202,13 @@ async def load(
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
     in_team = await memberships.ids_of_teams(tx, team_ids, LinkageType.ORGANIZATION_MEMBERSHIPS)
-    granted = await team_access.of_teams(tx, team_ids)
+    granted = _by_team(await team_access.of_teams(tx, team_ids))
     for organization in loaded.values():
+        ids = {space.id for space in organization.workspaces.values()}
         for team in organization.teams.values():
             organization.in_team[team.id] = set(in_team[team.id])
-            organization.grants[team.id] = {}
-    for grant in granted:
-        loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
+            its = (grant for grant in granted.get(team.id, ()) if grant.workspace_id in ids)
+            organization.grants[team.id] = {grant.workspace_id: grant for grant in its}
     return {fold(organization.name): organization for organization in loaded.values()}
 
 
@@ -248,9 +250,22 @@ async def _load_projects(
     for state in loaded.values():
         ids = (space.id for space in state.workspaces.values() if space.id in placed)
         state.placed = {id_: placed[id_] for id_ in ids}
-    for grant in await project_grants.of_teams(tx, team_ids):
-        of_team = loaded[grant.organization_id].project_grants.setdefault(grant.team_id, {})
-        of_team[grant.project_id] = grant
+    granted = _by_team(await project_grants.of_teams(tx, team_ids))
+    for state in loaded.values():
+        ids = {project.id for project in state.projects.values()}
+        for team in state.teams.values():
+            its = (grant for grant in granted.get(team.id, ()) if grant.project_id in ids)
+            state.project_grants[team.id] = {grant.project_id: grant for grant in its}
+
+
+def _by_team(grants: Iterable[G]) -> Mapping[str, Sequence[G]]:
+    """Grants by the team that has them. On what is gone there may be some left, where somebody has
+    deleted rows by hand.
+    """
+    found: dict[str, list[G]] = {}
+    for grant in grants:
+        found.setdefault(grant.team_id, []).append(grant)
+    return found
 
 
 def _place(found: Iterable[Runner], loaded: Mapping[str, OrganizationState]) -> None:
