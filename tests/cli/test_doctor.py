@@ -368,3 +368,18 @@ def test_rows_that_nobody_foresaw_hide_nothing_else(ready: Host) -> None:
     )
     told = {one["subject"] for one in ready.run("doctor", "--json").json}
     assert "unseen" not in told
+
+
+def test_rows_that_no_engine_would_have_taken_are_named(ready: Host) -> None:
+    directory = "users: [{username: ann}]\norganizations: [{name: acme, members: {ann: active}}]\n"
+    (ready.folder / "directory.yaml").write_text(directory)
+    ready.succeed("directory", "apply", "directory.yaml")
+    execute(ready, "DELETE FROM users")
+    execute(ready, "UPDATE organizations SET created_at = 'x'")
+    ((severity, text),) = [found[::2] for found in findings(ready, 1) if found[1] == "rows"]
+    assert severity == PROBLEM
+    assert text == (
+        "Rows that were altered outside of the service (2): row 1 of memberships refers to a row "
+        "of users that is gone; organizations: created_at is no integer in 1 of its rows. Take "
+        "them from a backup."
+    )

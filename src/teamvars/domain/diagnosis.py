@@ -363,6 +363,17 @@ def text_findings(damaged: Losses) -> list[Finding]:
     return [_problem("texts", text)]
 
 
+def misfit_findings(misfits: Losses) -> list[Finding]:
+    """A problem where rows are none that the service writes, in words."""
+    if not misfits.total:
+        return []
+    text = (
+        f"Rows that were altered outside of the service ({misfits.total}): "
+        f"{_some_named(misfits)}. Take them from a backup."
+    )
+    return [_problem("rows", text)]
+
+
 def seal_findings(organization_id: str, entries: int) -> list[Finding]:
     """Whether another generation of data keys is due: `entries` are what the organization has made
     since the one in use came into use, and each value that was sealed has left one.

@@ -17,6 +17,7 @@ from teamvars.domain.diagnosis import (
     entry_findings,
     loss_findings,
     mail_findings,
+    misfit_findings,
     seal_findings,
     text_findings,
     token_findings,
@@ -84,10 +85,13 @@ class Diagnosis:
 
         return await self._database.read(body)
 
-    async def of_texts(self) -> list[Finding]:
-        """Whether every text is one."""
-        damaged = await self._database.damaged_texts()
-        return text_findings(Losses(damaged[:MOST_NAMED], len(damaged)))
+    async def of_columns(self) -> list[Finding]:
+        """Whether every text is one, and every row what the engine would take from us."""
+        damaged, misfits = await self._database.damaged_texts(), await self._database.misfits()
+        return [
+            *text_findings(Losses(damaged[:MOST_NAMED], len(damaged))),
+            *misfit_findings(Losses(misfits[:MOST_NAMED], len(misfits))),
+        ]
 
     async def of_values(self, sealer: Sealer, *, every: bool) -> list[Finding]:
         """Whether values open: all there are, or one of each data key that opens."""

@@ -345,6 +345,12 @@ class Database(Store, Protocol):
         """
         return ()
 
+    async def misfits(self) -> Sequence[str]:
+        """The rows that refer to others which are gone, and the columns with values of another type
+        than theirs, in words: none where the engine keeps none, whoever writes.
+        """
+        return ()
+
     async def close(self) -> None:
         """Waits for the writes under way and lets go of the store."""
 

@@ -130,7 +130,7 @@ def _unforeseen(part: str, error: Exception) -> Finding:
 
 
 async def _losses(diagnosis: Diagnosis, sealer: Sealer) -> list[Finding]:
-    return [*await diagnosis.of_losses(sealer), *await diagnosis.of_texts()]
+    return [*await diagnosis.of_losses(sealer), *await diagnosis.of_columns()]
 
 
 async def _addresses(config: Settings, diagnosis: Diagnosis) -> list[Finding]:

@@ -203,6 +203,9 @@ class WatchedDatabase(Database):
     async def damaged_texts(self) -> Sequence[str]:
         return await self._watch(self._database.damaged_texts())
 
+    async def misfits(self) -> Sequence[str]:
+        return await self._watch(self._database.misfits())
+
     async def close(self) -> None:
         self._writes.close()
         await self._database.close()

@@ -276,6 +276,9 @@ class SqliteDatabase(Database):
     async def damaged_texts(self) -> Sequence[str]:
         return await asyncio.to_thread(sqlite_inspection.damaged_texts, self._path)
 
+    async def misfits(self) -> Sequence[str]:
+        return await asyncio.to_thread(sqlite_inspection.misfits, self._path)
+
     async def close(self) -> None:
         await self._writes.close()
         if self._in_turns:

@@ -40,6 +40,11 @@ def damaged_texts(path: Path) -> list[str]:
     return _looked_at(path, _unreadable)
 
 
+def misfits(path: Path) -> list[str]:
+    """The rows that refer to others which are gone, and the columns with values of another type."""
+    return _looked_at(path, lambda connection: [*_astray(connection), *_unfit(connection)])
+
+
 def _inspected(path: Path, look: Callable[[apsw.Connection], Inspection]) -> Inspection:
     try:
         return _looked_at(path, look)
@@ -58,15 +63,25 @@ def _looked_at(path: Path, look: Callable[[apsw.Connection], T]) -> T:
 def _damage(connection: apsw.Connection) -> list[str]:
     checked = connection.execute(f"PRAGMA integrity_check({_MOST_FAULTS})").fetchall()
     damage = [str(text) for (text,) in checked if text != "ok"]
-    lost = connection.execute("PRAGMA foreign_key_check").fetchall()
-    damage += [
-        f"row {row} of {table} refers to a row of {to} that is gone"
-        for table, row, to, _ in lost[:_MOST_FAULTS]
-    ]
+    damage += _astray(connection)[:_MOST_FAULTS]
     if damage:
         return damage
-    unfit = [text for name in _tables(connection) for text in _mistyped(connection, name)]
-    return unfit + [f"{place} is no UTF-8" for place in _unreadable(connection)[:_MOST_FAULTS]]
+    texts = [f"{place} is no UTF-8" for place in _unreadable(connection)[:_MOST_FAULTS]]
+    return _unfit(connection) + texts
+
+
+def _astray(connection: apsw.Connection) -> list[str]:
+    """The rows that refer to others which are gone: references are looked after only where whoever
+    writes asks for it.
+    """
+    lost = connection.execute("PRAGMA foreign_key_check").fetchall()
+    return [
+        f"row {row} of {table} refers to a row of {to} that is gone" for table, row, to, _ in lost
+    ]
+
+
+def _unfit(connection: apsw.Connection) -> list[str]:
+    return [text for name in _tables(connection) for text in _mistyped(connection, name)]
 
 
 def _mistyped(connection: apsw.Connection, table: str) -> list[str]:
