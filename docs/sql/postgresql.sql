@@ -620,6 +620,7 @@ WITH caller AS (
             AND caller.expires_at - caller.created_at <= 3600000000)
         AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+        AND teams.organization_id = memberships.organization_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller
@@ -801,6 +802,7 @@ WITH caller AS (
             AND caller.expires_at - caller.created_at <= 3600000000)
         AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+        AND teams.organization_id = memberships.organization_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.read_workspaces, teams.manage_workspaces, teams.read_projects, teams.manage_projects, teams.manage_membership, teams.manage_teams, teams.manage_organization_access, teams.access_secret_teams
     FROM caller
@@ -984,6 +986,7 @@ SELECT caller.id AS token_id, caller.user_id,
             FROM memberships
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+                AND acting.organization_id = organizations.id
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL
@@ -1150,6 +1153,7 @@ CROSS JOIN LATERAL (SELECT (
             FROM memberships
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+                AND acting.organization_id = organizations.id
             WHERE memberships.organization_id = organizations.id
                 AND memberships.user_id = caller.user_id AND memberships.status = 'active'
         AND (caller.reach IS NULL

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tests.support.deployment import Deployment, open_deployment
-from tests.support.ids import Ids, filled
-from tests.support.tenant import Tenant
+from tests.support.ids import Ids, filled, set_of
+from tests.support.tenant import Tenant, linkage_document
 from tests.web.test_damaged_texts import READ, everything
 
 OF_KEYRING = {"keyring_keys", "server_keys"}
@@ -93,3 +93,23 @@ async def test_a_token_whose_user_is_gone_is_nobodys(
     for method, path in (("GET", "/account/details"), ("POST", "/organizations")):
         assert (await tenant.call("plain", method, path)).status_code == 401
     assert (await tenant.call("owner", "GET", "/account/details")).status_code == 200
+
+
+async def test_a_team_of_another_organization_gives_a_member_nothing(
+    deployment: Deployment, tenant: Tenant
+) -> None:
+    plain = linkage_document(tenant.users["plain"])
+    assert (await tenant.call("owner", "POST", tenant.linkage_path(), plain)).status_code == 204
+    its = f"WHERE membership_id = '{tenant.memberships['plain']}'"
+    owners_there = f"team_id = '{tenant.other_team}'"
+    await deployment.alter(f"UPDATE team_members SET {owners_there} {its}")  # noqa: S608
+    elsewhere = f"/organizations/{tenant.other_organization}"
+    its_set = await set_of(tenant, "owner", tenant.organization, tenant.workspaces["payments"])
+    tried = [
+        await tenant.call("plain", "GET", elsewhere),
+        await tenant.call("plain", "POST", f"{elsewhere}/authentication-token"),
+        await tenant.call("plain", "POST", tenant.linkage_path("owners"), plain),
+        await tenant.call("plain", "GET", f"/teams/{tenant.teams['secret']}"),
+        await tenant.call("plain", "GET", f"/varsets/{its_set['varset_id']}"),
+    ]
+    assert [answer.status_code for answer in tried] == [404, 404, 403, 404, 404]

@@ -263,6 +263,7 @@ _SET_LEVEL = f"""CASE
             FROM memberships
             JOIN team_members ON team_members.membership_id = memberships.id
             JOIN teams ON teams.id = team_members.team_id
+                AND teams.organization_id = organizations.id
             WHERE memberships.organization_id = organizations.id
                 AND {IS_CALLERS}
         )
@@ -299,7 +300,8 @@ def rights_of(table: str) -> str:
     return ", ".join(f"{table}.{column}" for column in RIGHTS.values())
 
 
-# `acting`: every team whose rights the caller has. CROSS JOIN fixes the order of the joins on
+# `acting`: every team whose rights the caller has; one of another organization than the membership
+# that is in it gives none, whoever has altered the row. CROSS JOIN fixes the order of the joins on
 # SQLite, which would else look for the caller among all members of a team.
 CALLER_WITH_TEAMS = f"""
 WITH caller AS (
@@ -313,6 +315,7 @@ WITH caller AS (
     WHERE {IS_CALLERS}
         AND organizations.id = memberships.organization_id
         AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+        AND teams.organization_id = memberships.organization_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, {rights_of("teams")}
     FROM caller
@@ -429,6 +432,7 @@ _BITS = f"""CASE
             FROM memberships
             LEFT JOIN team_members ON team_members.membership_id = memberships.id
             LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+                AND acting.organization_id = organizations.id
             WHERE memberships.organization_id = organizations.id
                 AND {IS_CALLERS}
         )

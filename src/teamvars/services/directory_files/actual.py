@@ -207,7 +207,7 @@ async def load(
         ids = {space.id for space in organization.workspaces.values()}
         for team in organization.teams.values():
             organization.in_team[team.id] = set(in_team[team.id])
-            its = (grant for grant in granted.get(team.id, ()) if grant.workspace_id in ids)
+            its = [grant for grant in granted.get(team.id, ()) if grant.workspace_id in ids]
             organization.grants[team.id] = {grant.workspace_id: grant for grant in its}
     return {fold(organization.name): organization for organization in loaded.values()}
 
@@ -252,9 +252,9 @@ async def _load_projects(
         state.placed = {id_: placed[id_] for id_ in ids}
     granted = _by_team(await project_grants.of_teams(tx, team_ids))
     for state in loaded.values():
-        ids = {project.id for project in state.projects.values()}
+        there = {project.id for project in state.projects.values()}
         for team in state.teams.values():
-            its = (grant for grant in granted.get(team.id, ()) if grant.project_id in ids)
+            its = [grant for grant in granted.get(team.id, ()) if grant.project_id in there]
             state.project_grants[team.id] = {grant.project_id: grant for grant in its}
 
 
