@@ -77,12 +77,17 @@ async def test_a_connection_ended_while_the_statement_commits_leaves_the_outcome
     assert await brief(store, writing(thing("after"))) == "done"
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["25006", "53100", "53200", "57014", "58030", "42501"],
+    ids=["read-only", "disk full", "out of memory", "cancelled", "disk broken", "no privilege"],
+)
 async def test_what_the_server_refuses_before_it_commits_has_no_unknown_outcome(
-    store: Database, admin: Any
+    store: Database, admin: Any, code: str
 ) -> None:
     await admin.execute(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN RAISE EXCEPTION USING ERRCODE = ''25006''; END';"
+        f"'BEGIN RAISE EXCEPTION USING ERRCODE = ''{code}''; END';"
         "CREATE TRIGGER refuse BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION refuse()"
     )
     with pytest.raises(Refusal) as refusal:

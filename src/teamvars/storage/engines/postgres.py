@@ -62,7 +62,6 @@ from teamvars.storage.engines.combined import (
     type_of,
 )
 from teamvars.storage.engines.connections import (
-    RUN_AGAIN,
     UNUSABLE,
     Connection,
     Connections,
@@ -104,11 +103,11 @@ _OF_BATCH = (
     f"; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '{BATCH_WAITS}'"
 )
 _MISSING = (pg.UndefinedTableError, pg.UndefinedColumnError)
-_BEFORE_A_COMMIT = (
-    pg.ReadOnlySQLTransactionError,
-    *poolers.NOT_PREPARED_HERE,
-)
-"""Errors of a statement that also commits, after which nothing was committed."""
+_UNDONE = "ERROR"
+"""How severe the server calls an error after which it goes on with the connection. It has rolled
+the transaction back then, and never says so once it has committed. What ends the connection as well
+(FATAL, PANIC) may come after that.
+"""
 _MIGRATION_LOCK_WAIT = "1s"
 """For a table, since whoever comes later waits behind a migration that waits."""
 _MIGRATION_LOCK_SECONDS = 60.0
@@ -697,9 +696,10 @@ async def _confirmed(connection: Connection, commit: Callable[[], Awaitable[T]])
         raise explained(error, connection) from error
     try:
         result = await commit()
-    except (*RUN_AGAIN, *_BEFORE_A_COMMIT):
-        raise
     except (*UNUSABLE, asyncio.CancelledError) as error:
+        # What a pooler says has no such field, and may be about a server that has committed.
+        if getattr(error, "severity_en", None) == _UNDONE:
+            raise
         raise Refusal(OUTCOME_UNKNOWN) from error
     finally:
         connection.remove_log_listener(listen)
