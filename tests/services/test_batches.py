@@ -463,6 +463,19 @@ async def test_a_connection_lost_before_the_commit_is_no_loss_to_anyone(
     assert await crowd.holds()
 
 
+async def test_whose_change_meets_a_damaged_page_is_refused_alone(crowd: Crowd, admin: Any) -> None:
+    await admin.execute(
+        "CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RAISE EXCEPTION USING ERRCODE = ''XX001''; END';"
+        "CREATE TRIGGER damaged BEFORE INSERT ON variables FOR EACH ROW "
+        "WHEN (NEW.key = 'damaged') EXECUTE FUNCTION damaged()"
+    )
+    made = [crowd.make("damaged"), *crowd.make_all("ab"), *crowd.make_each(WORKSPACES[1:])]
+    outcomes = await asyncio.gather(*made, return_exceptions=True)
+    assert words(*outcomes) == ["storage_unavailable", *["done"] * 9]
+    assert await crowd.holds()
+
+
 async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome_for_all_in_it(
     crowd: Crowd, url: str
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 
+import asyncpg
 import pytest
 from msgspec.structs import force_setattr
 
@@ -26,6 +27,8 @@ class Slow:
         self.go = asyncio.Event()
         self.failure: Exception | None = None
         """What the next statement raises."""
+        self.damaged: object = None
+        """Whose rows no statement can read."""
 
     async def fetch(self, _: Deadline, sql: str, *args: object) -> Sequence[Row]:
         self.statements.append(sql)
@@ -33,6 +36,8 @@ class Slow:
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
+        if self.damaged in (args if sql == "one" else args[0]):  # type: ignore[operator]
+            raise storage_unavailable(asyncpg.DataCorruptedError("invalid page in block 3"))
         if sql == "one":
             return found(args[0])
         (asked,) = args
@@ -91,6 +96,26 @@ async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
         with pytest.raises(ConnectionResetError):
             await caller
     assert await lookups.look_up_all(LOOKUP, 5) == found(5)
+
+
+async def test_who_asks_for_what_is_damaged_is_refused_alone() -> None:
+    store = Slow()
+    store.damaged = 2
+    lookups = Queries(store.fetch, never)
+    first = asyncio.ensure_future(lookups.look_up_all(LOOKUP, 2))
+    await until(lambda: store.statements == ["one"])
+    # In the queue behind it, and then in one statement.
+    callers = [asyncio.ensure_future(lookups.look_up_all(LOOKUP, n)) for n in range(4)]
+    store.go.set()
+    outcomes = await asyncio.gather(first, *callers, return_exceptions=True)
+    assert words(*outcomes) == [
+        "storage_unavailable",
+        "done",
+        "done",
+        "storage_unavailable",
+        "done",
+    ]
+    assert [await callers[n] for n in (0, 1, 3)] == [found(n) for n in (0, 1, 3)]
 
 
 async def test_who_has_no_time_left_is_refused_alone() -> None:

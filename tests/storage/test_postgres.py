@@ -16,7 +16,7 @@ from teamvars.storage.engines import connections, poolers, postgres, servers
 from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import way_to
-from tests.storage.stores import adding, bring_up, ids, make_things, opened, words
+from tests.storage.stores import adding, batched, bring_up, ids, make_things, opened, words
 from tests.support import patience
 from tests.support.postgres import LocalPostgres
 
@@ -437,6 +437,33 @@ async def test_a_row_that_another_does_not_let_go_of_is_refused(
             await database.write(update)
         assert words(refusal.value) == ["storage_unavailable"]
         assert await database.write(adding("b")) == "b"
+
+
+@pytest.mark.parametrize(
+    "code", ["XX001", "XX002", "58P01"], ids=["page", "index", "file that is gone"]
+)
+async def test_what_needs_a_damaged_part_is_refused_and_nothing_was_changed(
+    store: Database, admin: Any, code: str
+) -> None:
+    await admin.execute(
+        "CREATE FUNCTION damaged() RETURNS TEXT LANGUAGE plpgsql AS "
+        f"'BEGIN RAISE EXCEPTION ''invalid page'' USING ERRCODE = ''{code}''; END'"
+    )
+
+    async def needs_it(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO things (id, note) VALUES ('a', '')")
+        await tx.execute("SELECT damaged()")
+
+    async def reads_it(tx: Transaction) -> object:
+        return await tx.fetch("SELECT damaged()")
+
+    asked = (store.read(reads_it), store.query(reads_it), store.write(needs_it))
+    for work in (*asked, batched(store, needs_it)):
+        with pytest.raises(Refusal) as refusal:
+            await work
+        assert words(refusal.value) == ["storage_unavailable"]
+        assert "invalid page" in str(refusal.value.__cause__)
+    assert await store.read(ids) == []
 
 
 async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_nobody(

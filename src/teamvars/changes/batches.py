@@ -30,6 +30,7 @@ from teamvars.storage.engines.coalescing import (
     in_time,
     is_unavailable,
 )
+from teamvars.storage.engines.outages import tells_of_damage
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ class Batches:
         try:
             await self._database.batch(body, deadline, waits=waits, is_brief=is_brief)
         except Refusal as refusal:
-            if refusal.kind is Kind.UNAVAILABLE:
+            if refusal.kind is Kind.UNAVAILABLE and not tells_of_damage(refusal):
                 raise
             return waiters, set()
         except Locked:

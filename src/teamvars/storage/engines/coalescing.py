@@ -10,6 +10,7 @@ import msgspec
 
 from teamvars.domain.errors import Code, Refusal, storage_unavailable
 from teamvars.storage.deadlines import Deadline
+from teamvars.storage.engines.outages import tells_of_damage
 
 BATCH_LIMIT = 64
 """How many a batch holds at most, be they statements, lookups or transactions."""
@@ -154,5 +155,8 @@ def in_time(waiters: Iterable[Waiter[D, R]]) -> list[Waiter[D, R]]:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether the error says that the store cannot be used, or did not answer in time."""
-    return isinstance(error, Refusal) and error.faults[0].code is Code.STORAGE_UNAVAILABLE
+    """Whether the error says that the store cannot be used, or did not answer in time, whatever is
+    asked of it.
+    """
+    is_refused = isinstance(error, Refusal) and error.faults[0].code is Code.STORAGE_UNAVAILABLE
+    return is_refused and not tells_of_damage(error)

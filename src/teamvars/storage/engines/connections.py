@@ -66,6 +66,9 @@ _BUSY_OR_BROKEN = (
     pg.InvalidAuthorizationSpecificationError,
     pg.InvalidCatalogNameError,
     pg.PostgresIOError,
+    # A page or a file of the server's is damaged or gone.
+    pg.InternalServerError,
+    pg.UndefinedFileError,
     # Such as a file it names that is gone by now.
     ClientConfigurationError,
     # The mode of the pooler in between was changed.

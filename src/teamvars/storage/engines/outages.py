@@ -38,7 +38,13 @@ _REFUSES_WRITES = (
     pg.PostgresIOError,
     pg.ReadOnlySQLTransactionError,
 )
-_DAMAGE = (*sqlite_inspection.UNREADABLE, pg.InternalServerError, TypeError, ValueError)
+_DAMAGE = (
+    *sqlite_inspection.UNREADABLE,
+    pg.InternalServerError,
+    pg.UndefinedFileError,
+    TypeError,
+    ValueError,
+)
 _PROBE_BYTES = 64 * 1024
 _PROBE = """
 INSERT INTO write_probes (one, filler) VALUES (1, $1)
@@ -69,7 +75,9 @@ def begins_with(refusal: Refusal) -> bool:
 
 
 def tells_of_damage(error: BaseException) -> bool:
-    """Whether a read failed because what it reads is damaged, or perhaps of another type."""
+    """Whether it failed because what it reads is damaged, or perhaps of another type: what reads
+    something else may well succeed.
+    """
     return isinstance(error.__cause__ or error, _DAMAGE)
 
 

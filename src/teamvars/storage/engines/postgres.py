@@ -313,10 +313,23 @@ class Queries(Transaction):
             except Refusal as refusal:
                 if is_unavailable(refusal) and deadline.latest < time.monotonic():
                     continue  # without that caller: the others have time left
-                raise
+                if len(batch) == 1 or not outages.tells_of_damage(refusal):
+                    raise
+                await self._run_singly(lookup, batch)
+                return
             for waiter, rows in zip(batch, found, strict=True):
                 waiter.set_result(rows)
             return
+
+    async def _run_singly(
+        self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]
+    ) -> None:
+        """Has a statement for each, since what one of them reads is damaged."""
+        for waiter in batch:
+            try:
+                await self._run(lookup, [waiter])
+            except Refusal as refusal:
+                waiter.set_exception(refusal)
 
     async def _found(
         self, lookup: Lookup, deadline: Deadline, calls: Sequence[tuple[object, ...]]
@@ -543,8 +556,10 @@ class PostgresDatabase(Database):
         for table in await self.read(servers.tables):
             try:
                 rows[table] = await self.read(partial(servers.read_all, table=table))
-            except pg.InternalServerError as error:  # which what is corrupted is, too
-                damage.append(f"{table}: {outages.reason(error)}")
+            except Refusal as refusal:
+                if not outages.tells_of_damage(refusal):
+                    raise
+                damage.append(f"{table}: {outages.reason(refusal.__cause__ or refusal)}")
         return Inspection(rows, damage)
 
     async def close(self) -> None:
