@@ -20,9 +20,9 @@
 -- DELETE /workspaces/{id}/vars/{id}, one after another
 --     #5; #7
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; #12; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; ROLLBACK; #5; #1
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #8; #9; #10; #11; ROLLBACK; #5; #1
 -- GET /organizations/{name}/vars, an owner
 --     #13; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #15; #16; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
@@ -30,13 +30,13 @@
 -- GET /organizations/{name}/vars, one workspace
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #20; #18; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #21; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #24; COMMIT
+--     #21; BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #24; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #25; #26; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #23; #25; #26; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #24; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #24; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #25; #26; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #22; #27; #25; #26; COMMIT
 -- POST /oauth/token
 --     #28; #29
 -- POST /workspaces/{id}/actions/deliver
@@ -48,9 +48,9 @@
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #33; #35
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #36; #37; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '5ms'; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #36; #37; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     #5; #6; #1; #5; #38; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #10; #5; #39; COMMIT
+--     #5; #6; #1; #5; #38; BEGIN ISOLATION LEVEL READ COMMITTED; SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0; #10; #5; #39; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single

@@ -8,8 +8,8 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Body, Database, Locked, Part, Row, Taken, Transaction
-from teamvars.storage.engines import postgres
-from tests.storage.stores import adding, ids, make_things, opened, words
+from teamvars.storage.engines import outages, postgres
+from tests.storage.stores import adding, batched, ids, make_things, opened, words
 from tests.storage.test_postgres import SLOW_COMMIT, until
 
 INSERT = "INSERT INTO things (id, note) VALUES ($1, $2)"
@@ -93,6 +93,27 @@ async def test_what_the_server_refuses_before_it_commits_has_no_unknown_outcome(
     with pytest.raises(Refusal) as refusal:
         await brief(store, writing(thing("a")))
     assert words(refusal.value) == ["storage_unavailable"]
+
+
+async def test_where_the_database_is_set_to_read_only_all_changes_are_refused_alike(
+    store: Database, admin: Any, postgres_url: str
+) -> None:
+    database = await admin.fetchval("SELECT quote_ident(current_database())")
+    await admin.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    async with opened(postgres_url) as node:
+        for work in (
+            node.write(adding("a")),
+            batched(node, adding("a")),
+            brief(node, writing(thing("a"))),
+        ):
+            with pytest.raises(Refusal) as refusal:
+                await work
+            assert words(refusal.value) == ["storage_unavailable"]
+            assert outages.begins_with(refusal.value)
+        assert await node.read(ids) == []
+        await admin.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+        assert await brief(node, writing(thing("a"))) == "done"
+        assert await node.write(adding("b")) == "b"
 
 
 async def waits(tx: Transaction) -> Sequence[Row]:

@@ -97,7 +97,7 @@ _ROWS_AT_ONCE = 32
 _TAKEN_NUMBER = re.compile(r"\(stream_id, sequence\)=\(([^,]+), \d+\)")
 _OPEN_AGAIN_SECONDS = 1.0
 _MIGRATION_LOCK = 7_833_462_115
-_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
 _OF_BATCH = (
     f"; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL lock_timeout = '{BATCH_WAITS}'"
