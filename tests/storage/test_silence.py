@@ -13,6 +13,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.storage import deadlines
 from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.engines.connections import CONNECTIONS, Connections, Lane
+from teamvars.storage.engines.outages import reason
 from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import Way, way_to
 from tests.storage.stores import adding, batched, ids, make_things, opened, words
@@ -89,6 +90,12 @@ def everything(database: PostgresDatabase) -> "list[asyncio.Task[Any]]":
     ]
 
 
+def reasons(*outcomes: object) -> list[str]:
+    """What the log says of each."""
+    causes = [each.__cause__ for each in outcomes if isinstance(each, Refusal)]
+    return [reason(cause) for cause in causes if cause is not None]
+
+
 @pytest.mark.parametrize("connected", [True, False])
 async def test_who_asks_a_server_that_falls_silent_is_refused_in_time(
     way: Way, connected: bool
@@ -102,6 +109,7 @@ async def test_who_asks_a_server_that_falls_silent_is_refused_in_time(
         asked, in_vain = everything(database), everything(patient)
         outcomes = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), HANGS)
         assert words(*outcomes) == ["storage_unavailable"] * 4
+        assert all("in time" in said for said in reasons(*outcomes)), reasons(*outcomes)
         assert not any(task.done() for task in in_vain[:2] if connected), "the control waits"
         way.thaw()
         await asyncio.gather(*in_vain, return_exceptions=True)
@@ -115,6 +123,7 @@ async def test_a_commit_that_is_not_answered_in_time_has_an_unknown_outcome(way:
         with pytest.raises(Refusal) as refusal:
             await asyncio.wait_for(database.write(adding("c")), HANGS)
         assert words(refusal.value) == ["outcome_unknown"]
+        assert "no answer came in time" in reasons(refusal.value)[0]
         assert len(database._connections._idle) == 1, "others may be as good as before"
         way.freezes_at_commit = False
         way.thaw()
@@ -200,6 +209,7 @@ async def test_who_waits_for_a_connection_is_refused_in_time(way: Way) -> None:
         many = [database.read(slowly) for _ in range(5 * CONNECTIONS[Lane.READS])]
         outcomes = await asyncio.wait_for(asyncio.gather(*many, return_exceptions=True), HANGS)
         assert set(words(*outcomes)) == {"done", "storage_unavailable"}
+        assert all("in time" in said for said in reasons(*outcomes)), reasons(*outcomes)
 
 
 async def test_all_that_one_request_asks_has_one_time_limit_together(way: Way) -> None:

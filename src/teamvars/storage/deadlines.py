@@ -55,11 +55,16 @@ class Deadline(msgspec.Struct, frozen=True, order=True):
         if self.at == math.inf:
             yield
             return
-        timer = asyncio.get_running_loop().call_later(self.left, connection.terminate)
+        timer = asyncio.get_running_loop().call_later(self.left, _end, connection)
         try:
             yield
         finally:
             timer.cancel()
+
+
+def _end(connection: Any) -> None:
+    connection.is_overdue = True
+    connection.terminate()
 
 
 NONE = Deadline(math.inf, math.inf)

@@ -28,7 +28,7 @@ from teamvars.storage.engines.poolers import (
     is_through_one,
     keeps_statements,
 )
-from teamvars.storage.engines.servers import DRIVER, Servers, abandoning, explained
+from teamvars.storage.engines.servers import DRIVER, Servers, abandoning, explained, saying
 
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
@@ -273,7 +273,7 @@ class Connections:
                 with deadline.enforced_on(connection):
                     await self.clock.measure(connection)
             return await run(connection)
-        except DRIVER as error:
+        except (*DRIVER, pg.ConnectionDoesNotExistError) as error:
             raise explained(error, connection) from error
         except asyncio.CancelledError:
             # Its statement may be running: the driver asks the server to end it, which nobody waits
@@ -305,7 +305,8 @@ class Connections:
             free.release()
         self._waiting[lane] += 1
         try:
-            connection = await self._acquire_in_time(lane, deadline)
+            with saying(f"no connection for {lane.value} came free in time"):
+                connection = await self._acquire_in_time(lane, deadline)
         finally:
             self._waiting[lane] -= 1
         self._in_use[lane] += 1

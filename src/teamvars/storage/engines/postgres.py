@@ -715,7 +715,7 @@ async def _confirmed(connection: Connection, commit: Callable[[], Awaitable[T]])
         # What a pooler says has no such field, and may be about a server that has committed.
         if getattr(error, "severity_en", None) == _UNDONE:
             raise
-        raise Refusal(OUTCOME_UNKNOWN) from error
+        raise Refusal(OUTCOME_UNKNOWN) from explained(error, connection)
     finally:
         connection.remove_log_listener(listen)
     if warnings:

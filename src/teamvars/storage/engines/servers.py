@@ -53,16 +53,19 @@ def is_lasting(error: BaseException) -> bool:
     return isinstance(error, refused) or _REFUSES_TLS in str(error)
 
 
-def explained(error: Exception, connection: asyncpg.Connection) -> Exception:
-    """The error, one of `DRIVER`, or ConnectionResetError when the connection is closed.
+def explained(error: BaseException, connection: Any) -> BaseException:
+    """The error, or ConnectionResetError where that says more: when a deadline has closed the
+    connection, and when it is one of `DRIVER` on a closed one.
 
     asyncpg raises InterfaceError both for a closed connection and for wrong use. An internal error
     on an open one comes of a server that is about to close it: nothing can be sent any more.
     """
+    if connection.is_overdue:
+        return ConnectionResetError("no answer came in time, and so the connection was closed")
     if isinstance(error, asyncpg.InternalClientError) and not connection.is_closed():
         connection.terminate()
     lost = ConnectionResetError("the connection was closed")
-    return lost if connection.is_closed() else error
+    return lost if isinstance(error, DRIVER) and connection.is_closed() else error
 
 
 @contextmanager
@@ -80,6 +83,15 @@ def abandoning(connection: asyncpg.Connection) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def saying(what: str) -> Iterator[None]:
+    """What takes too long in the block is told by these words: a time-out by itself has none."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise (error if error.args else TimeoutError(what)) from None
+
+
 class KeepaliveConnection(asyncpg.Connection):
     """A connection that fails soon after the server's host or the network has failed.
 
@@ -88,6 +100,8 @@ class KeepaliveConnection(asyncpg.Connection):
     """
 
     standing: Standing | None = None
+    is_overdue = False
+    """Whether a deadline has closed it; see `Deadline.enforced_on`."""
 
     def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
@@ -132,19 +146,22 @@ class Servers:
         return connection
 
     async def _connect(self, dsn: str, options: Mapping[str, Any]) -> KeepaliveConnection:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            try:
-                connection: KeepaliveConnection = await asyncpg.connect(
-                    dsn,
-                    connection_class=KeepaliveConnection,
-                    max_cached_statement_lifetime=0,
-                    **options,
-                )
-            except (UnicodeError, OverflowError):
-                text = "TEAMVARS_DATABASE_URL: no host has such a name, or no port such a number."
-                raise StorageMisconfigured(text) from None
-            with abandoning(connection):
-                connection.standing = await self.timelines.look(connection)
+        with saying("the server accepted no connection in time"):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                try:
+                    connection: KeepaliveConnection = await asyncpg.connect(
+                        dsn,
+                        connection_class=KeepaliveConnection,
+                        max_cached_statement_lifetime=0,
+                        **options,
+                    )
+                except (UnicodeError, OverflowError):
+                    text = (
+                        "TEAMVARS_DATABASE_URL: no host has such a name, or no port such a number."
+                    )
+                    raise StorageMisconfigured(text) from None
+                with abandoning(connection):
+                    connection.standing = await self.timelines.look(connection)
         return connection
 
 
