@@ -17,7 +17,7 @@ from teamvars import logs, settings
 from teamvars.changes.looks import Tools
 from teamvars.changes.runner import Runner
 from teamvars.console import routes as console
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, tells_of_outage
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.runners import ApprovalMode
@@ -594,5 +594,6 @@ async def _each_minute(*chores: Callable[[], Awaitable[object]]) -> None:
         for chore in chores:
             try:
                 await chore()
-            except Exception:  # whatever it was, the next minute may be better
-                log.exception("housekeeping is put off")
+            except Exception as error:  # whatever it was, the next minute may be better
+                if not tells_of_outage(error):
+                    log.exception("housekeeping is put off")

@@ -10,12 +10,13 @@ from typing import Any, Self
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor, AuditFilter
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, storage_unavailable
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.tokens import OwnerName
@@ -265,6 +266,25 @@ async def test_a_chore_that_fails_keeps_none_of_the_others_from_being_done(
     async with asyncio.timeout(HANGS):
         await is_done.wait()
     house.cancel()
+
+
+async def test_of_an_outage_chores_say_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = iter([storage_unavailable(), Refusal(OUTCOME_UNKNOWN), ValueError()])
+
+    async def fail() -> None:
+        for failure in failures:
+            raise failure
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(wiring, "HOUSEKEEPING_SECONDS", 0)
+    with capture_logs() as lines:
+        house = asyncio.create_task(wiring._each_minute(fail))
+        async with asyncio.timeout(HANGS):
+            while not lines:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(0)
+        house.cancel()
+    assert [line["event"] for line in lines] == ["housekeeping is put off"]
+    assert list(failures) == [], "it was told of the last one"
 
 
 async def test_last_uses_that_could_not_be_stored_are_stored_later(own_calls: Calls) -> None:

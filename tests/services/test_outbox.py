@@ -11,10 +11,11 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
@@ -23,6 +24,7 @@ from teamvars.mail import smtp
 from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
+from teamvars.services.outbox import Outbox
 from teamvars.storage import memberships, tables
 from teamvars.storage.database import Body, Database, T, Transaction
 from tests.faults.canaries import finds
@@ -359,6 +361,29 @@ async def test_a_message_goes_out_at_once_and_those_of_other_processes_soon(
         await invite(other)
     await mailbox.next(2)
     running.cancel()
+
+
+async def test_of_an_outage_it_says_nothing_more(
+    mailing: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([storage_unavailable(), ValueError()])
+
+    async def fail(_: Outbox) -> bool:
+        for failure in failures:
+            raise failure
+        await asyncio.Event().wait()
+        return False
+
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 0)
+    monkeypatch.setattr(Outbox, "send_next", fail)
+    with capture_logs() as lines:
+        running = asyncio.create_task(mailing.services.outbox.run())
+        async with asyncio.timeout(HANGS):
+            while not lines:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(0)
+        running.cancel()
+    assert [line["event"] for line in lines] == ["sending mail is put off"]
+    assert list(failures) == [], "it was told of the last one"
 
 
 async def test_it_ends_also_where_a_cancellation_is_lost(

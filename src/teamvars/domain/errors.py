@@ -248,6 +248,11 @@ class Refusal(Exception):
         return kinds.pop() if len(kinds) == 1 else Kind.INVALID
 
 
+def tells_of_outage(error: BaseException) -> bool:
+    """Whether it refuses for an outage of the store, of which the log has a line already."""
+    return isinstance(error, Refusal) and error.kind is Kind.UNAVAILABLE
+
+
 def refuse_all(faults: Iterable[Fault]) -> None:
     """Refuses with every fault there is; does nothing when there is none.
 

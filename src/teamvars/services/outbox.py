@@ -18,7 +18,7 @@ from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import invitations as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.errors import Kind, Refusal, tells_of_outage
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
@@ -71,8 +71,9 @@ class Outbox(UseCases):
             try:
                 while await self.send_next():
                     pass
-            except Exception:  # whatever it was, it may be better in a while
-                log.exception("sending mail is put off")
+            except Exception as error:  # whatever it was, it may be better in a while
+                if not tells_of_outage(error):
+                    log.exception("sending mail is put off")
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._woken.wait()

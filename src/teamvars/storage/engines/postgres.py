@@ -321,9 +321,7 @@ class Queries(Transaction):
                 waiter.set_result(rows)
             return
 
-    async def _run_singly(
-        self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]
-    ) -> None:
+    async def _run_singly(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
         """Has a statement for each, since what one of them reads is damaged."""
         for waiter in batch:
             try:
