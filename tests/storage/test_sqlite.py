@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -25,10 +25,12 @@ from teamvars.storage.database import (
     Database,
     MissingTable,
     Statement,
+    T,
     Taken,
     Transaction,
 )
 from teamvars.storage.engines import sqlite
+from teamvars.storage.engines.sqlite_settlement import has_wal
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
 MEGABYTE = 1024 * 1024
@@ -542,6 +544,66 @@ async def test_nothing_is_written_to_a_file_that_was_taken_away_and_all_is_well_
     away.rename(path)
     await store.write(adding("after"))
     assert await store.read(ids) == ["after", "before"]
+
+
+async def test_nothing_is_committed_to_a_log_that_was_taken_away_and_all_that_was_is_kept(
+    store: Database, path: Path, tmp_path: Path
+) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    await store.write(adding("before"))
+    async with opened(fresh_sqlite(tmp_path)) as other:
+        await other.write(adding("of the other"))
+        log.unlink()
+        # Whoever comes first begins no other log beside the one that the second still has.
+        outcomes = [await answer(one.write(adding("lost"))) for one in (store, store, other)]
+        assert words(*outcomes) == ["storage_unavailable"] * 3
+        causes = [str(one.__cause__) for one in outcomes if isinstance(one, Refusal)]
+        assert str(log) in causes[0] == causes[2]
+        assert "another process" in causes[1]
+        await store.write(adding("after"))
+        await other.write(adding("of the other, after"))
+        # As a crash leaves it.
+        crashed = tmp_path / "crashed"
+        crashed.mkdir()
+        for file in (path, log):
+            shutil.copy(file, crashed)
+    async with opened(fresh_sqlite(crashed)) as found:
+        assert await found.read(ids) == [
+            "after",
+            "before",
+            "of the other",
+            "of the other, after",
+        ]
+
+
+async def test_nothing_is_committed_beside_a_log_that_took_the_place_of_the_opened_one(
+    store: Database, path: Path
+) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    away = path.with_name("away")
+    await store.write(adding("before"))
+    log.rename(away)
+    log.touch()
+    outcomes = [await answer(store.write(adding("lost"))) for _ in range(2)]
+    assert words(*outcomes) == ["storage_unavailable"] * 2
+    away.replace(log)
+    await store.write(adding("after"))
+    assert await store.read(ids) == ["after", "before"]
+
+
+async def test_the_log_of_a_linked_file_is_found(store: Database, path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    await store.write(adding("a"))
+    assert has_wal(link)
+
+
+async def answer(work: Awaitable[T]) -> T | Refusal:
+    """What comes of it."""
+    try:
+        return await work
+    except Refusal as refusal:
+        return refusal
 
 
 async def test_a_file_in_the_place_of_the_opened_one_is_neither_read_nor_written(

@@ -26,6 +26,7 @@ from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
+    AnotherFile,
     ServedFile,
     SqliteConnection,
     SqliteTransaction,
@@ -35,6 +36,7 @@ from teamvars.storage.engines.sqlite_prefetch import Prefetcher
 from teamvars.storage.engines.sqlite_settlement import (
     LostCommit,
     Settlement,
+    empty_wal,
     has_wal,
     restart_wal,
 )
@@ -340,14 +342,28 @@ class SqliteDatabase(Database):
             if connection.readonly("main"):  # BEGIN IMMEDIATE would begin a read, without a word
                 raise apsw.ReadOnlyError("the file could not be written when it was opened")
             connection.execute("BEGIN IMMEDIATE")
+            self._writer.require_log()
+        except AnotherFile as error:
+            self._writer.roll_back()
+            raise storage_unavailable() from error
+        except FileNotFoundError as error:  # once all is in the file, there may be another log
+            loop = asyncio.get_running_loop()
+            if await loop.run_in_executor(self._committer, empty_wal, connection):
+                self._let_go()
+            raise storage_unavailable() from error
         except UNUSABLE as error:
             if isinstance(error, apsw.ReadOnlyError):
-                # The next one finds what it may do by then. All connections share the `-shm` as the
-                # first has opened it.
-                self._reader.close()
-                self._prefetcher.let_go()
+                self._let_go()
             raise self._writer.translate(error) from error
         return connection
+
+    def _let_go(self) -> None:
+        """Closes all connections, which share the `-shm` and the log as the first has opened them:
+        the next one finds what it may do by then, and which log there is.
+        """
+        self._writer.close()
+        self._reader.close()
+        self._prefetcher.let_go()
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
         """Commits in a thread, for the fsync. The failure, if any, is that of every function."""

@@ -63,7 +63,7 @@ _MISSING = ("no such table", "no such column")
 
 
 class AnotherFile(Exception):
-    """What is at the path is not the file that was opened."""
+    """What is at the path is not the file that was opened, or its log is not that of this file."""
 
 
 class ServedFile:
@@ -74,14 +74,14 @@ class ServedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._inode: tuple[int, int] | None = None
+        self._lost_log: Path | None = None
 
     def require(self) -> tuple[int, int]:
         """Which it is. Raises OSError while it is away, and AnotherFile while another has its
         place.
         """
         # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
-        status = self.path.stat()
-        inode = status.st_dev, status.st_ino
+        inode = _identity(self.path)
         if self._inode not in (None, inode):
             raise AnotherFile(
                 f"{self.path} is another file than the one that was opened. Put that back, or "
@@ -92,6 +92,23 @@ class ServedFile:
     def note_opened(self) -> None:
         """From here on it is this one, if it is the first. Raises OSError."""
         self._inode = self._inode or self.require()
+
+    def note_lost(self, log: Path) -> None:
+        """That its log was taken away, so that `require_log` asks for more."""
+        self._lost_log = log
+
+    def require_log(self) -> None:
+        """Raises AnotherFile after its log was taken away, while another process still has it open.
+        There would be two logs: nobody opens it before all have put into it what is in the first,
+        and the last of them has removed what they share.
+        """
+        log = self._lost_log
+        if log is None:
+            return
+        shared = log.with_name(f"{log.name.removesuffix('wal')}shm")
+        if shared.exists() and not log.exists():
+            raise AnotherFile(f"another process has {self.path} open with a log that is gone")
+        self._lost_log = None
 
 
 class SqliteConnection:
@@ -113,6 +130,7 @@ class SqliteConnection:
         if in_one_thread:
             self._flags |= apsw.SQLITE_OPEN_NOMUTEX
         self._connection: apsw.Connection | None = None
+        self._log: tuple[int, int] | None = None
 
     def connection(self) -> apsw.Connection:
         """The open connection. Refuses when the file is missing, another or cannot be opened, or
@@ -123,11 +141,29 @@ class SqliteConnection:
         try:
             self._file.require()
             if self._connection is None:
+                self._file.require_log()
                 self._connection = _connect(self._file.path, self._flags, self._cache_kib)
+                self._log = None
                 self._file.note_opened()
         except (OSError, AnotherFile, *UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
+
+    def require_log(self) -> None:
+        """In a transaction that writes: raises FileNotFoundError when its log was taken away, and
+        AnotherFile when there is another by now. SQLite goes on with the one that it has opened,
+        where nobody would find what is committed.
+        """
+        assert self._connection is not None  # it has begun a transaction
+        log = Path(self._connection.filename_wal)
+        try:
+            found = _identity(log)
+        except FileNotFoundError:
+            self._file.note_lost(log)
+            raise
+        self._log = self._log or found
+        if found != self._log:
+            raise AnotherFile(f"{log} is another file than the one that was opened: restart.")
 
     def roll_back(self) -> None:
         """Rolls back the transaction; a connection on which that fails is closed."""
@@ -154,6 +190,11 @@ class SqliteConnection:
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _connect(path: Path, flags: int, cache_kib: int) -> apsw.Connection:

@@ -11,6 +11,7 @@ synced that is durable (decision 007).
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -109,9 +110,22 @@ class Settlement:
 def has_wal(path: Path) -> bool:
     """Whether the file has a WAL: a process has it open, or was killed while it had."""
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+        # Of a link it is beside the file.
+        return Path(f"{os.path.realpath(path)}-wal").stat().st_size > 0
     except OSError:
         return False
+
+
+def empty_wal(connection: apsw.Connection) -> bool:
+    """Ends the transaction and copies all that is in the WAL into the file. False: not all of it,
+    while another process reads what was there before, or the disk is full.
+    """
+    connection.execute("ROLLBACK")
+    try:
+        frames, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    except apsw.Error:
+        return False
+    return frames == copied
 
 
 def restart_wal(connection: apsw.Connection) -> None:
