@@ -27,13 +27,15 @@ def test_a_bracket_stands_for_itself() -> None:
 )
 def test_what_is_at_the_end_costs_nothing(glob: str, within: int) -> None:
     assert wildcards_within([glob]) == within
-    assert (Globs([glob])._others is None) is (within == 0)
 
 
-def test_many_globs_are_one_expression_of_those_that_are_no_beginnings() -> None:
-    globs = Globs([*(f"KEY_{n}" for n in range(50)), *(f"ANY_{n}*" for n in range(50)), "*a", "*a"])
-    assert globs._others is not None
-    assert globs._others.pattern == ".*a"
+def test_many_globs_are_looked_up_and_those_alone_compiled_that_ask_for_one_character() -> None:
+    simple = [*(f"KEY_{n}" for n in range(50)), *(f"ANY_{n}*" for n in range(50))]
+    globs = Globs([*simple, "*a", "*a", "b?", "b?"])
+    assert globs._pieces == [["", "a"]]
+    assert globs._asking is not None
+    assert globs._asking.pattern == "b."
+    assert Globs([*simple, "*a*b"])._asking is None
 
 
 @pytest.mark.parametrize("only", [("a*" * 9 + "b",) * 3, ("?" * 21,), ("*x",) * 21, ("a*" * 128,)])

@@ -454,7 +454,7 @@ def deleting(calls: Calls) -> Callable[[Transaction], Awaitable[object]]:
     """What deletes the tenant's organization."""
     who, name = caller(calls.tenant, "owner"), calls.tenant.organization
     decide = partial(organization_decisions.delete, name=name, force=True)
-    return partial(calls.services.changes._stored, Change(who, None, decide))
+    return partial(calls.services.changes._stored, Change(who, None, decide), {})
 
 
 async def organization_of(calls: Calls) -> str:

@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from teamvars import pace
+from teamvars.changes import runner
+from teamvars.changes.runners import matched
+from teamvars.decisions.runners import Matching
 from teamvars.domain.runners import Runner
 from teamvars.services.trust import Trust
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, runner_document
 from tests.support.tenant import Tenant
+from tests.support.turns import turns_of_others
 
 
 def path_of(tenant: Tenant) -> str:
@@ -101,6 +105,44 @@ async def test_between_two_runners_of_a_page_others_have_the_event_loop(
     assert (await tenant.call("owner", "GET", path)).status_code == 200
     beside.cancel()
     assert len(set(shown)) == 3
+
+
+PATTERNS = ["*work", "pay*s", "*nothing*", "none-*"]
+
+
+async def test_while_patterns_are_tried_others_change_what_they_like(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty of them on a thousand names take a tenth of a second, and nobody waits for that: not
+    for the event loop, and not for a lock.
+    """
+    keys = iter(range(1000))
+
+    async def beside(need: Matching) -> frozenset[str]:
+        await tenant.make_variable(f"key_{next(keys)}")
+        found, turns = await turns_of_others(matched(need))
+        assert turns >= len(need.names)
+        assert found == {"network", "payments"}
+        return found
+
+    monkeypatch.setattr(pace, "STEP_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "matched", beside)
+    made = await propose(tenant, workspace_patterns=PATTERNS)
+    path, ids = f"/runners/{made['id']}", frozenset(tenant.workspaces.values())
+    expected = await tenant.deployment.services.approvals.proposals(operator())
+    (reached,) = (one.reach for one in expected if one.view.runner.id == made["id"])
+    assert reached == ["network", "payments"]
+    change = {"data": {"type": "runners", "attributes": {"workspace-patterns": PATTERNS[:3]}}}
+    changed = (await tenant.call("owner", "PATCH", path, change)).json()["data"]
+    for listed in (path_of(tenant), f"/workspaces/{tenant.workspaces['payments']}/runners"):
+        assert (await tenant.call("owner", "GET", listed)).json()["data"] == [changed]
+    assert (await tenant.call("owner", "GET", path)).json()["data"] == changed
+    await approve(tenant, changed)
+    every = await tenant.deployment.services.approvals.list(operator())
+    (approval,) = (one.runner.approval for one in every if one.runner.id == made["id"])
+    assert approval is not None
+    assert approval.reach == ids
+    assert next(keys) >= 6
 
 
 async def test_an_update_makes_a_version_that_waits_for_approval(tenant: Tenant) -> None:

@@ -115,7 +115,7 @@ class Batches:
     def make(self, change: Change[T], known: Known) -> "asyncio.Future[T]":
         """Makes a change in a batch and returns its answer after the commit.
 
-        It is made also when the caller is cancelled meanwhile. Raises Needs, of a verdict.
+        It is made also when the caller is cancelled meanwhile. Raises Needs, of a thought.
         """
         return self._coalescer.submit(Attempt(change, known, self._database.deadline()))
 

@@ -11,13 +11,16 @@ from msgspec.structs import replace
 from teamvars.changes.batches import Batches
 from teamvars.changes.looks import Tools, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
+from teamvars.changes.runners import matched
 from teamvars.changes.trails import OwnTrail
 from teamvars.changes.waves import Change, Known, run_alone
-from teamvars.decisions import Decision, Found, Need, Needs, Note, Verdict
+from teamvars.decisions import Decision, Found, Need, Needs, Note, Thought, Verdict
+from teamvars.decisions.runners import Matching
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, CheckedStream, Event
 from teamvars.domain.errors import Fault, Kind, Refusal
 from teamvars.domain.workspaces import Usage
+from teamvars.fair_slots import PRINCIPAL_WAITERS, WAIT_SECONDS, FairLock
 from teamvars.storage import streams
 from teamvars.storage.database import Statement, Store, Taken, Transaction
 
@@ -72,26 +75,33 @@ class Runner:
         self._parse = parse
         self._writers = KnownCallers()
         self._batches = Batches(database, tools)
+        self._matching = FairLock(PRINCIPAL_WAITERS)
 
     def make(self, change: Change[T]) -> Coroutine[Any, Any, T]:
         """Makes the change and returns its answer, once that is committed."""
-        return self.with_verdicts(change.caller, partial(self._make, change))
+        return self.with_thoughts(change.caller, partial(self._make, change))
 
-    async def with_verdicts(self, caller: Caller, attempt: Callable[[Known], Awaitable[T]]) -> T:
-        """What the attempt comes to, once it knows the verdicts for which it raises Needs.
+    async def with_thoughts(self, caller: Caller, attempt: Callable[[Known], Awaitable[T]]) -> T:
+        """What the attempt comes to, once it knows the thoughts for which it raises Needs.
 
-        Code is parsed between two attempts, and so under no lock.
+        They are thought between two attempts, and so under no lock.
         """
         known: Known = {}
         while True:
             try:
                 return await attempt(known)
             except Needs as needs:
-                lacking = [each for each in needs.needs if isinstance(each, Verdict)]
-            assert lacking  # whatever else is needed is looked up
-            assert caller.actor is not None  # authenticated before a verdict is asked for
-            faults = await self._parse(caller.actor.id, [verdict.text for verdict in lacking])
-            known |= zip(lacking, faults, strict=True)
+                lacking = needs.needs
+            known |= await self._thought(caller, lacking)
+
+    async def think(self, found: Found, see: Callable[[], T]) -> T:
+        """What is seen of what was found, which lacks nothing but thoughts."""
+        while True:
+            try:
+                return see()
+            except Needs as needs:
+                lacking = needs.needs
+            found.answers |= await self._thought(found.caller, lacking)
 
     async def look(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """What is seen on one snapshot. Refuses as `see` does."""
@@ -109,12 +119,14 @@ class Runner:
         return Found(caller, self._tools.clock())
 
     async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
-        """What is seen, once all that is asked for was looked up."""
+        """What is seen, once all that is asked for was looked up. Raises Needs, of a thought."""
         while True:
             try:
                 return see(found)
             except Needs as needs:
                 need = needs.need
+                if isinstance(need, Thought):
+                    raise
             await self._look_up(tx, found, need)
 
     async def _admit(self, change: Change[Any]) -> None:
@@ -139,7 +151,7 @@ class Runner:
             await self._admit(change)
             self._writers.note(caller, subject)
         if subject is None:
-            alone = partial(self._stored, change)
+            alone = partial(self._stored, change, known)
             if change.in_turns:
                 return await self.database.write_in_turns(alone)
             return await self.database.write(alone)
@@ -153,18 +165,33 @@ class Runner:
                 self._writers.forget(caller, subject)
             raise
 
-    async def _stored(self, change: Change[T], tx: Transaction) -> T:
-        """The answer to a change that says itself which streams it locks, and takes no code."""
+    async def _stored(self, change: Change[T], known: Known, tx: Transaction) -> T:
+        """The answer to a change that says itself which streams it locks."""
 
         def decide(found: Found) -> Decision[T]:
             decision = change.decide(found)
             found.require_locked(decision.streams)
             return decision
 
-        found = self._found(change.caller)
+        found = Found(change.caller, self._tools.clock(), known.copy())
         decision = await self._seen(tx, found, decide)
         await Storing(tx, self._tools, found).store(decision)
         return decision.answer
+
+    async def _thought(self, caller: Caller, lacking: Sequence[Need[Any]]) -> Known:
+        """What these come to. Whatever else is needed is looked up."""
+        assert caller.actor is not None  # authenticated before any is asked for
+        who, verdicts = caller.actor.id, [each for each in lacking if isinstance(each, Verdict)]
+        known: Known = {}
+        if verdicts:
+            faults = await self._parse(who, [verdict.text for verdict in verdicts])
+            known |= zip(verdicts, faults, strict=True)
+        for each in lacking:
+            if isinstance(each, Matching):
+                async with self._matching.held_by(who, WAIT_SECONDS):
+                    known[each] = await matched(each)
+        assert known
+        return known
 
     async def _look_up(self, tx: Transaction, found: Found, need: Need[Any]) -> None:
         found.answers[need] = await answered(LOOK_UPS[type(need)], tx, self._tools, found, need)

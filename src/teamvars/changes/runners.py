@@ -24,6 +24,7 @@ from teamvars.decisions.deliveries import (
 from teamvars.decisions.host_deliveries import WorkspaceCalled
 from teamvars.decisions.runners import (
     AllRunners,
+    Matching,
     OrganizationOf,
     RunnersOf,
     RunnersPage,
@@ -33,6 +34,8 @@ from teamvars.domain.access import Place
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_found
+from teamvars.domain.names import fold
+from teamvars.domain.runners import globs_of
 from teamvars.pace import Pace
 from teamvars.storage import access_by_name, effective, organizations, runners, streams
 from teamvars.storage.database import Row, Statement, Transaction, each
@@ -73,6 +76,16 @@ async def _values_for_job(tx: Transaction, _: Tools, found: Found, need: ValuesF
     if has is None:
         raise Refusal(NO_VALID_TOKEN)
     return has
+
+
+async def matched(need: Matching) -> frozenset[str]:
+    """Those of the names that a pattern matches; others have the event loop in between."""
+    pace, means, found = Pace(), globs_of(need.patterns).match, set()
+    for name in need.names:
+        if means(fold(name)):
+            found.add(name)
+        await pace.keep()
+    return frozenset(found)
 
 
 async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> str:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from teamvars.changes.looks import Look, Tools, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
 from teamvars.changes.trails import Trail
-from teamvars.decisions import Decision, Found, Need, Needs, Verdict
+from teamvars.decisions import Decision, Found, Need, Needs, Thought
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, CheckedStream, Stream
 from teamvars.domain.errors import Fault, Refusal, storage_unavailable
@@ -59,7 +59,7 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
 
 
 Known = dict[Need[Any], Any]
-"""Answers that were found outside of any transaction: verdicts."""
+"""Answers that were found outside of any transaction: thoughts."""
 
 
 class Attempt(Generic[T]):
@@ -143,7 +143,7 @@ def _within(
 
 async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transaction) -> T:
     """Makes a change in a transaction of its own, whose lookups wait for locks. Raises Needs, of a
-    verdict.
+    thought.
     """
     attempt = Attempt(change, known)
     await run(tools, [attempt], True, tx)
@@ -250,7 +250,7 @@ class _Wave:
             if is_its_turn:
                 await self._take(attempt, decision)
         except Needs as needs:
-            if not isinstance(needs.need, Verdict):
+            if not isinstance(needs.need, Thought):
                 return (needs.need,)
             attempt.fail(needs)
         except Refusal as refusal:

@@ -35,11 +35,14 @@ class Locks(Need[Mapping[str, Stream]], frozen=True):
     stream_ids: frozenset[str]
 
 
-class Verdict(Discreet, Need[Fault | None], frozen=True):
-    """Whether a text parses as code: the fault if not, which points nowhere yet.
-
-    It takes long, so nobody waits for it with a lock.
+class Thought(Need[Answer], frozen=True):
+    """What follows from itself, whatever the store has, and takes long: nobody waits for it with a
+    lock.
     """
+
+
+class Verdict(Discreet, Thought[Fault | None], frozen=True):
+    """Whether a text parses as code: the fault if not, which points nowhere yet."""
 
     text: str
 
@@ -114,7 +117,7 @@ class Found(msgspec.Struct, eq=False):
     def forget(self) -> None:
         """Has everything asked again but what does not change."""
         self.answers = {
-            need: answer for need, answer in self.answers.items() if isinstance(need, Verdict)
+            need: answer for need, answer in self.answers.items() if isinstance(need, Thought)
         }
 
     def event(self, action: str, subject_id: str, details: Mapping[str, object]) -> Event:

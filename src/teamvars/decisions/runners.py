@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions import Decision, Found, Need, Thought
 from teamvars.decisions.needs import (
     ToOrganization,
     ToOrganizationWithId,
@@ -27,6 +27,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.federation import Claims
+from teamvars.domain.globs import wildcards_within
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
@@ -74,6 +75,13 @@ class OrganizationOf(Need[str], frozen=True):
     """The name of the organization with that id."""
 
     organization_id: str
+
+
+class Matching(Thought[frozenset[str]], frozen=True):
+    """Those of some names of workspaces that one of a runner's patterns matches."""
+
+    patterns: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 class Trust(Protocol):
@@ -133,8 +141,8 @@ class RunnerView(msgspec.Struct, frozen=True):
 
 
 Sight = Callable[[], RunnerView]
-"""What shows a runner. It asks for nothing more, and takes a while where its patterns do: they are
-tried on the names of all workspaces.
+"""What shows a runner. It asks for nothing more of any store, and takes a while where it reaches
+many workspaces.
 """
 
 
@@ -232,10 +240,11 @@ def delete(found: Found, runner_id: str) -> Decision[None]:
     return deleted(found, runner)
 
 
-def read(found: Found, runner_id: str, trust: Trust) -> RunnerView:
+def read(found: Found, runner_id: str, trust: Trust) -> Sight:
     """One runner. Refuses: not found, forbidden to whoever is no owner."""
     runner, name = owned(found, runner_id)
-    return seen(found, runner, name, trust)
+    found.of(WorkspacesOf(runner.organization_id))
+    return partial(seen, found, runner, name, trust)
 
 
 def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[Sight]:
@@ -275,7 +284,11 @@ def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
     names = {one.organization_id: found.of(OrganizationOf(one.organization_id)) for one in runners}
     for organization_id in names:
         found.of(WorkspacesOf(organization_id))
-    return [seen(found, one, names[one.organization_id], trust) for one in runners]
+    reaches = [one.spec.reach(_names_of(found, one.organization_id)) for one in runners]
+    return [
+        _seen(found, one, names[one.organization_id], trust, reach)
+        for one, reach in zip(runners, reaches, strict=True)
+    ]
 
 
 def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
@@ -299,13 +312,19 @@ def seen(
     seen_in: str | None = None,
 ) -> RunnerView:
     """A runner with what names its version."""
-    reach = reached(found, runner)
+    view = _seen(found, runner, organization_name, trust, reached(found, runner))
+    return replace(view, seen_in=seen_in)
+
+
+def _seen(
+    found: Found, runner: Runner, organization_name: str, trust: Trust, reach: frozenset[str]
+) -> RunnerView:
     digest = trust.digest(runner, reach)
     # An approval that was written by nobody who could is none.
     known = runner if trust.holds(runner) else replace(runner, approval=None)
     status = known.status(found.now)
     may_approve = _waits(known, status, reach) and _may_approve(found, known, trust)
-    return RunnerView(known, organization_name, digest, status, reach, may_approve, seen_in)
+    return RunnerView(known, organization_name, digest, status, reach, may_approve)
 
 
 def _waits(runner: Runner, status: RunnerStatus, reach: frozenset[str]) -> bool:
@@ -326,7 +345,11 @@ def _may_approve(found: Found, runner: Runner, trust: Trust) -> bool:
 
 def reached(found: Found, runner: Runner) -> frozenset[str]:
     """The ids of the workspaces that the present version would reach, if it were approved now."""
-    return runner.spec.reach(_names_of(found, runner.organization_id))
+    names, patterns = _names_of(found, runner.organization_id), runner.spec.workspace_patterns
+    if not wildcards_within(patterns):
+        return runner.spec.reach(names)
+    matching = found.of(Matching(patterns, tuple(names.values())))
+    return runner.spec.reach(names, matching)
 
 
 def _reaches(runner: Runner, workspace: Workspace, trust: Trust) -> bool:

@@ -62,12 +62,15 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
         """What such a text says. Raises msgspec.DecodeError for any other."""
         return msgspec.json.decode(text, type=cls)
 
-    def reach(self, workspaces: Mapping[str, str]) -> frozenset[str]:
-        """The ids that it reaches, of workspaces by id with their names."""
-        named, patterns = frozenset(self.workspace_ids), _globs(self.workspace_patterns)
-        return frozenset(
-            id_ for id_, name in workspaces.items() if id_ in named or patterns.match(fold(name))
-        )
+    def reach(
+        self, workspaces: Mapping[str, str], matching: Collection[str] | None = None
+    ) -> frozenset[str]:
+        """The ids that it reaches, of workspaces by id with their names. `matching`: those of the
+        names that a pattern matches, where somebody knows that already.
+        """
+        named = frozenset(self.workspace_ids)
+        matches = self.is_named if matching is None else matching.__contains__
+        return frozenset(id_ for id_, name in workspaces.items() if id_ in named or matches(name))
 
     def reaches(self, workspace_id: str, workspace: str) -> bool:
         """Whether it reaches the workspace with that id and name."""
@@ -75,7 +78,7 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
 
     def is_named(self, workspace: str) -> bool:
         """Whether a pattern matches the name of a workspace."""
-        return _globs(self.workspace_patterns).match(fold(workspace))
+        return globs_of(self.workspace_patterns).match(fold(workspace))
 
     def is_met(self, issuer: str, public_key: str | None, claims: Claims) -> bool:
         """Whether a job proves to be what it means: by claims of the issuer, or by the key."""
@@ -85,7 +88,7 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
 
 
 @lru_cache(MAX_RUNNERS)
-def _globs(patterns: tuple[str, ...]) -> Globs:
+def globs_of(patterns: tuple[str, ...]) -> Globs:
     """The patterns in the form in which names are compared."""
     return Globs(map(fold, patterns))
 

@@ -147,7 +147,7 @@ class Applies(UseCases):
             request = _Apply(self._house, self._trust, caller, to, asked)
             return await request.make(dry_run=draft.dry_run)
 
-        return await self._house.runner.with_verdicts(caller, attempt)
+        return await self._house.runner.with_thoughts(caller, attempt)
 
 
 class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):

@@ -34,9 +34,10 @@ class Runners(UseCases):
 
     async def read(self, caller: Caller, runner_id: str) -> RunnerView:
         """One runner."""
-        return await self._house.runner.look(
-            caller, lambda found: decisions.read(found, runner_id, self._trust)
+        one = await self._shown(
+            caller, lambda found: Paged([decisions.read(found, runner_id, self._trust)], 1)
         )
+        return one.items[0]
 
     async def create(self, caller: Caller, organization: str, draft: RunnerDraft) -> RunnerView:
         """See `decisions.runners.create`."""
@@ -75,12 +76,13 @@ class Runners(UseCases):
         self, caller: Caller, see: Callable[[Found], Paged[Sight]]
     ) -> Paged[RunnerView]:
         """The runners of a page, one after another, between which others have the event loop."""
-        found = await self._house.runner.look(caller, see)
+        runner = self._house.runner
+        found, some = await runner.look(caller, lambda found: (found, see(found)))
         pace, views = Pace(), []
-        for shown in found.items:
-            views.append(shown())
+        for shown in some.items:
+            views.append(await runner.think(found, shown))
             await pace.keep()
-        return Paged(views, found.total)
+        return Paged(views, some.total)
 
 
 class Approvals(UseCases):
