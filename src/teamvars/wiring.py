@@ -453,6 +453,7 @@ def asgi(
             await node.leave()
             await all_services.sessions.store_uses()
         all_services.sign_ins.close()
+        await all_services.logins.close()
         await all_services.changes.close()
         await all_services.code.close()
         await database.close()

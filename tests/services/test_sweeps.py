@@ -67,7 +67,7 @@ async def _login(calls: Calls) -> tuple[Step, Step, Step, str]:
 
     def begun() -> Step:
         login = Login(new_id("login"), new_id("code").encode(), "host", None, LONG_AGO, LATER)
-        return partial(logins.begin, login=login)
+        return partial(logins.begin, some=[login])
 
     renew = _asking("UPDATE logins SET token_id = $1", await _token_of(calls, "reader"))
     return begun(), renew, begun(), "SELECT count(*) - 1 FROM logins"

@@ -17,6 +17,7 @@ from teamvars.decisions.users import Disabling
 from teamvars.domain.logins import CLIENT
 from teamvars.security.tokens import hash_token
 from teamvars.storage import logins
+from teamvars.storage.database import Body
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import open_deployment, operator
@@ -290,6 +291,43 @@ async def test_a_flood_of_strangers_keeps_nobody_elsewhere_out(
         assert (await act(tenant, session, "approve", {"user-code": one["user_code"]})).is_success
         assert (await polled(tenant, one["device_code"])).status_code == 200
     assert (await polled(tenant, flood[0]["device_code"])).json()["error"] == "invalid_grant"
+
+
+async def test_all_that_strangers_begin_meanwhile_is_one_transaction(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever floods has each writer wait for many."""
+    database = tenant.deployment.services.database
+    write, writes = database.write, []
+    has_begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(body: Body[Any], *, subject: str | None = None) -> Any:
+        writes.append(body)
+        has_begun.set()
+        await goes_on.wait()
+        return await write(body, subject=subject)
+
+    monkeypatch.setattr(database, "write", slow)
+    first = asyncio.ensure_future(begun(tenant))
+    await has_begun.wait()
+    others = [asyncio.ensure_future(begun(tenant, f"203.0.113.{n}")) for n in range(7)]
+    for _ in range(1000):
+        await asyncio.sleep(0)
+    goes_on.set()
+    answers = [one.json() for one in await asyncio.gather(first, *others)]
+    assert len(writes) == 2
+    assert len({one["user_code"] for one in answers}) == 8
+    for one in answers:
+        assert (await polled(tenant, one["device_code"])).json()["error"] == "authorization_pending"
+
+
+async def test_of_two_that_ask_at_once_with_one_code_the_second_is_too_soon(
+    tenant: Tenant,
+) -> None:
+    code = (await begun(tenant)).json()["device_code"]
+    told = await asyncio.gather(*(asked(tenant, code) for _ in range(3)))
+    errors = sorted(one.json()["error"] for one in told)
+    assert errors == ["authorization_pending", "slow_down", "slow_down"]
 
 
 async def test_what_somebody_has_approved_no_flood_drives_out(

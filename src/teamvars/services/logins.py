@@ -1,6 +1,6 @@
 """Programs that somebody approves, and what they show for their tokens (RFC 6749, 8252, 8628)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.tokens import fresh_token
 from teamvars.storage import logins
 from teamvars.storage.database import Taken
+from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 
 POLL_SECONDS = 5
 """How long a program waits before it asks again."""
@@ -76,6 +77,12 @@ class Logins(UseCases):
         """`place`: the public address, behind which the console is; None: nobody can approve."""
         super().__init__(house)
         self._place = place
+        # Whoever asks needs no token: what strangers write is one transaction at a time, however
+        # many they are, and none of them waits for more than that and the one before.
+        self._beginnings: Coalescer[Login, None] = Coalescer(
+            self._begin_some, Fifo(skip_cancelled=True)
+        )
+        self._polls: Coalescer[str, bool] = Coalescer(self._note_polls, Fifo(skip_cancelled=True))
 
     @property
     def place(self) -> str:
@@ -117,7 +124,7 @@ class Logins(UseCases):
             network=derived_id("net", asked.counted),
         )
         try:
-            await self._database.write(lambda tx: logins.begin(tx, login))
+            await self._beginnings.submit(login)
         except Taken:
             raise Refusal(BUSY) from None
         return begun
@@ -156,15 +163,35 @@ class Logins(UseCases):
         while await self._database.read(lambda tx: logins.has_expired(tx, before)):
             await self._database.write(lambda tx: logins.forget_expired(tx, before))
 
+    async def close(self) -> None:
+        """Waits until nothing that strangers have asked for is written."""
+        await self._beginnings.close()
+        await self._polls.close()
+
     async def _may_ask(self, login: Login) -> bool:
         """Whether it is time for a program to ask again, by what all nodes have heard of it. One
         that does not wait writes nothing.
         """
-        now = self._clock()
-        before = now - _LEAST
-        if login.polled_at is not None and login.polled_at > before:
+        if login.polled_at is not None and login.polled_at > self._clock() - _LEAST:
             return False
-        return await self._database.write(lambda tx: logins.note_poll(tx, login.id, now, before))
+        return await self._polls.submit(login.id)
+
+    async def _begin_some(self, waiting: Sequence[Waiter[Login, None]]) -> None:
+        some = [one.item for one in waiting]
+        with self._database.in_request():  # not in that of whoever was the first of all
+            await self._database.write(lambda tx: logins.begin(tx, some))
+        for one in waiting:
+            one.set_result(None)
+
+    async def _note_polls(self, waiting: Sequence[Waiter[str, bool]]) -> None:
+        ids, now = {one.item for one in waiting}, self._clock()
+        with self._database.in_request():
+            noted = await self._database.write(
+                lambda tx: logins.note_polls(tx, ids, now, now - _LEAST)
+            )
+        for one in waiting:  # of two that ask at once, the second is too soon
+            one.set_result(one.item in noted)
+            noted.discard(one.item)
 
     def _answering(self, consent: Consent, draft: LoginDraft, said: Mapping[str, str]) -> Consent:
         redirect = consent.login.redirect

@@ -1,10 +1,12 @@
 """Programs that wait to be approved, as rows."""
 
+from collections.abc import Collection, Sequence
+
 import msgspec
 
 from teamvars.domain.logins import Login
 from teamvars.storage import tables
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
 
 MOST_OPEN = 4096
@@ -56,26 +58,32 @@ async def find_by_user_code(tx: Transaction, user_code: str) -> Login | None:
     return await _LOGINS.one(tx, "WHERE user_code = $1", user_code)
 
 
-async def begin(tx: Transaction, login: Login) -> None:
-    """A program begins to wait. Where as many wait as may, those go for it that one network has
-    more of than others: whoever floods drives out their own. Raises Taken.
+async def begin(tx: Transaction, some: Sequence[Login]) -> None:
+    """Some programs begin to wait. Where more would than may, those go for them that one network
+    has more of than others: whoever floods drives out their own. Raises Taken.
     """
-    if await tx.count("SELECT count(*) FROM logins WHERE token_id IS NULL") >= MOST_OPEN:
+    waiting = await tx.count("SELECT count(*) FROM logins WHERE token_id IS NULL")
+    if waiting + len(some) > MOST_OPEN:
         await tx.execute(_LEVEL, _LEVELED_AT_ONCE)
-    made = tables.inserting(login, login.created_at)
-    await tx.execute(made.sql, *made.args)
+    for login in some:
+        made = tables.inserting(login, login.created_at)
+        await tx.execute(made.sql, *made.args)
 
 
-async def note_poll(tx: Transaction, login_id: str, now: int, before: int) -> bool:
-    """Notes that a program has asked, unless it did so since that time."""
-    noted = await tx.fetch_one(
+async def note_polls(
+    tx: Transaction, login_ids: Collection[str], now: int, before: int
+) -> set[str]:
+    """Notes that some programs have asked, and returns the ids of those that have not since that
+    time.
+    """
+    rows = await tx.fetch(
         "UPDATE logins SET polled_at = $2 "
-        "WHERE id = $1 AND (polled_at IS NULL OR polled_at <= $3) RETURNING id",
-        login_id,
+        "WHERE id IN {each $1} AND (polled_at IS NULL OR polled_at <= $3) RETURNING id",
+        each(login_ids),
         now,
         before,
     )
-    return noted is not None
+    return {row[0] for row in rows}
 
 
 async def forget_expired(tx: Transaction, before: int) -> None:
