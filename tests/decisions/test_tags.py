@@ -43,6 +43,7 @@ from tests.decisions.directory import (
     to_network,
 )
 from tests.decisions.test_deliveries import TRUST
+from tests.support.steps import steps_of
 
 TAGGED = WorkspaceRecord(NETWORK, tags=Tags(("live",), {"env": "eu"}))
 LIVE = tag_id_of("org-1", "live")
@@ -80,6 +81,16 @@ def test_only_what_is_new_is_written_and_where_nothing_is_nothing_is_recorded() 
     assert (was, now) == (was, replace(was, value="us"))
 
 
+def test_a_change_costs_no_more_where_there_are_many_tags_that_stay() -> None:
+    def steps(stay: int) -> int:
+        tagged = Tags(tuple(f"n{n:02}" for n in range(stay)), {f"k{n}": "" for n in range(stay)})
+        details = WorkspaceDetails(WorkspaceSettings(), None, 1, (), 0, tagged)
+        known = found({**to_network(Level.OWNER), DetailsOf("ws-1"): details})
+        return steps_of(lambda: tags.change(known, "ws-1", names("live"), TagChange.ADD))
+
+    assert steps(24) < 2 * steps(1)
+
+
 def test_who_may_not_manage_a_workspace_changes_no_tags() -> None:
     for level, code in ((Level.WRITE, "forbidden"), (Level.NONE, "not_found")):
         known = found(seen(level))
@@ -112,6 +123,7 @@ def test_a_tag_is_taken_from_each_workspace_that_has_it() -> None:
         to_acme(),
         {TagsWithIds("org-1", (LIVE,)): {LIVE: "live"}},
         {TaggedWorkspaces("org-1", (LIVE,)): [TAGGED]},
+        locked=("ws-1",),
     )
     decision = tags.delete(known, "acme", IdsDraft((LIVE, LIVE)))
     assert decision.writes == (Delete(TagRow, tuple(rows(Tags(("live",))))),)
@@ -129,8 +141,9 @@ def test_a_tag_is_given_to_workspaces_by_whoever_manages_workspaces() -> None:
         WorkspacesWithIds("org-1", ("ws-1",)): [other],
         WorkspacesWithIds("org-1", ("ws-1", "ws-9")): [other],
     }
-    owner, member = (found(to_acme(owner=owns), asked) for owns in (True, False))
-    manager = found(to_acme(owner=False, rights=[Right.MANAGE_WORKSPACES]), asked)
+    owner, member = (found(to_acme(owner=owns), asked, locked=("ws-1",)) for owns in (True, False))
+    managing = to_acme(owner=False, rights=[Right.MANAGE_WORKSPACES])
+    manager = found(managing, asked, locked=("ws-1",))
     decision = tags.add_workspaces(owner, LIVE, IdsDraft(("ws-1",)))
     assert decision.writes == (Insert(rows(Tags(("live",))).popitem()[1]),)
     assert tags.add_workspaces(manager, LIVE, IdsDraft(("ws-1",))).writes == decision.writes

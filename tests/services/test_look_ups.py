@@ -134,9 +134,8 @@ async def test_what_was_seen_before_a_lock_is_asked_again_where_others_write(
 async def test_what_is_alike_is_written_together_and_what_is_long_by_itself() -> None:
     tx: Any = Transaction()
     long = [Statement("c", (n,), is_long=True) for n in (4, 5)]
-    await runner._write(
-        tx, [Statement("a", (1,)), Statement("a", (2,)), Statement("b", (3,)), *long]
-    )
+    storing = runner.Storing(tx, TOOLS, Found(operator(), 7))
+    await storing._write([Statement("a", (1,)), Statement("a", (2,)), Statement("b", (3,)), *long])
     assert tx.done == [("a", [(1,), (2,)]), ("b", [(3,)]), ("c", (4,)), ("c", (5,))]
 
 

@@ -1,11 +1,15 @@
 """Tags of workspaces: kept, shown, and what workspaces are found by; nothing else comes of them."""
 
+import asyncio
 from typing import Any
 
 import httpx
 import pytest
 
+from teamvars import pace
+from teamvars.changes import runner
 from teamvars.domain.tags import MAX_NAME_CHARACTERS, MAX_TAGS
+from teamvars.storage.engines.sqlite_connection import SqliteTransaction
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_workspaces import all_path, attributes_of, create, document, path
@@ -373,6 +377,41 @@ async def test_a_tag_is_taken_from_all_workspaces_and_given_to_many(tenant: Tena
     assert given.status_code == 204
     assert await listed(tenant, "search[tags]=app") == ["network", "payments"]
     assert await tenant.deployment.audit_holds()
+
+
+@ON_SQLITE
+async def test_between_the_rows_of_many_workspaces_others_have_the_event_loop(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(tenant, "live")
+    run, turns, written = SqliteTransaction.run, 0, dict[str, set[int]]()
+
+    def noted(self: SqliteTransaction, sql: str, args: tuple[Any, ...]) -> Any:
+        written.setdefault(" ".join(sql.split()[:3]), set()).add(turns)
+        return run(self, sql, args)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(pace, "STEP_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(SqliteTransaction, "run", noted)
+    (live,) = (await tag_ids(tenant)).values()
+    beside = asyncio.create_task(others())
+    await add(tenant, "app", workspace="payments")
+    ids = linked("workspaces", *tenant.workspaces.values())
+    written.clear()
+    given = await tenant.call("owner", "POST", f"/tags/{live}/relationships/workspaces", ids)
+    gone = linked("tags", live)
+    where = f"/organizations/{tenant.organization}/tags"
+    taken = await tenant.call("owner", "DELETE", where, gone)
+    beside.cancel()
+    assert (given.status_code, taken.status_code) == (204, 204)
+    assert len(written["INSERT INTO audit_entries"]) == 3  # one of the two had it
+    assert len(written["DELETE FROM workspace_tags"]) == 2
 
 
 async def test_tags_stay_where_a_workspace_is_renamed_and_go_with_it(tenant: Tenant) -> None:

@@ -21,6 +21,7 @@ from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, CheckedStream, Even
 from teamvars.domain.errors import Fault, Kind, Refusal
 from teamvars.domain.workspaces import Usage
 from teamvars.fair_slots import PRINCIPAL_WAITERS, WAIT_SECONDS, FairLock
+from teamvars.pace import Pace, in_batches
 from teamvars.storage import streams
 from teamvars.storage.database import Statement, Store, Taken, Transaction
 
@@ -33,6 +34,8 @@ Parse = Callable[[str, Sequence[str]], Awaitable[Sequence[Fault | None]]]
 
 
 MOST_KNOWN = 4096
+ROWS_AT_ONCE = 64
+"""That are written before others have the event loop, if that has taken long enough."""
 
 
 class KnownCallers:
@@ -202,7 +205,10 @@ class Runner:
 
 
 class Storing:
-    """Stores the decisions of one request, whose transaction has locked what was found to be."""
+    """Stores the decisions of one request, whose transaction has locked what was found to be.
+
+    Of much that is written others have the event loop in between, where the transaction may pause.
+    """
 
     def __init__(self, tx: Transaction, tools: Tools, found: Found) -> None:
         self._tx = tx
@@ -210,6 +216,7 @@ class Storing:
         self._found = found
         self._trail = OwnTrail(tx, tools.chain)
         self._places: dict[str, CheckedStream] = {}
+        self._pace = Pace.while_locked()
 
     async def store(self, decision: Decision[Any]) -> None:
         """Writes what was decided and records it. Refuses: trail_altered, what is taken.
@@ -236,15 +243,15 @@ class Storing:
                 await self._tx.write_each(one.part, *streams.appending(entries, after))
                 return
             await streams.insert(self._tx, *begun.values())
-            await _write(self._tx, writes)
+            await self._write(writes)
         except Taken:
             if decision.taken is None:
                 raise
             raise Refusal(decision.taken) from None
-        await streams.append_all(self._tx, entries, after)
+        await self._append(entries, after)
         if of_system := [note for note in decision.notes if note.stream_id in last]:
             self._found.streams |= await streams.lock(self._tx, last)
-            await streams.append_all(self._tx, *await self._recorded(of_system, decision.usage))
+            await self._append(*await self._recorded(of_system, decision.usage))
         if ended:
             await streams.delete(self._tx, ended)
 
@@ -266,6 +273,7 @@ class Storing:
             stream = self.place_of(id_)
             added, self._places[id_] = await self._trail.extend(stream, events, usage)
             entries += added
+            await self._keep_pace()
         ended = {id_ for note in notes for id_ in note.closes}
         moved = {note.stream_id for note in notes} - ended
         return entries, [self._places[id_] for id_ in sorted(moved)]
@@ -277,12 +285,27 @@ class Storing:
         told = [{"stream": s.id, "sequence": s.sequence, "link": s.link.hex()} for s in ended]
         return replace(note.event, details={**note.event.details, "closes": told})
 
+    async def _write(self, statements: Sequence[Statement]) -> None:
+        for sql, alike in groupby(statements, lambda statement: statement.sql):
+            some = list(alike)
+            if some[0].is_long:
+                for statement in some:
+                    await self._tx.execute_long(sql, *statement.args)
+            else:
+                await self._write_rows(sql, [statement.args for statement in some])
 
-async def _write(tx: Transaction, statements: Sequence[Statement]) -> None:
-    for sql, alike in groupby(statements, lambda statement: statement.sql):
-        some = list(alike)
-        if some[0].is_long:
-            for statement in some:
-                await tx.execute_long(sql, *statement.args)
-        else:
-            await tx.execute_many(sql, [statement.args for statement in some])
+    async def _append(self, entries: Sequence[AuditEntry], after: Sequence[CheckedStream]) -> None:
+        if len(entries) <= ROWS_AT_ONCE:
+            await streams.append_all(self._tx, entries, after)
+            return
+        for sql, rows in streams.appending(entries, after):
+            await self._write_rows(sql, rows)
+
+    async def _write_rows(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        for some in in_batches(rows, lambda _: 1, ROWS_AT_ONCE):
+            await self._tx.execute_many(sql, some)
+            await self._keep_pace()
+
+    async def _keep_pace(self) -> None:
+        if self._tx.may_pause:
+            await self._pace.keep()

@@ -120,4 +120,5 @@ def _retagged(
     """All of the workspaces have other tags, each of them recorded by itself."""
     after = [replace(one, tags=said.applied_to(one.tags, how)) for one in records]
     pairs = [(was, now) for was, now in zip(records, after, strict=True) if was != now]
+    found.require_locked([was.workspace.id for was, _ in pairs])
     return together(None, *(changed(found, was, now) for was, now in pairs))

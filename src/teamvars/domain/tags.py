@@ -48,6 +48,12 @@ class Tags(msgspec.Struct, frozen=True):
         """How many they are."""
         return len(self.names) + len(self.bindings)
 
+    def but(self, other: "Tags") -> "Tags":
+        """Those that the other has not, or with another value."""
+        theirs = frozenset(other.names)
+        bindings = {k: v for k, v in self.bindings.items() if other.bindings.get(k) != v}
+        return Tags(tuple(name for name in self.names if name not in theirs), bindings)
+
     def changed_from(self, former: "Tags") -> list[str]:
         """What of them is not as it was, as documents call it."""
         pairs = {
