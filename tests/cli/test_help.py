@@ -107,6 +107,44 @@ def test_a_group_alone_shows_its_help(words: tuple[str, ...]) -> None:
     assert " ".join(("Usage: teamvars", *words)) in told.stdout
 
 
+PRINTED = ["--version", "--help", "vars --help", "login --help", "vars list --help", "vars"]
+
+
+@pytest.mark.parametrize("words", [*PRINTED, "completion bash"])
+def test_help_that_cannot_be_written_is_told_as_such(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [SCRIPT, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert told.returncode == 1
+    assert told.stderr == "teamvars: The output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("words", [*PRINTED, "completion bash"])
+def test_help_that_nobody_reads_ends_in_silence(words: str) -> None:
+    nobody, out = os.pipe()
+    os.close(nobody)
+    told = subprocess.run(
+        [SCRIPT, *words.split()], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(out)
+    assert (told.returncode, told.stderr) == (141, "")
+
+
+def test_wrong_usage_is_that_where_there_is_no_place_to_say_it() -> None:
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run([SCRIPT, "vars", "set"], stderr=full, check=False)
+    assert told.returncode == 2
+
+
+def test_letters_of_help_that_an_output_does_not_have_are_escaped() -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "iso8859-9"}
+    words = [SCRIPT, "vars", "set", "--help"]
+    told = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "KEY=VALUE\\u2026" in told.stdout
+
+
 def test_flags_are_shown_as_such() -> None:
     told = subprocess.run(
         [SCRIPT, "vars", "list", "--help"], capture_output=True, text=True, check=True

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from teamvars import __version__
-from teamvars.cli.exits import CLOSED_PIPE, INTERRUPTED, NOT_STARTED, USAGE, Failure
+from teamvars.cli.exits import INTERRUPTED, NOT_STARTED, USAGE, Failure, writing
 
 
 def main() -> None:
@@ -20,18 +20,15 @@ def main() -> None:
         sys.exit(NOT_STARTED if sys.argv[1] == "run" else USAGE)
     try:
         if sys.argv[1:] == ["--version"]:  # which needs nothing of what commands load
-            sys.stdout.write(f"teamvars {__version__}\n")
-            sys.stdout.flush()
+            with writing(sys.stdout):
+                sys.stdout.write(f"teamvars {__version__}\n")
+                sys.stdout.flush()
         else:
             named("teamvars.cli.program:run")()
     except Failure as failure:
         sys.exit(named("teamvars.cli.output:ended")(failure))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Else the interpreter would complain when it writes what is left at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(CLOSED_PIPE)
     except Exception as error:
         # Its text may hold what nobody may see, such as a part of the database's URL.
         sys.exit(f"teamvars: unexpected {named('teamvars.origins:origin')(error)}")

@@ -1,5 +1,11 @@
 """How commands end: what they exit with, which `teamvars --help` and docs/cli.md show, and why."""
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
 DONE, ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(8)
 FORBIDDEN, BUSY, SERVICE_FAULT, NO_CONNECTION, UNKNOWN_OUTCOME = range(8, 13)
 NOT_STARTED, NOT_EXECUTABLE, NO_COMMAND = 125, 126, 127
@@ -49,3 +55,16 @@ class Misuse(Failure):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, USAGE)
+
+
+@contextmanager
+def writing(stream: TextIO) -> Iterator[None]:
+    """In a `with` that writes. Where nobody reads any more, as of `| head`, ends in silence."""
+    try:
+        yield
+    except OSError as error:
+        # Else the interpreter would complain when it writes what is left at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(CLOSED_PIPE)
+        raise Failure(f"The output cannot be written: {error.strerror}.") from None

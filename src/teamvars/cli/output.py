@@ -1,7 +1,6 @@
 """How every command speaks: what goes to stdout, what to stderr, and how it ends."""
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,7 +8,7 @@ from typing import TextIO
 
 import msgspec
 
-from teamvars.cli.exits import CLOSED_PIPE, Failure
+from teamvars.cli.exits import Failure, writing
 from teamvars.cli.options import wants_json
 from teamvars.domain.names import escaped
 
@@ -90,19 +89,6 @@ def _write(line: str, stream: TextIO) -> None:
     with writing(stream):
         stream.write(f"{text}\n")
         stream.flush()
-
-
-@contextmanager
-def writing(stream: TextIO) -> Iterator[None]:
-    """In a `with` that writes. Where nobody reads any more, as of `| head`, ends in silence."""
-    try:
-        yield
-    except OSError as error:
-        # Else the interpreter would complain when it writes what is left at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        if isinstance(error, BrokenPipeError):
-            sys.exit(CLOSED_PIPE)
-        raise Failure(f"The output cannot be written: {error.strerror}.") from None
 
 
 def say_text(text: str) -> None:

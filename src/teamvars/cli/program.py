@@ -1,8 +1,10 @@
 """The program: all commands by name, each loaded when it runs. Help needs none of them."""
 
+import io
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,7 +13,7 @@ import click
 from teamvars import __version__
 from teamvars.cli import named
 from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
-from teamvars.cli.exits import Failure, epilog
+from teamvars.cli.exits import Failure, epilog, writing
 
 _COMPLETE = "_TEAMVARS_COMPLETE"
 _HAS_SERVER = find_spec("teamvars.cli.operator") is not None
@@ -30,7 +32,9 @@ class LazyCommand(click.Command):
         self, info_name: str | None, args: list[str], *rest: Any, **more: Any
     ) -> click.Context:
         """The context of the command itself, which takes over from here."""
-        return self.load().make_context(info_name, args, *rest, **more)
+        own = self.load()
+        with writing(sys.stdout):  # its help, at most
+            return own.make_context(info_name, args, *rest, **more)
 
     def load(self) -> click.Command:
         """The command itself."""
@@ -56,6 +60,13 @@ class AbsentCommand(click.Command):
 
 class Group(click.Group):
     """Commands in the order in which they were added."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **more: Any
+    ) -> click.Context:
+        """The context, unless its help is asked for."""
+        with writing(sys.stdout):
+            return super().make_context(info_name, args, *rest, **more)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
@@ -163,13 +174,19 @@ def run() -> None:
     if _COMPLETE in os.environ:  # a shell asks for words
         named("teamvars.cli.client.completion:answer")(app, os.environ[_COMPLETE])
         return
+    if isinstance(sys.stdout, io.TextIOWrapper):  # help has letters that a locale may not know
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with app.make_context("teamvars", sys.argv[1:]) as context:
             app.invoke(context)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         # Help instead of a command is what was asked for, whoever asked so.
-        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
-        error.show(sys.stdout if is_help else sys.stderr)
+        with writing(sys.stdout):
+            error.show(sys.stdout)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        with suppress(Failure), writing(sys.stderr):  # there may be no place to say it
+            error.show(sys.stderr)
         sys.exit(error.exit_code)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)

@@ -1,9 +1,11 @@
 """`completion`: what a shell needs to complete words, and the words that it then asks for."""
 
+import sys
+
 import click
 from click.shell_completion import get_completion_class
 
-from teamvars.cli.exits import Misuse
+from teamvars.cli.exits import Misuse, writing
 from teamvars.cli.options import argument, command
 
 _BASH = """\
@@ -54,7 +56,8 @@ def completion(shell: str) -> None:
     """
     if shell not in _SCRIPTS:
         raise Misuse(f"It is one of {', '.join(_SCRIPTS)}.")
-    click.echo(_SCRIPTS[shell])
+    with writing(sys.stdout):
+        click.echo(_SCRIPTS[shell])
 
 
 def answer(program: click.Command, asked: str) -> None:
@@ -72,4 +75,5 @@ def answer(program: click.Command, asked: str) -> None:
             value = value.replace(":", r"\:")
         # For a shell that shows it, also what it stands for.
         between = {"zsh": ":", "fish": "\t"}.get(shell)
-        click.echo(f"{value}{between}{item.help}" if between and item.help else value)
+        with writing(sys.stdout):
+            click.echo(f"{value}{between}{item.help}" if between and item.help else value)

@@ -5,8 +5,8 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 
-from teamvars.cli.exits import Misuse
-from teamvars.cli.output import note, writing
+from teamvars.cli.exits import Misuse, writing
+from teamvars.cli.output import note
 
 _FEWEST = 4
 """Characters: what is shorter is part of too much else."""

@@ -104,7 +104,10 @@ def _say(found: links.Link) -> None:
 
 def _made(where: targets.Where) -> links.Link:
     """A link of what the flags say; what they leave open is looked up, and chosen where needed."""
-    folder = Path.cwd()
+    try:
+        folder = Path.cwd()
+    except OSError as error:
+        raise Failure(f"The current folder cannot be found: {error.strerror}.") from None
     try:
         # Not by the link there is: it may be anybody's, and is about to be another.
         api = connect(where, use_link=False)
