@@ -17,6 +17,8 @@ command = click.command
 """Makes a command of a function, whose docstring is its help."""
 
 _JSON = "teamvars.json"
+UNSET = "Is a variable of your shell not set?"
+"""What is asked where a word is empty."""
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
 
@@ -32,8 +34,14 @@ def flag(word: str, help_: str, *names: str) -> Decorator:
 
 
 def argument(name: str, help_: str, **more: Any) -> Decorator:
-    """An argument and its help."""
-    return click.argument(name, help=help_, **more)
+    """An argument and its help. One that is empty is refused: it would stand for all there is."""
+    return click.argument(name, help=help_, callback=_said, **more)
+
+
+def _said(_: click.Context, __: click.Parameter, given: Any) -> Any:
+    if given == "":
+        raise click.BadParameter(f"It is empty. {UNSET}")
+    return given
 
 
 def json_flag(help_: str) -> Decorator:

@@ -103,9 +103,25 @@ def test_no_token_is_kept_in_whatever_folder_one_is_in(stranger: Desk, service: 
 
 
 def test_an_empty_option_does_not_ask_for_everything(desk: Desk) -> None:
-    for words in (("vars", "search", "--part", ""), ("deliveries", "list", "--runner", "")):
+    for words in (
+        ("vars", "search", "--part", ""),
+        ("deliveries", "list", "--runner", ""),
+        ("vars", "set", "KEY", "--file", ""),
+        ("runner", "init", "--server-key", ""),
+        ("runner", "update", "laptop", "--name", ""),
+    ):
         refused = desk.run(*words)
         assert (refused.code, "is empty" in refused.err) == (2, True)
+    refused = desk.run("run", "--with", "", "--", "true")
+    assert (refused.code, "--with is empty" in refused.err) == (125, True)
+
+
+@pytest.mark.parametrize("words", ["vars search", "vars history", "vars get", "team members"])
+def test_an_empty_argument_does_not_ask_for_everything(network: Desk, words: str) -> None:
+    network.succeed("vars", "set", "KEY=value")
+    refused = network.run(*words.split(), "")
+    assert (refused.code, refused.out) == (2, "")
+    assert "It is empty. Is a variable of your shell not set?" in refused.err
 
 
 def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None:

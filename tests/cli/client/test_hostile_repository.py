@@ -1,5 +1,6 @@
 """A repository that somebody else has made: it gets no token, and decides nothing."""
 
+import errno
 import json
 import os
 import re
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from teamvars.cli.client.api import links
+from teamvars.cli.exits import Failure
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
@@ -345,3 +348,21 @@ def test_an_answer_of_another_kind_is_told_with_what_to_do_next(
             done = equipped.run(*words.split())
             assert done.code in (1, 7)
             assert re.search("Check the address|teamvars version|not as teamvars would", done.err)
+
+
+def test_a_link_that_cannot_be_removed_is_told_and_stays_approved(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.succeed("link", "--workspace", "network")
+    monkeypatch.chdir(desk.folder)
+    monkeypatch.setenv("XDG_CONFIG_HOME", desk.environment["XDG_CONFIG_HOME"])
+    link = links.find()
+    assert link is not None
+
+    def refuse(path: Path, **_: bool) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(Failure, match=r"link\.toml cannot be removed: Permission denied\."):
+        links.remove(link)
+    assert link.is_trusted

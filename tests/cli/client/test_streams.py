@@ -61,3 +61,22 @@ def test_letters_that_an_output_does_not_have_are_escaped_and_json_stays_json(
     assert "gr\\u00fcn\\ud83d\\ude00" in listed.stdout
     told = shell(network, "PYTHONIOENCODING=ascii teamvars vars list --json")
     assert json.loads(told.stdout)[0]["value"] == "gr\u00fcn\U0001f600"
+
+
+def test_a_link_that_cannot_be_written_leaves_the_former_one_alone(desk: Desk) -> None:
+    desk.succeed("link", "--workspace", "network")
+    folder = desk.folder / ".teamvars"
+    before = (folder / "link.toml").read_bytes()
+    done = shell(desk, "ulimit -f 0; teamvars link --workspace payments")
+    assert done.returncode == 1
+    assert "link.toml cannot be written: File too large." in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["link.toml"]
+    assert (folder / "link.toml").read_bytes() == before
+    desk.succeed("link", "--show")
+
+
+def test_no_link_is_made_in_a_folder_that_has_gone(desk: Desk) -> None:
+    done = shell(desk, "mkdir gone; cd gone; rmdir ../gone; teamvars link --workspace network")
+    assert done.returncode == 1
+    told = "teamvars: The current folder cannot be found: No such file or directory.\n"
+    assert done.stderr == told

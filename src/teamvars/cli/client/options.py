@@ -10,7 +10,7 @@ from teamvars.cli import named
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import Failure, Misuse
-from teamvars.cli.options import Decorator, Function, argument, flag, option, together
+from teamvars.cli.options import UNSET, Decorator, Function, argument, flag, option, together
 from teamvars.origins import origin
 
 
@@ -120,4 +120,4 @@ def require_said(options: Mapping[str, str | bool | None]) -> None:
     """Fails on an option that is empty: it would stand for what another source says instead."""
     for name, value in options.items():
         if value == "":
-            raise Misuse(f"--{name} is empty. Is a variable of your shell not set?")
+            raise Misuse(f"--{name} is empty. {UNSET}")

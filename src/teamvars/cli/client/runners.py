@@ -8,7 +8,7 @@ from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, Resource, accounts, at, by_name_or_id, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
-from teamvars.cli.client.options import connected, placed, yes_option
+from teamvars.cli.client.options import connected, placed, require_said, yes_option
 from teamvars.cli.commands import ADDRESS
 from teamvars.cli.exits import Misuse
 from teamvars.cli.options import (
@@ -52,6 +52,7 @@ def init(where: Where, server_key: str | None) -> None:
 
     Example: teamvars runner init --address https://teamvars.example.com --server-key KEY
     """
+    require_said({"server-key": server_key})
     service = located(where)
     if service is None:
         raise Misuse(f"Nothing says where the service is. Give --address, or set {ADDRESS}.")
@@ -176,6 +177,7 @@ def update(api: Api, runner: str, name: str | None, said: Mapping[str, Any]) -> 
 
     Example: teamvars runner update laptop --expires 60d
     """
+    require_said({"name": name})
     id_ = _runner(api, runner)["id"]
     document = _document(api, said, {"name": name} if name else {})
     made = api.patch(at(_TYPE, id_), {"data": {"id": id_, **document}}).document["data"]

@@ -32,6 +32,7 @@ from teamvars.cli.client.options import (
     allow_missing_option,
     offered,
     placed,
+    require_said,
     skip_invalid_keys_option,
 )
 from teamvars.cli.commands import SERVER_KEY, WORKSPACE
@@ -104,6 +105,7 @@ def run(
     Example: teamvars run --allow-missing -- env
     """
     try:
+        require_said({"with": file})
         rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
         if explain:
             for line in aligned([*_explained(where, only)]):

@@ -38,7 +38,14 @@ from teamvars.cli.client.contents import (
     set_owner,
     workspace_of,
 )
-from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
+from teamvars.cli.client.options import (
+    category_option,
+    connected,
+    key_argument,
+    offered,
+    placed,
+    require_said,
+)
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
 from teamvars.cli.exits import DIFFERENCES, UNKNOWN_OUTCOME, Failure, Misuse
@@ -94,6 +101,7 @@ def set_(
 
     Example: teamvars vars set LOG_LEVEL=debug
     """
+    require_said({"file": file})
     entries = _entries(words)
     if sensitive and any("=" in word for word in words):
         raise Misuse(_not_as_argument(entries))

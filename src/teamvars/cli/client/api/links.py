@@ -97,9 +97,12 @@ def write(folder: Path, words: dict[str, str]) -> Link:
         _read(path)  # fails where a symbolic link leads elsewhere
         new = path.with_name(f".{FILE}.{os.getpid()}")
         new.unlink(missing_ok=True)
-        with new.open("xb") as file:
-            file.write(link.content)
-        new.replace(path)
+        try:
+            with new.open("xb") as file:
+                file.write(link.content)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}.") from None
     trust(link)
@@ -108,9 +111,12 @@ def write(folder: Path, words: dict[str, str]) -> Link:
 
 def remove(link: Link) -> None:
     """Removes a link and its approval."""
-    link.path.unlink(missing_ok=True)
-    if not any(link.path.parent.iterdir()):
-        link.path.parent.rmdir()
+    try:
+        link.path.unlink(missing_ok=True)
+        if not any(link.path.parent.iterdir()):
+            link.path.parent.rmdir()
+    except OSError as error:
+        raise Failure(f"{link.path} cannot be removed: {error.strerror}.") from None
     accounts.change(Settings, lambda settings: settings.links.pop(str(link.path), None))
 
 
