@@ -46,8 +46,9 @@ class Starter(click.Command):
             return super().make_context(info_name, args, *rest, **more)
         except click.ClickException as error:
             raise Failure(
-                f"{error.format_message()}\nPut the command after --, with its own options: teamvars "
-                f"{self.name} -- terraform plan -out plan",
+                f"{error.format_message()}\n"
+                f"Put the command after --, with its own options: teamvars {self.name} -- "
+                "terraform plan -out plan",
                 NOT_STARTED,
             ) from None
 

@@ -194,6 +194,13 @@ def test_who_would_be_handed_what_is_told_without_values(
     federation.approve(owner.succeed("runner", "create", "ci", *words).json)
     told = owner.succeed("run", "--explain", "--only", "API_*").out
     assert told.split() == ["API_KEY", "environment", "from", "network", "handed", "to", "ci"]
+    told = owner.succeed("run", "--explain", "--json").json
+    assert [(one["key"], one["source"], one["to-you"], one["runners"]) for one in told] == [
+        ("API_KEY", "network", False, ["ci"]),
+        ("region", "network", True, ["ci"]),
+    ]
+    refused = owner.run("run", "--json", "--", "true")
+    assert (refused.code, "--json is for --explain" in refused.err) == (125, True)
 
 
 @on_each_engine
@@ -216,6 +223,8 @@ def test_a_job_is_told_what_it_would_be_handed_and_by_whom(
     owner.succeed("runner", "update", "ci", "--no-sensitive")
     (line,) = job.succeed("run", "--explain", "--only", "API_*").out.splitlines()
     assert line.endswith("sensitive: not handed to this job")
+    told = job.succeed("run", "--explain", "--json").json
+    assert {one["key"]: one["handed-out"] for one in told} == {"API_KEY": False, "region": True}
     assert owner.succeed("deliveries", "list", "--json").json == []
 
 

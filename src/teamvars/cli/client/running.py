@@ -36,9 +36,9 @@ from teamvars.cli.client.options import (
     skip_invalid_keys_option,
 )
 from teamvars.cli.commands import SERVER_KEY, WORKSPACE
-from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure
-from teamvars.cli.options import argument, flag, option, together
-from teamvars.cli.output import Row, aligned, note, say
+from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure, Misuse
+from teamvars.cli.options import argument, flag, json_flag, option, together, wants_json
+from teamvars.cli.output import Row, note, show
 from teamvars.cli.starting import Starter, Values, become, own_environment
 from teamvars.origins import origin
 
@@ -78,6 +78,7 @@ class Giving(NamedTuple):
 @allow_missing_option
 @skip_invalid_keys_option
 @flag("--explain", "Start nothing: show who would be handed which variable.")
+@json_flag("With --explain, print JSON.")
 @together(
     "giving",
     Giving,
@@ -108,9 +109,10 @@ def run(
         require_said({"with": file})
         rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
         if explain:
-            for line in aligned([*_explained(where, only)]):
-                say(line)
+            show(*_explained(where, only))
             return
+        if wants_json():
+            raise Misuse("--json is for --explain: a command prints what it likes.")
         if not command:
             raise Failure("There is no command. Put it after --: teamvars run -- terraform plan")
         values = _environment(where, command, file, rules, giving)
@@ -171,17 +173,17 @@ def _found(where: Where, only: Sequence[str], giving: Giving) -> Found:
     return Found(target.address, workspace, handed.variables, here, runner)
 
 
-def _explained(where: Where, only: Sequence[str]) -> Iterable[Row]:
+def _explained(where: Where, only: Sequence[str]) -> tuple[object, Iterable[Row]]:
     """What a person is told of everybody who is handed something; a job, of itself alone."""
     target = target_of_job(where)
     here = _job(target)
     # Only here: what knows runners takes a while to load.
     if target is None or here is None or has_token(target.address):
-        rows = named("teamvars.cli.client.explaining:explained")(_as_person(where, target), only)
+        told = named("teamvars.cli.client.explaining:explained")(_as_person(where, target), only)
     else:
         asked = _asked(target, _workspace(where, target), only)
-        rows = named("teamvars.cli.client.explaining:explained_to_job")(asked, here)
-    found: Iterable[Row] = rows
+        told = named("teamvars.cli.client.explaining:explained_to_job")(asked, here)
+    found: tuple[object, Iterable[Row]] = told
     return found
 
 
