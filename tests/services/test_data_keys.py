@@ -10,6 +10,7 @@ from teamvars import wiring
 from teamvars.domain import diagnosis as findings
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.errors import storage_unavailable
 from teamvars.domain.keys import DATA, KeyRefused
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.kernel.variables import Category
@@ -19,6 +20,7 @@ from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.directory_files.files import Options
 from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage import data_keys, organizations
+from teamvars.storage import keys as key_rows
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import schemas
 from tests.services.altered_trails import execute
@@ -297,6 +299,23 @@ async def test_whatever_ends_a_step_the_same_again_goes_on(
         "key.activate data-2",
         "key.retire data-1",
     ]
+
+
+async def test_of_one_that_is_in_use_by_now_nobody_is_told_that_nothing_was_changed(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def locked(*_: object) -> None:
+        raise storage_unavailable(OSError("canceled"))
+
+    keys = own_calls.services.data_keys
+    await keys.add(operator())
+    monkeypatch.setattr(key_rows, "note_change", locked)
+    told = r"^The rest was refused \(OSError: canceled\)\. A part of this is done\. For the rest: "
+    with pytest.raises(KeyRefused, match=f"{told}teamvars keys activate data-2$"):
+        await keys.activate(operator(), "data-2")
+    monkeypatch.undo()
+    await keys.activate(operator(), "data-2")
+    assert (await needed(own_calls)).keys() == {2}
 
 
 @pytest.mark.parametrize("is_added", [False, True], ids=["adding", "activating"])

@@ -648,6 +648,59 @@ async def test_a_key_that_could_not_be_put_into_the_file_is_named_listed_and_ret
     assert await hand.node.audit_holds()
 
 
+async def unavailable(*_: object) -> None:
+    """A step that the store does not take."""
+    raise storage_unavailable(OSError("canceled"))
+
+
+@pytest.mark.parametrize("change", ["activate", "retire"])
+async def test_of_a_change_whose_rest_is_refused_nobody_is_told_that_nothing_was_changed(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    former, key_id = hand.keyring.master.active, await hand.add(MASTER)
+    if change == "retire":
+        await hand.activate(key_id)
+        await hand.node.services.data_keys.renew()
+        key_id = former
+    monkeypatch.setattr(hand.node.services.data_keys, "outlast_writers", _failing_last(change))
+    with pytest.raises(KeyRefused) as refused:
+        await getattr(hand, change)(key_id)
+    assert "Nothing was changed" not in str(refused.value)
+    assert f"canceled). A part of this is done. For the rest: teamvars keys {change} {key_id}" in (
+        str(refused.value)
+    )
+    monkeypatch.undo()
+    await getattr(hand, change)(key_id)
+    assert (key_id in hand.keyring.active) == (change == "activate")
+    assert (key_id in hand.keyring.held) == (change == "activate")
+
+
+def _failing_last(change: str) -> Callable[[], Any]:
+    """In the place of a wait for writers, of which a key that is retired takes two."""
+    left = {"activate": 0, "retire": 1}[change]
+
+    async def outlast() -> None:
+        nonlocal left
+        if not left:
+            await unavailable()
+        left -= 1
+
+    return outlast
+
+
+async def test_a_server_key_that_was_added_and_cannot_be_used_is_named(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hand.node.services.data_keys, "outlast_writers", unavailable)
+    with pytest.raises(KeyRefused) as refused:
+        await hand.rotate()
+    monkeypatch.undo()
+    told = str(refused.value)
+    await hand.activate(told.rpartition("To use it: teamvars keys activate ")[2])
+    assert hand.keyring.server is not None
+    assert f"{hand.keyring.server.active} was added." in told
+
+
 # What a node does
 
 

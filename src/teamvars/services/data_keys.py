@@ -2,20 +2,43 @@
 retiring one that nothing needs any more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller, WrappedKey
+from teamvars.domain.errors import Refusal
 from teamvars.domain.generations import Generation, active_of
 from teamvars.domain.keys import KeyRefused
 from teamvars.pace import Pace
+from teamvars.security.keyring import KeyringError
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, makes
 from teamvars.storage import data_keys, keys
 from teamvars.storage.database import Database
+from teamvars.storage.engines.outages import reason
 
 Step = Callable[[WrappedKey, int], WrappedKey]
+
+
+@contextmanager
+def afterwards(told: str) -> Iterator[None]:
+    """Within it a part of a change is made, which a refusal of the rest says nothing of: `told`
+    does, and what to do about it.
+    """
+    try:
+        yield
+    except Refusal as refusal:
+        why = "" if refusal.__cause__ is None else f" ({reason(refusal.__cause__)})"
+        raise KeyRefused(f"The rest was refused{why}. {told}") from None
+    except (KeyRefused, KeyringError) as error:
+        raise type(error)(f"{error} {told}") from None
+
+
+def again(verb: str, key_id: str) -> str:
+    """What is told of a change that goes on where it was."""
+    return f"A part of this is done. For the rest: teamvars keys {verb} {key_id}"
 
 
 class DataKeys(UseCases):
@@ -50,9 +73,10 @@ class DataKeys(UseCases):
         version = decisions.named(found, key_id).version
         self._require_all(await self._each(self._having, version))
         await self._activate(caller, key_id)
-        # Whoever has begun before that may make an organization under the former one.
-        await self.outlast_writers()
-        self._require_all(await self.renew())
+        with afterwards(again("activate", key_id)):
+            # Whoever has begun before that may make an organization under the former one.
+            await self.outlast_writers()
+            self._require_all(await self.renew())
 
     async def retire(self, caller: Caller, key_id: str, *, leaked: bool = False) -> None:
         """No data key of that generation is left. Refuses while it is in use, or anything is sealed
@@ -67,8 +91,9 @@ class DataKeys(UseCases):
             raise KeyRefused(
                 f"{key_id} is not retired: it is needed ({told}). Run: teamvars keys rewrap"
             )
-        self._require_all(await self._each(self._lacking, wanted.version))
-        await self._retire(caller, key_id, leaked=leaked)
+        with afterwards(again("retire", key_id)):
+            self._require_all(await self._each(self._lacking, wanted.version))
+            await self._retire(caller, key_id, leaked=leaked)
 
     async def outlast_writers(self) -> None:
         """Has each process look at its keys before it changes anything more, and waits for every

@@ -4,8 +4,7 @@ changing them while nodes serve.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -21,10 +20,10 @@ from teamvars.domain.generations import active_of, is_generation
 from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node, NotedKey
 from teamvars.domain.runners import Approval, Runner
 from teamvars.pace import Pace
-from teamvars.security.keyring import Keyring, KeyringError, KeySet, check_value, new_key
+from teamvars.security.keyring import Keyring, KeySet, check_value, new_key
 from teamvars.security.keys_in_use import KeysInUse
 from teamvars.security.server_keys import thumbprint
-from teamvars.services.data_keys import DataKeys
+from teamvars.services.data_keys import DataKeys, afterwards, again
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 from teamvars.storage import data_keys, keys, runners, streams
@@ -68,7 +67,7 @@ def told(needed: Needed) -> str:
 
 
 class Keys(UseCases):
-    """What an operator does with keys. Raises KeyRefused, and then nothing is changed."""
+    """What an operator does with keys. Raises KeyRefused, which says so where a part was done."""
 
     _add = makes(decisions.add)
     _rotate = makes(decisions.rotate)
@@ -120,7 +119,7 @@ class Keys(UseCases):
             return await self._data_keys.add(caller)
         added = new_key(purpose)
         await self._add(caller, purpose, _proof(purpose, added), self._active(purpose))
-        with _noted(added.active):
+        with afterwards(_noted(added.active)):
             file(lambda keyring: keyring.holding(purpose, added))
         return added.active
 
@@ -131,11 +130,13 @@ class Keys(UseCases):
         await self._require_no_older_nodes()
         added, active = new_key(SERVER), self._active(SERVER)
         await self._rotate(caller, thumbprint(added), _proof(SERVER, added), active)
-        with _noted(added.active):
+        with afterwards(_noted(added.active)):
             self._in_use.take(file(lambda keyring: keyring.holding(SERVER, added)))
-        waits = bool(await self._live())
-        if not waits:
-            await self.activate(caller, added.active, file)
+        id_ = added.active
+        with afterwards(f"{id_} was added. To use it: teamvars keys activate {id_}"):
+            waits = bool(await self._live())
+            if not waits:
+                await self.activate(caller, id_, file)
         return added, waits
 
     async def activate(self, caller: Caller, key_id: str, file: File) -> None:
@@ -148,9 +149,10 @@ class Keys(UseCases):
         its = self._in_use.keyring.key_sets[purpose]
         asked = caller, purpose, key_id, its.active
         await self._patiently(lambda: self._activate(*asked))
-        # From here on no process without the key changes anything.
-        await self._data_keys.outlast_writers()
-        file(lambda keyring: keyring.using(purpose, key_id))
+        with afterwards(again("activate", key_id)):
+            # From here on no process without the key changes anything.
+            await self._data_keys.outlast_writers()
+            file(lambda keyring: keyring.using(purpose, key_id))
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
         """The key is used no more, and gone from the keyring unless the trail needs it to verify
@@ -175,13 +177,14 @@ class Keys(UseCases):
             await self._retire(caller, purpose, key_id, leaked=leaked)
         except MissingReference:
             raise KeyRefused(f"{key_id} is not retired: it wraps data keys again.") from None
-        await self._data_keys.outlast_writers()  # of a node that came back in between
-        if purpose == AUDIT:
-            await self.sign_anew()
-        if key_id not in lacking:
-            # What was signed while a clock was ahead of what it is now was signed before as well.
-            at = max(self._clock(), await self._database.read(streams.last_time))
-            file(lambda keyring: _retired(keyring, purpose, key_id, at))
+        with afterwards(again("retire", key_id)):
+            await self._data_keys.outlast_writers()  # of a node that came back in between
+            if purpose == AUDIT:
+                await self.sign_anew()
+            if key_id not in lacking:
+                # What was signed while a clock was ahead of what it is now was signed before too.
+                at = max(self._clock(), await self._database.read(streams.last_time))
+                file(lambda keyring: _retired(keyring, purpose, key_id, at))
 
     async def sign_anew(self) -> None:
         """Has heads and approvals under the audit key in use that are under another: no history is
@@ -305,16 +308,12 @@ def _proof(purpose: str, its: KeySet) -> Proof:
     return its.active, check_value(purpose, its.active, its.keys[its.active])
 
 
-@contextmanager
-def _noted(key_id: str) -> Iterator[None]:
-    """Within it the file gets a key that the store knows by now."""
-    try:
-        yield
-    except KeyringError as error:
-        raise KeyringError(
-            f"{error} The store knows {key_id} by now. If 'teamvars keys status' lists it as not "
-            f"in this keyring, run: teamvars keys retire {key_id}"
-        ) from None
+def _noted(key_id: str) -> str:
+    """What is told where the file does not get a key that the store knows by now."""
+    return (
+        f"The store knows {key_id} by now. If 'teamvars keys status' lists it as not in this "
+        f"keyring, run: teamvars keys retire {key_id}"
+    )
 
 
 def _retired(keyring: Keyring, purpose: str, key_id: str, at: int) -> Keyring:
