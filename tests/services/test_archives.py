@@ -54,6 +54,20 @@ def test_what_was_written_is_read_and_the_same_content_is_the_same_file(tmp_path
     assert archive() == whole
 
 
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_an_archive_is_read_from_a_pipe(tmp_path: Path, is_encrypted: bool) -> None:
+    identity = pyrage.x25519.Identity.generate()
+    whole = archive(*([identity.to_public()] if is_encrypted else []))
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        assert cat.stdin is not None
+        assert cat.stdout is not None
+        cat.stdin.write(whole)  # which has room in it
+        cat.stdin.close()
+        archives.unpack(cat.stdout, tmp_path, [identity])  # type: ignore[arg-type]
+    names = ("store.db", "heads.jsonl", "manifest.json")
+    assert [(tmp_path / name).read_bytes() for name in names] == [STORE, *TEXTS]
+
+
 def test_a_bit_that_changed_anywhere_is_found(tmp_path: Path) -> None:
     whole = archive()
     for place in range(len(whole)):

@@ -10,6 +10,8 @@ import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -92,15 +94,16 @@ def unpack(source: BinaryIO, folder: Path, by: Sequence[object]) -> None:
     Raises BadBackup, BadKey, OSError where they cannot be written.
     """
     begins = source.read(len(_ENCRYPTED))
-    source.seek(0)
+    # Not to the start again: it may be a pipe.
+    whole = _Pieces(chain([begins], iter(partial(source.read, _PIECE), b"")))
     if begins != _ENCRYPTED:
-        _unpack(source.read, folder)
+        _unpack(whole.read, folder)
         return
     if not by:
         raise BadKey("The backup is encrypted with age: say --identity FILE.")
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as thread, os.fdopen(reading, "rb") as plain:
-        decrypted = thread.submit(_decrypt, source, writing, by)
+        decrypted = thread.submit(_decrypt, whole, writing, by)
         try:
             _unpack(plain.read, folder)
         except BadBackup:
@@ -110,7 +113,7 @@ def unpack(source: BinaryIO, folder: Path, by: Sequence[object]) -> None:
         decrypted.result()
 
 
-def _decrypt(source: BinaryIO, writing: int, by: Sequence[object]) -> None:
+def _decrypt(source: "_Pieces", writing: int, by: Sequence[object]) -> None:
     with os.fdopen(writing, "wb") as out:
         try:
             pyrage.decrypt_io(source, out, by)
