@@ -17,7 +17,7 @@ def main() -> None:
         sys.argv[1:] = [_text(word) for word in sys.argv[1:]]
     except UnicodeDecodeError:
         sys.stderr.write("teamvars: An argument is not UTF-8.\n")
-        sys.exit(NOT_STARTED if sys.argv[1] == "run" else USAGE)
+        sys.exit(NOT_STARTED if sys.argv[1] in ("run", "exec") else USAGE)
     try:
         if sys.argv[1:] == ["--version"]:  # which needs nothing of what commands load
             with writing(sys.stdout):

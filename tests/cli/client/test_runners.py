@@ -178,7 +178,8 @@ def test_every_fault_of_a_runner_is_told(owner: Desk) -> None:
     refused = owner.run("runner", "create", "ci", "--issuer", GITHUB, "-w", "network")
     assert refused.code == 7
     assert "repository_id" in refused.err
-    for words in (("--condition", "ref"), ("--expires", "never"), ("--max-ttl", "never")):
+    late = ("--expires", "999999999d")
+    for words in (("--condition", "ref"), ("--expires", "never"), ("--max-ttl", "never"), late):
         assert owner.run("runner", "create", "ci", *words).code == 2
 
 

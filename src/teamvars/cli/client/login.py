@@ -1,7 +1,6 @@
 """`login`, with what is below it, `logout`, `whoami` and `version`."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import click
@@ -25,7 +24,14 @@ from teamvars.cli.client.api.targets import (
     travel_of,
 )
 from teamvars.cli.client.api.transport import Connection, Request, Travel
-from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
+from teamvars.cli.client.options import (
+    connected,
+    ending_after,
+    offered,
+    placed,
+    require_said,
+    yes_option,
+)
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import (
     argument,
@@ -386,11 +392,7 @@ def create(where: Where, description: str, expires: str | None) -> None:
     lives = lifetime(expires, 90 * DAY)
     if lives is None:
         raise Misuse("Every token that is made with another must expire.")
-    try:
-        end = datetime.now(UTC) + timedelta(microseconds=lives)
-    except OverflowError:
-        raise Misuse("--expires is too late for any calendar.") from None
-    said = {"description": description or None, "expired-at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    said = {"description": description or None, "expired-at": ending_after(lives)}
     api = connect(where)
     api.announce("Your tokens")
     try:

@@ -1,6 +1,7 @@
 """Options that client commands share, and what makes them a `Where`."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any
 
@@ -114,6 +115,14 @@ def connected(*names: str) -> Decorator:
 def _where(**said: Any) -> Where:
     require_said(said)
     return Where(**said, of_workspace="workspace" in said)
+
+
+def ending_after(lives: int) -> str:
+    """When so many µs from now are over, as the service reads it. Fails beyond any calendar."""
+    try:
+        return f"{datetime.now(UTC) + timedelta(microseconds=lives):%Y-%m-%dT%H:%M:%SZ}"
+    except OverflowError:
+        raise Misuse("--expires is too late for any calendar.") from None
 
 
 def require_said(options: Mapping[str, str | bool | None]) -> None:

@@ -1,14 +1,19 @@
 """`runner`: who may be handed the values of workspaces."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, Resource, accounts, at, by_name_or_id, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
-from teamvars.cli.client.options import connected, placed, require_said, yes_option
+from teamvars.cli.client.options import (
+    connected,
+    ending_after,
+    placed,
+    require_said,
+    yes_option,
+)
 from teamvars.cli.commands import ADDRESS
 from teamvars.cli.exits import Misuse
 from teamvars.cli.options import (
@@ -264,7 +269,7 @@ def _document(api: Api, said: Mapping[str, Any], more: Mapping[str, Any]) -> Res
         "conditions": _conditions(said["conditions"]) or None,
         "public-key": said["public_key"],
         "workspace-patterns": [*said["patterns"]] or None,
-        "expired-at": None if lives is None else _after(lives),
+        "expired-at": None if lives is None else ending_after(lives),
         "max-ttl": None if ttl is None else ttl // 1_000_000,
         "include-sensitive": said["include_sensitive"],
         "allow-unbound": said["allow_unbound"],
@@ -289,11 +294,6 @@ def _conditions(words: Sequence[str]) -> dict[str, str]:
             raise Misuse("--condition is a claim, = and what it has to be: ref=refs/heads/main")
         found[claim] = wanted
     return found
-
-
-def _after(lives: int) -> str:
-    end = datetime.now(UTC) + timedelta(microseconds=lives)
-    return f"{end:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _workspaces(resource: Any) -> list[str]:
