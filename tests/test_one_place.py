@@ -39,7 +39,7 @@ def places(pattern: str) -> Sequence[str]:
         (
             r"streams\.append",
             [
-                "changes/runner.py",
+                "changes/making.py",
                 "changes/waves.py",
                 "services/audit_acceptance.py",
                 "services/installation.py",

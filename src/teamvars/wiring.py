@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from teamvars import logs, settings
 from teamvars.changes.looks import Tools
-from teamvars.changes.runner import Runner
+from teamvars.changes.making import Changes
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal, tells_of_outage
 from teamvars.domain.invitations import MAX_A_DAY
@@ -152,7 +152,7 @@ class Services(msgspec.Struct, frozen=True):
     """All use cases over one store and one keyring."""
 
     database: Database
-    changes: Runner
+    changes: Changes
     repeats: Repeats
     installation: Installation
     readiness: Readiness
@@ -239,11 +239,11 @@ def services(
     code = CodeChecker()
     tools = Tools(Sealer(keys), Chain(keys), database.now)
     records, cursors = RecordKeys(keys), Cursors(keys)
-    changes = Runner(OnceDatabase(database, records), tools, code.verdicts)
+    changes = Changes(OnceDatabase(database, records), tools, code.verdicts)
     quotas: Quotas = {Workspace: quota, VariableSet: setup.limits.of_set}
     house = House(database, tools, changes, cursors, code, quotas, setup.limits)
     lists = RenderedLists(setup.cache_mib * 1024 * 1024)
-    own_house = replace(house, runner=Runner(database, tools, code.verdicts))
+    own_house = replace(house, changes=Changes(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)

@@ -31,7 +31,7 @@ def worker() -> ASGIApp:
             await asyncio.sleep(next(_SECONDS))
             await deliver(self, caller, workspace_id, draft)
 
-        bundle = await self._house.runner.look(
+        bundle = await self._house.changes.look(
             caller,
             lambda found: (
                 decisions.deliver(

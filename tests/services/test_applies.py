@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes.runner import Storing
+from teamvars.changes.making import Storing
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.applies import ApplyDraft, ItemDraft

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import runner
+from teamvars.changes import making
 from teamvars.changes.looks import Look, Tools
-from teamvars.changes.runner import MOST_KNOWN, KnownCallers, Runner
+from teamvars.changes.making import MOST_KNOWN, Changes, KnownCallers
 from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
@@ -39,8 +39,8 @@ async def made(calls: Calls, decide: Callable[[Found], Decision[T]]) -> T:
     async def parse(_: str, texts: Sequence[str]) -> Sequence[Fault | None]:
         return [None] * len(texts)
 
-    runner = Runner(calls.services.database, calls.tools, parse)
-    return await runner.make(Change(operator(), None, decide))
+    changes = Changes(calls.services.database, calls.tools, parse)
+    return await changes.make(Change(operator(), None, decide))
 
 
 def test_who_passed_a_check_is_known_there_until_many_others_were_seen_since() -> None:
@@ -173,7 +173,7 @@ class Queue:
         self.may_change = True
         self.refusal: Refusal | None = None
         look = Look(lambda *_: (NOTHING, ()), lambda *_: self)
-        monkeypatch.setattr(runner, "LOOK_UPS", {ToWorkspace: look})
+        monkeypatch.setattr(making, "LOOK_UPS", {ToWorkspace: look})
 
     async def query(self, body: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         self.asked.append("look")
@@ -207,9 +207,9 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
 
 @pytest.fixture
 def make(queue: Queue) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Makes a change of a workspace by one runner."""
+    """Makes a change of a workspace."""
     database: Any = queue
-    changing = Runner(database, Tools(NOTHING, NOTHING, lambda: 7), NOTHING)
+    changing = Changes(database, Tools(NOTHING, NOTHING, lambda: 7), NOTHING)
     changing._batches = database
 
     async def make(*, has_key: bool = False, subject: str | None = "ws-1", **more: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from teamvars.changes.runner import Storing
+from teamvars.changes.making import Storing
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.decisions import organizations as organization_decisions

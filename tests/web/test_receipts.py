@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.changes.runner import Runner
+from teamvars.changes.making import Changes
 from teamvars.decisions import Found
 from teamvars.domain.access import Caller
 from teamvars.protocol import encoded
@@ -176,9 +176,9 @@ async def test_readers_see_the_receipts_of_their_workspace_alone(job: Job) -> No
 async def test_what_was_looked_up_before_is_never_told_after_what_was_handed_out_since(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    glance, has_looked, go_on = Runner.glance, asyncio.Event(), asyncio.Event()
+    glance, has_looked, go_on = Changes.glance, asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Runner, caller: Caller, see: Callable[[Found], Any]) -> Any:
+    async def slow(self: Changes, caller: Caller, see: Callable[[Found], Any]) -> Any:
         seen = await glance(self, caller, see)
         if not has_looked.is_set():
             has_looked.set()
@@ -186,7 +186,7 @@ async def test_what_was_looked_up_before_is_never_told_after_what_was_handed_out
         return seen
 
     tokens = [await job.token(), await job.token()]
-    monkeypatch.setattr(Runner, "glance", slow)
+    monkeypatch.setattr(Changes, "glance", slow)
     first = asyncio.create_task(job.deliver(tokens[0]))
     await has_looked.wait()
     password = (await ids_of(job))["password"]

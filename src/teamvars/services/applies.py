@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from teamvars.changes.runner import Storing
+from teamvars.changes.making import Storing
 from teamvars.changes.waves import Known
 from teamvars.decisions import Decision, Found, Note, variable_sets
 from teamvars.decisions.variables import GiveNameUp, Put, ToOwner, ToSet, Verb
@@ -70,7 +70,7 @@ class Request(Generic[Asked]):
         What never rests is planned under its lock. Refuses: busy, where a dry run has
         no plan. Raises Needs, of verdicts.
         """
-        database = self._house.runner.database
+        database = self._house.changes.database
         for _ in range(_MAX_LOOKS):
             with suppress(Moved):
                 await database.query(self._look)
@@ -90,7 +90,7 @@ class Request(Generic[Asked]):
             alteration=plan.alteration,
             trust=self._trust,
         )
-        foreseen = await self._house.runner.glance(self._caller, see)
+        foreseen = await self._house.changes.glance(self._caller, see)
         return replace(applied, effects=await previews.told(foreseen))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
@@ -147,7 +147,7 @@ class Applies(UseCases):
             request = _Apply(self._house, self._trust, caller, to, asked)
             return await request.make(dry_run=draft.dry_run)
 
-        return await self._house.runner.with_thoughts(caller, attempt)
+        return await self._house.changes.with_thoughts(caller, attempt)
 
 
 class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):

@@ -188,7 +188,7 @@ class Deliveries(UseCases):
         token = new_token(RUNNER)
         hash_ = hash_token(token)
         try:
-            runner = await self._house.runner.glance(
+            runner = await self._house.changes.glance(
                 caller, lambda found: decisions.meant(found, asked, self._trust)
             )
         except NoTarget as refused:
@@ -203,12 +203,12 @@ class Deliveries(UseCases):
             is_brief=True,
         )
         try:
-            issued = await self._house.runner.make(change)
+            issued = await self._house.changes.make(change)
         except MissingReference:  # the runner or the workspace was deleted meanwhile
             raise Refusal(NO_TARGET) from None
         caller.token_hash, caller.actor = hash_, job_of(issued.token)
         caller.organization_id = issued.runner.organization_id
-        self._house.runner.introduce(caller, hash_.hex())
+        self._house.changes.introduce(caller, hash_.hex())
         JOBS.add(_ISSUED)
         lives = (issued.token.expires_at - self._clock()) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
@@ -220,7 +220,7 @@ class Deliveries(UseCases):
 
         Refuses: unauthenticated, not found, forbidden.
         """
-        return await self._house.runner.look(
+        return await self._house.changes.look(
             caller, lambda found: decisions.receipts(found, organization, search, page, self._trust)
         )
 
@@ -231,7 +231,7 @@ class Deliveries(UseCases):
 
         Refuses: unauthenticated, not found.
         """
-        return await self._house.runner.look(
+        return await self._house.changes.look(
             caller,
             lambda found: decisions.receipts_of_workspace(
                 found, workspace_id, search, page, self._trust
@@ -240,7 +240,7 @@ class Deliveries(UseCases):
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses whoever has no token that delivers the workspace: unauthenticated."""
-        await self._house.runner.look(
+        await self._house.changes.look(
             caller, lambda found: decisions.admit(found, workspace_id, self._trust)
         )
 
@@ -250,7 +250,7 @@ class Deliveries(UseCases):
         Refuses: unauthenticated, for whatever is wrong with the token.
         """
         async with self._some:
-            return await self._house.runner.look(
+            return await self._house.changes.look(
                 caller, lambda found: decisions.names(found, workspace_id, self._trust)
             )
 
@@ -291,7 +291,7 @@ class Deliveries(UseCases):
             return await self._delivered(bundle)
 
     async def _seen(self, caller: Caller, need: ValuesForJob) -> Holdings:
-        return await self._house.runner.glance(caller, lambda found: found.of(need))
+        return await self._house.changes.glance(caller, lambda found: found.of(need))
 
     async def _bundle(
         self, caller: Caller, workspace_id: str, has: Holdings, draft: DeliveryDraft
@@ -307,7 +307,7 @@ class Deliveries(UseCases):
             is_admitted=has.keys is None,  # with its token it was looked up
             is_brief=True,
         )
-        bundle = await self._house.runner.make(change)
+        bundle = await self._house.changes.make(change)
         if bundle is not None:
             caller.organization_id = bundle.handed.workspace.organization_id
         return bundle

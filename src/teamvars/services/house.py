@@ -6,7 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from teamvars.changes.looks import Tools
-from teamvars.changes.runner import Runner
+from teamvars.changes.making import Changes
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.decisions.variables import ToOwner, ToWorkspace
@@ -35,7 +35,7 @@ class House(msgspec.Struct, frozen=True):
 
     database: Store
     tools: Tools
-    runner: Runner
+    changes: Changes
     cursors: Cursors
     code: CodeChecker
     quotas: Quotas
@@ -76,7 +76,7 @@ def makes(
 
     async def use_case(self: UseCases, caller: Caller, /, *asked: P.args, **more: P.kwargs) -> T:
         change = Change(caller, None, lambda found: decide(found, *asked, **more), in_turns)
-        return await self._house.runner.make(change)
+        return await self._house.changes.make(change)
 
     return use_case
 
@@ -87,8 +87,8 @@ def looks(see: Callable[Concatenate[Found, P], T], *, at_a_glance: bool = False)
     """
 
     async def use_case(self: UseCases, caller: Caller, /, *asked: P.args, **more: P.kwargs) -> T:
-        runner = self._house.runner
-        look = runner.glance if at_a_glance else runner.look
+        changes = self._house.changes
+        look = changes.glance if at_a_glance else changes.look
         return await look(caller, lambda found: see(found, *asked, **more))
 
     return use_case

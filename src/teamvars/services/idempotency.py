@@ -2,7 +2,7 @@
 
 The record of a change is written in the transaction of the change (decision 013), so that both are
 there or neither is. Services know nothing of it: `once` says for the task which change is under
-way, and the `OnceDatabase` in which the runner makes it does the rest.
+way, and the `OnceDatabase` in which it is made does the rest.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from teamvars.changes.runner import LACKS_RIGHT
+from teamvars.changes.making import LACKS_RIGHT
 from teamvars.decisions import Needs
 from teamvars.domain.errors import KEY_IN_USE, KEY_REUSED, Kind, Refusal, refuse_all
 from teamvars.domain.idempotency import KEPT_FOR, Asked, Held, Record

@@ -76,11 +76,11 @@ class Runners(UseCases):
         self, caller: Caller, see: Callable[[Found], Paged[Sight]]
     ) -> Paged[RunnerView]:
         """The runners of a page, one after another, between which others have the event loop."""
-        runner = self._house.runner
-        found, some = await runner.look(caller, lambda found: (found, see(found)))
+        changes = self._house.changes
+        found, some = await changes.look(caller, lambda found: (found, see(found)))
         pace, views = Pace(), []
         for shown in some.items:
-            views.append(await runner.think(found, shown))
+            views.append(await changes.think(found, shown))
             await pace.keep()
         return Paged(views, some.total)
 
@@ -96,13 +96,13 @@ class Approvals(UseCases):
 
     async def list(self, caller: Caller) -> Sequence[RunnerView]:
         """All runners, with what names what would be approved now."""
-        return await self._house.runner.look(
+        return await self._house.changes.look(
             caller, lambda found: decisions.every(found, self._trust)
         )
 
     async def proposals(self, caller: Caller) -> Sequence[Proposal]:
         """All runners, with what an operator looks at before an approval."""
-        return await self._house.runner.look(
+        return await self._house.changes.look(
             caller, lambda found: approvals.proposals(found, self._trust)
         )
 

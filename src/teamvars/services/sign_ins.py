@@ -175,7 +175,7 @@ class SignIns(UseCases):
             is_admitted=True,
             is_brief=True,
         )
-        while await self._house.runner.make(change) is None:
+        while await self._house.changes.make(change) is None:
             await self._give_way(caller, user.id)
         return secret
 

@@ -121,7 +121,7 @@ class TeamMembers(UseCases):
         # What only takes away goes on where the trail was altered, and so asks what is there.
         last = (LastNumber(team_id),) if direction == "remove" else ()
         change = Change(caller, team_id, decide, foreseen=(asked.team, linked, *last))
-        await self._house.runner.make(change)
+        await self._house.changes.make(change)
 
 
 async def _accesses(

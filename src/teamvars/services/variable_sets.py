@@ -43,7 +43,7 @@ class VariableSets(UseCases):
 
     async def preview(self, caller: Caller, set_id: str, draft: PreviewDraft) -> Effects:
         """See `decisions.variable_sets.preview`. Not of one snapshot: much may be looked up."""
-        foreseen = await self._house.runner.glance(
+        foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
         return await previews.told(foreseen)
@@ -56,7 +56,7 @@ class VariableSets(UseCases):
         if not draft.dry_run:
             await self._make(caller, decisions.attach, *asked)
             return None
-        foreseen = await self._house.runner.glance(
+        foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview_attach(found, *asked)
         )
         return await previews.told(foreseen)

@@ -62,7 +62,7 @@ class Variables(UseCases):
 
     def __init__(self, house: House, lists: RenderedLists) -> None:
         super().__init__(house)
-        self._changes = house.runner
+        self._changes = house.changes
         self._lists = lists
 
     async def list(

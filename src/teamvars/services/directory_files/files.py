@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes.runner import Storing
+from teamvars.changes.making import Storing
 from teamvars.decisions import Found, organizations, teams
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import DetailsOf

@@ -1,4 +1,4 @@
-"""The runner: looks up what a decision asks for, asks it again, and stores what it has decided."""
+"""Looks up what a decision asks for, asks it again, and stores what it has decided."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -68,7 +68,7 @@ class KnownCallers:
         self._places.pop((caller.token_hash, where), None)
 
 
-class Runner:
+class Changes:
     """Makes changes. Refuses as they decide; and unauthenticated, trail_altered."""
 
     def __init__(self, database: Store, tools: Tools, parse: Parse) -> None:
