@@ -375,7 +375,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         for row, limit in zip_longest(told.items(), kept)
         if row is None or row[1] != limit
     ]
-    assert others == [], "docs/contract.md §8 has other limits than the code, or in another order"
+    assert others == [], "docs/contract.md §9 has other limits than the code, or in another order"
 
 
 def test_the_contract_tells_the_dialects_apart_as_the_code_does() -> None:

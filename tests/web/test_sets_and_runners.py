@@ -66,7 +66,7 @@ async def test_what_was_seen_of_sets_is_looked_at_again_once_it_has_changed(
     first, second = await make_set(tenant, "first", "network"), await make_set(tenant, "second")
     await put(tenant, first, "one")
     await put(tenant, second, "two")
-    deliveries, runner = tenant.deployment.services.deliveries, tenant.deployment.services.changes
+    deliveries, changes = tenant.deployment.services.deliveries, tenant.deployment.services.changes
     caller, draft = Caller(hash_token(await job.token()), "req-1"), DeliveryDraft(job.key.public)
     seen = await runner.glance(caller, lambda found: found.of(ValuesForJob(workspace_id)))
     expected = {"region", "password", "one"}
@@ -85,7 +85,7 @@ async def test_what_was_seen_of_sets_is_looked_at_again_once_it_has_changed(
         looked.append(ValuesForJob(workspace_id) in found.answers)
         return decisions.deliver(found, workspace_id, seen, draft, deliveries._trust)
 
-    bundle = await runner.make(Change(caller, "job", decide, is_admitted=True))
+    bundle = await changes.make(Change(caller, "job", decide, is_admitted=True))
     assert bundle is not None
     assert {one.variable.key for one in bundle.variables} == expected
     assert any(looked) is (change != "nothing")

@@ -95,7 +95,7 @@ OPERATOR = (
     ("backup create", "backing_up:create", "Copy the store to a file."),
     ("backup verify", "backup:verify", "Read everything in a backup, and prove its trail."),
     ("backup restore", "backup:restore", "Put a backup where there is no store."),
-    ("backup drill", "backup:drill", "Restore a backup beside, verify it and remove it."),
+    ("backup drill", "backup:drill", "Restore a backup into TMPDIR, verify it and remove it."),
     ("audit list", "audit:list_", "Show the newest entries."),
     ("audit verify", "audit:verify", "Prove that nobody has altered the trail."),
     ("audit accept", "audit:accept", "Let a stream go on although somebody has altered it."),

@@ -157,12 +157,12 @@ def _enter(where: Where, target: Target, name: str | None, *, is_own: bool) -> N
 @option("--address", "Only of this service.", "at")
 @option("--account", "Only of this account.", "name", shell_complete=offered("account"))
 @flag("--all", "Of all services and accounts.", "all_")
-@flag("--local", "Revoke nothing: forget it here alone.")
+@flag("--local", "Revoke nothing: only forget it here.")
 def logout(at: str | None, name: str | None, all_: bool, local: bool) -> None:
     """Revoke the token of a login, and forget it.
 
-    It is revoked if you approved the login in a browser. A token that you pasted is forgotten
-    alone: copies of it still work. To revoke it, run 'teamvars login tokens revoke'.
+    It is revoked if you approved the login in a browser. A token that you pasted is only forgotten:
+    copies of it still work. To revoke it, run 'teamvars login tokens revoke'.
 
     If the service cannot be reached, the token stays, for another try: or give --local.
 
@@ -192,7 +192,7 @@ def _left(account: str, about: Account, *, local: bool) -> Failure | None:
         try:
             named(f"{_LOGINS}:Service")(service, travel_of(Where()), None).revoke(own)
         except Failure as failure:
-            more = "The token is still stored. To forget it here alone: teamvars logout --local"
+            more = "The token is still stored. To only forget it here: teamvars logout --local"
             return Failure(f"{failure} {more}", failure.code)
     accounts.forget(account)
     note(f"Logged out of {account}.{' The token is revoked.' if own else ''}")

@@ -99,9 +99,9 @@ def run(
 ) -> None:
     """Run a command with the variables in its environment.
 
-    A job that an approved runner means is handed all values, sealed to it alone: terraform gets
-    its variables as a -var-file in memory. For a person they are called TF_VAR_…, and sensitive
-    values are not handed out. The exit code is the command's; 125 means that it was not started.
+    A job of an approved runner is handed all values, sealed to it alone: terraform gets its
+    variables as a -var-file in memory. For a person they are called TF_VAR_…, and sensitive values
+    are not handed out. The exit code is the command's; 125 means that it was not started.
 
     Example: teamvars run --allow-missing -- env
     """

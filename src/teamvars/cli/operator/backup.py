@@ -135,8 +135,8 @@ def restore(
 @accepted_option
 @json_option
 def drill(file: Path | None, identity: Path | None, accepted: Collection[Place]) -> None:
-    """Restore a backup beside, verify it and remove it. Says how long that took, and what it lacks
-    of the store. It takes as much room in TMPDIR as two stores.
+    """Restore a backup into TMPDIR, verify it and remove it. Says how long that took, and what it
+    lacks of the store. It takes as much room there as two stores.
     """
     config = settings_of_file()
     keys = _keys(config)

@@ -28,7 +28,8 @@ _WIDTH = 100
 @option("--dry-run/--no-dry-run", "Change nothing; exit 3 on differences.")
 @option("--prune/--no-prune", "Remove everything else from the named organizations.")
 @option(
-    "--delete-variables/--no-delete-variables", "Let --prune remove workspaces that have variables."
+    "--delete-variables/--no-delete-variables",
+    "Let --prune remove workspaces and variable sets that have variables.",
 )
 @flag("--invite", "Send a link to invited people who have none.")
 @json_option

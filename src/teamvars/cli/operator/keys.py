@@ -57,8 +57,8 @@ def activate(key_id: str) -> None:
 @argument("key_id", "The id of a key.", metavar="ID")
 @flag("--leaked", "Void also what nobody can tell from forgeries: approvals made with it.")
 def retire(key_id: str, leaked: bool) -> None:
-    """Use a key no more. Refused while it is in use, or anything still needs it. What it signs or
-    wraps anew beside others takes a tenth of the time.
+    """Use a key no more. Refused while it is in use, or anything still needs it. While it signs or
+    wraps anew it works a tenth of the time, and rests.
     """
     file = _file()
     run(lambda services, caller: services.keys.retire(caller, key_id, file, leaked=leaked))

@@ -18,7 +18,7 @@ _SECONDS_BETWEEN = 5.0
 @command
 @option(
     "--rate",
-    "Seal so many values a second at most; otherwise with a tenth of the time, beside others.",
+    "Seal at most N values a second. Otherwise it works a tenth of the time, and rests.",
     type=click.IntRange(min=1),
     metavar="N",
 )

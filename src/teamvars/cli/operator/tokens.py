@@ -23,7 +23,8 @@ _MOST_OF_STDIN = 4096
 @option("--team", "A team, as ORG/TEAM.")
 @option("--organization", "An organization's name.")
 @option(
-    "--expires", "Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 24 months."
+    "--expires",
+    "Lifetime: 90d, 12h, 30m, 45s or never. Unless given 90d for a user's token, else 24 months.",
 )
 @json_option
 def create(
