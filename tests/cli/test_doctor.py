@@ -110,14 +110,14 @@ def test_what_was_found_before_a_damaged_keyring_is_kept_and_what_is_behind_it_n
     severity, text = told["unseen"]
     assert severity == ADVICE
     assert text == (
-        "Not looked at for that: the keyring and the schema, lost rows, the audit trail, values, "
-        "the directory, mail, runners, signing in, addresses."
+        "Not looked at because of that: the keyring and the schema, lost rows, the audit trail, "
+        "values, the directory, mail, runners, signing in, addresses."
     )
 
 
 def test_a_store_that_is_not_there_leaves_all_of_it_unseen(host: Host) -> None:
     told = {one["subject"]: one["text"] for one in host.run("doctor", "--json").json}
-    assert told["unseen"].startswith("Not looked at for that: the engine, the keyring")
+    assert told["unseen"].startswith("Not looked at because of that: the engine, the keyring")
 
 
 def test_a_keyring_of_another_installation_is_found_out(ready: Host, tmp_path: Path) -> None:

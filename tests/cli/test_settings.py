@@ -369,10 +369,11 @@ def test_a_path_on_the_command_line_that_is_empty_is_refused(host: Host) -> None
     "url", ["postgresql://u:hunter2@h/d", "postgresql://u@h/d?password=hunter2"]
 )
 def test_a_password_on_the_command_line_is_refused(host: Host, url: str) -> None:
-    done = host.run("--database-url", url, "init")
-    assert (done.code, done.out) == (2, "")
-    assert "TEAMVARS_DATABASE_URL" in done.err
-    assert "hunter2" not in done.err
+    for command in (("--database-url", url, "init"), ("backup", "verify", "--database", url)):
+        done = host.run(*command)
+        assert (done.code, done.out) == (2, "")
+        assert "~/.pgpass or TEAMVARS_DATABASE_URL" in done.err
+        assert "hunter2" not in done.err
 
 
 @pytest.mark.parametrize(

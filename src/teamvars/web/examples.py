@@ -24,18 +24,18 @@ IDS = {
 }
 NEW_NAME = "a-new-name"
 TAGS = {
-    "Variables": "What the workspaces of an organization have: variables, read and changed.",
+    "Variables": "Variables of workspaces and variable sets: listed, searched and changed.",
     "Variable sets": "Variables that several workspaces share.",
     "Members": "Who is in a team.",
     "Memberships": "Who is in an organization, and who is invited.",
     "Workspaces": "What variables belong to, with the settings that clients keep there.",
     "Projects": "What workspaces of an organization are in, and are moved between.",
-    "Applies": "Many variables of a workspace, changed together.",
+    "Applies": "Many variables of a workspace or variable set, changed together.",
     "Value checks": "Whether a value is well formed, before it is kept.",
     "Parsed files": "Files with variables, taken apart.",
     "Audit": "What was changed, when and by whom.",
     "Service": "The service itself, and what clients ask it first.",
-    "Runners": "What is handed the values of workspaces.",
+    "Runners": "Which jobs are handed the values of workspaces, and what was handed out.",
     "Organizations": "What everything else belongs to.",
     "Users": "People, as they see themselves.",
     "Teams": "Groups of members, and what they may do in the organization.",

@@ -38,7 +38,7 @@ _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _INACTIVE = "inactive"
 _STATUS = Parameter(
     "filter[status]",
-    "Who is invited is not active yet, and so `inactive` as well.",
+    "Only members with this status; `inactive` is another word for `invited`.",
     schema={"type": "string", "enum": [*Status, _INACTIVE]},
 )
 _BY_NAME = "username"

@@ -32,7 +32,7 @@ _ALL, _ONE = "/api/v2/team-projects", "/api/v2/team-projects/{team_project_id}"
 _PROJECT = "project"
 _FILTERS = (
     Parameter("filter[project][id]", "Accesses to that project alone."),
-    Parameter("filter[team][id]", "Those of that team alone."),
+    Parameter("filter[team][id]", "Accesses of that team alone."),
 )
 
 

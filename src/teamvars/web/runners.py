@@ -58,7 +58,7 @@ _EXPIRY = Meta(description="When it ends (RFC 3339), at most 90 days ahead.")
 
 
 class RunnerWorkspacesDocument(msgspec.Struct):
-    """Workspaces that a runner is to name, or no more, all or none."""
+    """Workspaces for a runner to name, or to name no longer, all or none."""
 
     data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_WORKSPACES)]
 
@@ -268,7 +268,7 @@ _CHANGES = {
     "DELETE": (
         Change.REMOVE,
         "removeRunnerWorkspaces",
-        "Have a runner name some workspaces no more, all or none.",
+        "Take workspaces from those that a runner names, all or none.",
     ),
 }
 

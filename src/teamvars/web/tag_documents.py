@@ -36,10 +36,15 @@ _TAGS, _TAG_BINDINGS = "tags", "tag-bindings"
 TAGS_PLACE = f"/data/relationships/{_TAGS}/data"
 BINDINGS_PLACE = f"/data/relationships/{_TAG_BINDINGS}/data"
 _KEY = Parameter(
-    "filter[tagged][0][key]", "A key that it has; another number for another.", is_indexed=True
+    "filter[tagged][0][key]",
+    "Only what has this key; more keys have other numbers.",
+    is_indexed=True,
 )
 _VALUE = Parameter(
-    "filter[tagged][0][value]", "The value of that key.", is_indexed=True, beside=_KEY.name
+    "filter[tagged][0][value]",
+    "The value that this key must have.",
+    is_indexed=True,
+    beside=_KEY.name,
 )
 TAGGED = (_KEY, _VALUE)
 """What asks for those that have some keys."""

@@ -38,7 +38,7 @@ _WORKSPACE = "/api/v2/workspaces/{workspace_id}"
 _NAMES = f"{_WORKSPACE}/relationships/tags"
 _PROJECT = "/api/v2/projects/{project_id}"
 _PART = Parameter("q", "A part of the name.")
-_NAME = Parameter("name", "The same.")
+_NAME = Parameter("name", "As `q`.")
 _NOT_OF = Parameter("filter[exclude][taggable][id]", "A workspace whose own tags are left out.")
 
 

@@ -31,7 +31,7 @@ _OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
 _WORKSPACE = "workspace"
 _FILTERS = (
     Parameter("filter[workspace][id]", "Accesses to that workspace alone."),
-    Parameter("filter[team][id]", "Those of that team alone."),
+    Parameter("filter[team][id]", "Accesses of that team alone."),
 )
 
 

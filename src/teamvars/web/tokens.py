@@ -64,7 +64,7 @@ _CREATE = "Create a token, shown only once; a team's or organization's replaces 
 _PART = Parameter("q", "A part of the team's name.")
 _ENDS = Parameter(
     "filter[expiry_status]",
-    "Those of which one of these holds.",
+    "Only tokens of which one of these is true.",
     schema={"type": "string", "enum": list(TokenEnd)},
     is_list=True,
 )

@@ -67,7 +67,7 @@ def routes(users: Users) -> list[Route]:
     """One row an operation."""
 
     async def update(request: Request) -> Response:
-        """Clients try to change who calls, and are told who does."""
+        """Refuse to change the caller's account: only the operator does."""
         await users.refuse_change(request.require_caller())
         raise AssertionError
 

@@ -60,13 +60,13 @@ _NO_VARIABLES = "A set is made without variables: add them to it one by one."
 
 
 class SetWorkspacesDocument(msgspec.Struct):
-    """Workspaces that a set is attached to, or no more, all or none."""
+    """Workspaces to attach a set to, or to detach it from, all or none."""
 
     data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_ITEMS)]
 
 
 class SetProjectsDocument(msgspec.Struct):
-    """Projects that a set is attached to, or no more, all or none."""
+    """Projects to attach a set to, or to detach it from, all or none."""
 
     data: Annotated[list[ProjectIdentifier], Meta(max_length=MAX_ITEMS)]
 
@@ -361,7 +361,7 @@ def _attaching(sets: VariableSets, how: Attaching, kind: TargetKind) -> Route:
         keyed=is_added,
         may_forbid=True,
         name=_OPERATIONS[how, kind],
-        text=f"Attach a set to {kind if is_added else f'some {kind} no more'}, all or none.",
+        text=f"{'Attach a set to' if is_added else 'Detach a set from'} {kind}, all or none.",
         tag=VARIABLE_SET.tag,
     )
 

@@ -62,16 +62,20 @@ _BY_ID = "/api/v2/workspaces/{workspace_id}"
 _ORGANIZATION, _PROJECT, _EFFECTIVE = "organization", "project", "effective_tag_bindings"
 _SEARCH = Parameter("search[name]", "A part of the name.")
 _WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any characters.")
-_TAGS = Parameter("search[tags]", "Tags, or keys, that a workspace has, all.", is_list=True)
-_WITHOUT = Parameter("search[exclude-tags]", "Those of which it has none.", is_list=True)
-_IN_PROJECT = Parameter("filter[project][id]", "A project that it is in.")
+_TAGS = Parameter(
+    "search[tags]", "Only workspaces that have all of these tags or keys.", is_list=True
+)
+_WITHOUT = Parameter(
+    "search[exclude-tags]", "Only workspaces that have none of these.", is_list=True
+)
+_IN_PROJECT = Parameter("filter[project][id]", "Only workspaces in this project.")
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
 _NAMES_PLACE = "/data/attributes/tag-names"
 _CONSUMERS = "relationships/remote-state-consumers"
-_UNLOCK = "Unlock a workspace; what another has locked only who manages it may force open."
-_DELETE = "Delete a workspace with its variables; safely means that nobody has locked it."
+_UNLOCK = "Unlock a workspace; forcing opens what somebody else has locked."
+_DELETE = "Delete a workspace with its variables; a safe delete refuses one that is locked."
 _DEFAULTS = WorkspaceSettings()
 _MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
 _MODE = Meta(description="Where clients run; the organization's default unless it says one.")

@@ -78,7 +78,7 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
     except Exception as error:
         findings.append(_unforeseen(unseen.pop(0), error))
     if unseen:
-        text = f"Not looked at for that: {', '.join(unseen)}."
+        text = f"Not looked at because of that: {', '.join(unseen)}."
         findings.append(Finding(Severity.ADVICE, "unseen", text))
     return findings
 

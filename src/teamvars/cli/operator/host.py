@@ -63,8 +63,10 @@ def load_settings(**flags: object) -> Settings:
     with suppress(ValueError):  # of what is no URL: the settings say so
         parts = urlsplit(given["database_url"] or "")
         if parts.password or "password" in parse_qs(parts.query):
-            text = "Never put a password on a command line: use TEAMVARS_DATABASE_URL."
-            raise Misuse(text)
+            raise Misuse(
+                "Never put a password on a command line: it belongs into ~/.pgpass or "
+                "TEAMVARS_DATABASE_URL."
+            )
     try:
         config = settings.load(**given)
     except SettingsError as error:

@@ -16,7 +16,11 @@ from teamvars.services.keys import File, Key, told
 @command
 @json_option
 def status() -> None:
-    """List the keys, and what still needs each."""
+    """List the keys, and what still needs each.
+
+    An active key is in use, a kept one is good for what was made with it, and a closed one is a
+    retired audit key, which verifies entries from its time.
+    """
     found = run(lambda services, _: services.keys.status())
     show([_fields(key) for key in found], [_cells(key) for key in found])
 
