@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx
 import pytest
 
+from teamvars.cli.operator.dev import _program
 from teamvars.security.tokens import is_token
 from tests.support import go_hcl
 from tests.support.commands import Host
@@ -104,6 +106,16 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
     assert not (tmp_path / "real").exists()
     assert "Traceback" not in dev.err.read_text()
     assert "topsecret" not in dev.err.read_text()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o644], ids=["a script", "the module of python -m"])
+def test_the_line_of_the_job_runs_however_dev_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    (file := tmp_path / "it's __main__.py").write_text(f"#!{sys.executable}\nprint('ran')\n")
+    file.chmod(mode)
+    monkeypatch.setattr(sys, "argv", [str(file), "dev"])
+    assert subprocess.check_output(["/bin/sh", "-c", _program()], text=True) == "ran\n"
 
 
 def test_a_port_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import shlex
 import ssl
 import sys
@@ -336,12 +337,19 @@ def _job(config: Settings, applied: Applied) -> str:
     server = wiring.keys_of(config).server
     assert server is not None  # of a new keyring
     return _JOB.format(
-        program=shlex.quote(str(Path(sys.argv[0]).absolute())),
+        program=_program(),
         machine=shlex.quote(str(config.data_dir / _MACHINE)),
         url=config.own_url,
         key=server_keys.text(server),
         workspace=applied.organizations["acme"].workspaces["checkout"],
     )
+
+
+def _program() -> str:
+    """What runs this program again, in the shell. A module of `python -m` runs by Python alone."""
+    this = Path(sys.argv[0]).absolute()
+    words = [str(this)] if os.access(this, os.X_OK) else [sys.executable, str(this)]
+    return shlex.join(words)
 
 
 _JOB = """
