@@ -313,3 +313,17 @@ def test_an_export_says_what_a_file_cannot(firm: Firm) -> None:
     (host.folder / "export.yaml").write_text(done.out)
     look = host.run("directory", "apply", "export.yaml", "--dry-run")
     assert (look.code, look.out) == (0, "")
+
+
+def test_a_link_to_an_account_of_no_provider_says_that_nobody_signs_in_by_it(firm: Firm) -> None:
+    issuer, subject = "https://login.example.com", uuid4().hex
+    provider = {"title": "Us", "issuer": issuer, "client_id": "us", "organizations": [firm.name]}
+    host = firm.served_host.host.having(
+        public_url="https://vars.example.com", providers=json.dumps({"company": provider})
+    )
+    for said, warned in ((issuer, False), (f"{issuer}/", True)):
+        account = (firm.leaver, "--issuer", said, "--subject", subject)
+        told = host.succeed("user", "link", *account).err
+        assert f"This account signs in as {firm.leaver}" in told
+        assert (f"No provider here has the issuer {issuer}/" in told) is warned
+        assert "No provider" not in host.succeed("user", "link", *account, "--remove").err

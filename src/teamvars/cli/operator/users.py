@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from teamvars.cli import output
 from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
+from teamvars.cli.operator.host import load_settings
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.decisions.users import Disabled, Disabling
@@ -122,6 +123,8 @@ def link(who: str, issuer: str, subject: str, remove: bool) -> None:
     else:
         user = run(lambda services, caller: services.accounts.link(caller, *asked))
         said = f"This account signs in as {user.username} ({user.id})."
+        if issuer not in {one.issuer for one in load_settings().providers.values()}:
+            output.note(f"No provider here has the issuer {issuer}: nobody signs in by it yet.")
     output.show(_fields(user), (), said=said)
 
 
