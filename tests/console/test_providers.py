@@ -101,6 +101,24 @@ async def test_a_page_that_cannot_ask_for_the_session_says_so_and_takes_a_token(
     await expect(page.locator("#notices")).not_to_be_empty()
 
 
+async def test_whoever_cannot_be_signed_out_of_a_session_goes_on_where_they_were(
+    scene: Scene,
+) -> None:
+    page = await scene.tab(f"/{scene.tenant.organization}/workspaces/network")
+    await scene.sign_in(page, "writer")
+    await page.get_by_role("button", name="Add variable").click()
+    await page.get_by_label("Key").fill("typed")
+    await page.route("**/authentication-tokens/*", lambda route: route.abort())
+    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_text("The server cannot be reached. Nothing you typed is lost").wait_for()
+    await expect(page.get_by_label("Key")).to_have_value("typed")
+    await page.unroute("**/authentication-tokens/*")
+    await page.get_by_role("button", name="Add variable").last.click()
+    await page.get_by_text("typed is added.").first.wait_for()
+    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_text("You are signed out.").first.wait_for()
+
+
 async def test_whoever_signs_out_of_a_session_deletes_what_waits(scene: Scene) -> None:
     await scene.site.make(scene.tenant, "OLD")
     page = await scene.tab(f"/{scene.tenant.organization}/workspaces/network")

@@ -185,6 +185,35 @@ async def test_a_session_that_idles_is_over_in_every_tab(guest: Guest) -> None:
     guest.reads("The token is no longer valid")
 
 
+async def test_what_was_typed_waits_until_one_has_signed_in_in_another_tab(guest: Guest) -> None:
+    key = f"typed-{free_port()}"
+    first = guest.another_tab(f"{guest.workspaces}/network")
+    guest.sign_in("writer")
+    guest.click("Add variable")
+    guest.fill("Key", key)
+    await guest.time_goes_by_for_the_service()
+    guest.submit()
+    guest.reads("What you typed is still there once you are back.")
+    tabs = set(guest.driver.window_handles)
+    guest.click(SIGN_IN)
+    guest.wait_for(lambda: set(guest.driver.window_handles) - tabs)
+    (other,) = set(guest.driver.window_handles) - tabs
+    guest.turns_to(other)
+    guest.authorize("reader", lambda: None)
+    guest.turns_to(first)
+    guest.comes_back()  # others do not see what somebody has typed
+    guest.sees()
+    assert guest.find("input", "Key") is None
+    guest.driver.switch_to.new_window("tab")
+    guest.authorize("writer", lambda: guest.go("/sign-in/company"))
+    guest.turns_to(first)
+    guest.comes_back()
+    guest.wait_for(lambda: guest.focus() == "Key")
+    assert guest.value("Key") == key
+    guest.submit()
+    guest.reads(f"{key} is added.", "#notices")
+
+
 async def test_a_tab_does_not_go_on_as_somebody_else(guest: Guest) -> None:
     first = guest.another_tab(guest.workspaces)
     guest.sign_in("writer")

@@ -145,19 +145,11 @@ function head({ organization, workspace, ...named } = NOWHERE) {
     ...(you ? [you] : []));
 }
 
-/** Of a session, in all tabs: its token ends. */
+/** Of a session, in all tabs: its token ends. Where that cannot be done, all stays as it is. */
 async function signOut() {
-  if (session.named()) {
-    await Promise.all([...session.before].map((act) => act()));
-    leaving.abort(); // what the page still asks for would be refused, as if the token had ended by itself
-    try {
-      await remove(`/authentication-tokens/${session.named()}`);
-    } catch (error) {
-      await render();
-      throw error;
-    }
-  }
-  session.end("left");
+  if (!session.named()) return session.end("left");
+  await Promise.all([...session.before].map((act) => act()));
+  await session.endAfter(remove(`/authentication-tokens/${session.named()}`));
 }
 
 function mark() {
@@ -198,7 +190,7 @@ function askToSignIn(reason) {
   }
   head();
   document.title = "Sign in · teamvars";
-  const section = signInForm(reason, kept, async (found) => {
+  const section = signInForm(reason, kept ? before : null, async (found) => {
     account = found;
     section.remove();
     if (!kept || shown.aborted || found.id !== before?.id) return render();

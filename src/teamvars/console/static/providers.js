@@ -13,11 +13,19 @@ const LINKING = "teamvars.linking";
  */
 const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{}"));
 
-/** A button for each, or nothing. */
-export function signInButtons() {
+/**
+ * A button for each, or nothing. Where something typed waits in this tab, they lead there in another one.
+ * @param {boolean} kept
+ */
+export function signInButtons(kept) {
   if (PROVIDERS.length === 0) return null;
-  return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) =>
-    button(`Sign in with ${title}`, () => leaveFor(address), { kind: "primary" })));
+  const buttons = PROVIDERS.map(([address, title]) => {
+    const text = `Sign in with ${title}`;
+    if (!kept) return button(text, () => leaveFor(address), { kind: "primary" });
+    return h("a", { class: "button primary", href: address, target: "_blank", rel: "noopener" }, text);
+  });
+  return [kept && h("p", { class: "hint" }, "This opens another tab. Once you are signed in there, come back to this one."),
+    h("div", { class: "actions" }, buttons)];
 }
 
 /** A button for each that links one's account there, by which one signs in from then on. */

@@ -34,6 +34,7 @@ let sessionId = "";
 let seenAt = 0;
 let isAsked = false;
 let isAskedInSight = false;
+let isLeaving = false;
 /** @type {Set<(reason: Reason) => unknown>} */
 const ended = new Set();
 /**
@@ -60,11 +61,14 @@ export const begun = resume();
 
 /** What is answered about the session of this browser; null where the tab needs none, or there can be none. */
 export const taken = ["none", "again"].includes(begun) && document.getElementById("main")?.dataset.providers !== "{}"
-  ? take() : null;
+  ? take(sessionId) : null;
 
-/** Asks for the token of the session, by the only request that carries a cookie; of any, or of the one that is named. */
-function take() {
-  const headers = { Accept: "application/json", "Teamvars-Session": sessionId };
+/**
+ * Asks for the token of the session of this browser, by the only request that carries a cookie.
+ * @param {string} named the session that is meant; "" if it may be any
+ */
+export function take(named) {
+  const headers = { Accept: "application/json", "Teamvars-Session": named };
   const answer = fetch("/app/session", { method: "POST", headers, credentials: "same-origin", cache: "no-store" });
   answer.catch(() => {}); // it is told to whoever waits for it
   return answer;
@@ -102,7 +106,7 @@ export function begin(text, id = "") {
  * @param {Reason} reason
  */
 export function end(reason) {
-  if (secret === null && reason !== "idle") return;
+  if ((secret === null && reason !== "idle") || (isLeaving && reason === "refused")) return;
   secret = null;
   if (reason === "refused" || reason === "unseen") sessionStorage.removeItem(PLACE);
   else {
@@ -110,6 +114,23 @@ export function end(reason) {
     sessionStorage.setItem(PLACE, JSON.stringify({ ended: reason }));
   }
   for (const listener of ended) listener(reason);
+}
+
+/**
+ * Signs out once `ending` has ended the token, and not where that fails. What is refused meanwhile is not told: the token has
+ * not ended by itself.
+ * @param {Promise<unknown>} ending
+ */
+export async function endAfter(ending) {
+  isLeaving = true;
+  try {
+    await ending;
+  } catch (error) {
+    if (/** @type {{status?: number}} */ (error).status !== 401) throw error; // it has ended already
+  } finally {
+    isLeaving = false;
+  }
+  end("left");
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The form that one signs in with. It takes the place of the page, and gives it back. */
 
-import { read, Refused } from "./api.js";
+import { read, Refused, takenSession, Unreachable } from "./api.js";
 import { h } from "./dom.js";
 import { field, form } from "./fields.js";
 import { signInButtons } from "./providers.js";
@@ -12,7 +12,7 @@ import * as session from "./session.js";
 /**
  * The form. `done(account)` is called with whoever has signed in.
  * @param {session.Reason} reason why it is there
- * @param {boolean} kept whether something typed waits behind it
+ * @param {Account | null} kept who has typed what waits behind it
  * @param {(account: Account) => unknown} done
  */
 export function signInForm(reason, kept, done) {
@@ -42,12 +42,45 @@ export function signInForm(reason, kept, done) {
         + "Then make others yourself, under Tokens." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
     h("p", { class: "hint" }, "Only this tab keeps it, until 30 minutes pass without a key or a click."));
-  return h("section", { class: "sign-in" },
+  const buttons = signInButtons(kept !== null);
+  const section = h("section", { class: "sign-in" },
     h("h1", { tabindex: -1 }, "Sign in"),
     reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
     kept && h("p", { class: "notice" }, "What you typed is still there once you are back."),
-    signInButtons(),
+    buttons,
     element);
+  if (kept && buttons) followSession(section, kept, done);
+  return section;
+}
+
+/**
+ * Goes on, as whoever comes back to this tab, once the same user has signed in in another one.
+ * @param {HTMLElement} section
+ * @param {Account} kept
+ * @param {(account: Account) => unknown} done
+ */
+function followSession(section, kept, done) {
+  const over = new AbortController();
+  const look = async () => {
+    if (!section.isConnected) return over.abort();
+    const found = document.hidden ? null : await begunSince();
+    if (found?.account?.id !== kept.id || !section.isConnected) return;
+    session.begin(found.token, found.id);
+    done(found.account);
+  };
+  addEventListener("focus", look, { signal: over.signal });
+  document.addEventListener("visibilitychange", look, { signal: over.signal });
+}
+
+/** The session of this browser, if it is another than the one of this tab. */
+async function begunSince() {
+  try {
+    const { token, session: id } = await takenSession(session.take(""));
+    return id === session.named() ? null : { token, id, account: await accountOf(token).catch(() => null) };
+  } catch (error) {
+    if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
+    return null;
+  }
 }
 
 /**

@@ -57,8 +57,9 @@ function signingIn(id, draw) {
   const end = async () => {
     const text = "All browsers in which you have signed in are signed out. Tokens that you made stay.";
     if (!(await ask("Sign out everywhere?", text, "Sign out everywhere", { kind: "danger" }))) return;
-    await send("POST", `/users/${id}/actions/end-sessions`, undefined, { repeats: true });
-    if (session.named()) return session.end("left");
+    const sent = send("POST", `/users/${id}/actions/end-sessions`, undefined, { repeats: true });
+    if (session.named()) return session.endAfter(sent);
+    await sent;
     announce("All your sessions have ended.");
     await draw();
   };
