@@ -20,6 +20,13 @@ TWO_MINUTES_BEFORE_IDLING_ENDS_IT = """() => {
   Date.now = () => now() + 28.5 * 60 * 1000;
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
+COVERED = """() => {
+  const one = document.activeElement.getBoundingClientRect();
+  const told = document.querySelector("#notices .notice").getBoundingClientRect();
+  return one.bottom > told.top && one.top < told.bottom && one.right > told.left;
+}"""
+ABOVE = """() => document.querySelector("#page").getBoundingClientRect().bottom
+  < document.querySelector("#notices .notice").getBoundingClientRect().top"""
 Look = Callable[[str], Awaitable[None]]
 
 
@@ -386,6 +393,25 @@ async def test_a_long_value_in_a_conflict_is_read_by_the_keyboard(
     await now.press("ArrowDown")
     await expect(now).to_be_focused()
     await visitor.page.wait_for_function("() => document.activeElement.scrollTop > 0")
+
+
+async def test_no_line_at_the_foot_of_the_window_covers_what_has_the_focus(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    for number in range(30):
+        await sqlite_site.make(tenant, f"KEY_{number:02}")
+    visitor = await crowd.member(sqlite_site, tenant, width=320)
+    page = visitor.page
+    form = await visitor.add("KEY_30", "x")
+    await form.get_by_role("button", name="Add variable").click()
+    await page.get_by_text("KEY_30 is added.").first.wait_for()
+    await visitor.button("Edit KEY_00").focus()
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        assert not await page.evaluate(COVERED)
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    assert await page.evaluate(ABOVE)
 
 
 async def test_long_names_leave_a_narrow_screen_its_width(sqlite_site: Site, crowd: Crowd) -> None:

@@ -98,6 +98,29 @@ async def test_whoever_idles_is_signed_out_and_comes_back_to_the_same_page(
     assert await form.count() == 0
 
 
+async def test_the_question_whether_one_stays_is_in_front_of_a_dialog(
+    sqlite_site: Site, timeless: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await timeless.visitor(sqlite_site, tenant, width=320)
+    await visitor.page.clock.install()
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.sign_in("owner")
+    await visitor.button("Import").click()
+    contents = visitor.page.get_by_label("Contents of the file")
+    await contents.fill("a = 1\n" * 40)
+    await idle(visitor, minutes=29)
+    dialog, question = visitor.page.get_by_role("dialog"), "In two minutes you are signed out"
+    await dialog.get_by_text(question).wait_for()
+    await visitor.button("Stay signed in").click()  # as a click lands, on what is in front
+    await expect(visitor.page.get_by_text(question)).to_have_count(0)
+    await idle(visitor, minutes=29)
+    await visitor.button("Stay signed in").press("Enter")
+    await expect(dialog.get_by_role("heading")).to_be_focused()
+    await dialog.get_by_role("button", name="Cancel").press("Enter")
+    await expect(visitor.page.locator("body > #notices")).to_have_count(1)
+
+
 async def idle(visitor: Visitor, minutes: int) -> None:
     """Nobody touches anything, while the machine is awake."""
     for _ in range(minutes):

@@ -16,6 +16,15 @@ let aside = false;
 const left = new WeakMap();
 
 /**
+ * What the page says beside what one does is said in the dialog that is in front: nobody sees or hears what is behind it, and
+ * that takes no click.
+ */
+function carry() {
+  const front = (!aside && open.at(-1)) || document.body;
+  front.append(part("notices"), part("announcements"));
+}
+
+/**
  * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
  * `onclose` is called however it ends.
  * @param {Child} title
@@ -29,6 +38,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
   const close = () => {
     if (!open.includes(dialog)) return;
     open.splice(open.indexOf(dialog), 1);
+    carry();
     dialog.remove();
     settleAll();
     (before?.isConnected ? before : document.querySelector("h1"))?.focus();
@@ -52,6 +62,7 @@ export function show(title, content, { wide = false, onclose } = {}) {
   part("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
+  carry();
   settleAll();
   const [first = heading] = ["[autofocus]", "textarea, input:not([type=radio])"].flatMap((one) => [...within(dialog, one)]);
   first.focus();
@@ -98,12 +109,14 @@ export async function mayLose(element) {
 /** Hides all of them, with what they hold, until `bringBack`. */
 export function putAside() {
   aside = true;
+  carry();
   for (const dialog of open) dialog.close();
 }
 
 export function bringBack() {
   aside = false;
   for (const dialog of open) showAgain(dialog);
+  carry();
 }
 
 /**
@@ -119,5 +132,7 @@ function showAgain(dialog) {
 /** Ends all of them. */
 export function endAll() {
   aside = false;
-  for (const dialog of open.splice(0)) dialog.remove();
+  const ended = open.splice(0);
+  carry();
+  for (const dialog of ended) dialog.remove();
 }

@@ -1,10 +1,12 @@
 /**
  * What the page has to say beside what one does: lines at the foot of the window, one of each kind.
  *
- * They cover nothing that has the focus, move nothing, and take no key: whoever types goes on typing.
+ * They cover nothing that has the focus, and take no key: whoever types goes on typing. In front of a dialog they are in it, at
+ * its end (`dialogs.js`), and move nothing elsewhere.
  */
 
 import { button, h, icon, part, shown } from "./dom.js";
+import { settle } from "./hands.js";
 
 const POLL_MS = 2000;
 /** @type {Map<string, {line: Element, stays: boolean}>} */
@@ -26,6 +28,8 @@ export function notify(kind, content, { caution = false, stays = false, acts = [
     !stays && button("Close", () => clear(kind), { kind: "bare", "aria-label": "Close this notice" }));
   lines.set(kind, { line, stays });
   part("notices").append(line);
+  const dialog = line.closest("dialog");
+  if (dialog) settle(dialog); // it makes room for the line
 }
 
 /**
@@ -35,9 +39,11 @@ export function notify(kind, content, { caution = false, stays = false, acts = [
 export function clear(kind) {
   const line = lines.get(kind)?.line;
   const hadFocus = line?.contains(document.activeElement);
+  /** @type {HTMLElement | null | undefined} */
+  const heading = line?.closest("dialog")?.querySelector("h2") ?? document.querySelector("h1");
   line?.remove();
   lines.delete(kind);
-  if (hadFocus) document.querySelector("h1")?.focus({ preventScroll: true });
+  if (hadFocus) heading?.focus({ preventScroll: true });
 }
 
 /** Takes away what is about a page that was left. */
