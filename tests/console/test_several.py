@@ -327,6 +327,28 @@ async def test_a_value_is_kept_where_nobody_could_say_what_would_become_of_it(
     assert (await site.stored(tenant))["LEVEL"]["value"] == "new"
 
 
+async def test_what_was_typed_is_kept_behind_its_preview(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await opened(site, crowd, tenant, "workspaces")
+    page, form = visitor.page, visitor.page.get_by_role("dialog")
+    await page.get_by_role("button", name="Set a key").click()
+    await form.get_by_label("Key").fill("LEVEL")
+    value = form.get_by_role("textbox", name="Value")
+    await value.fill("deb")
+    await form.get_by_role("textbox", name="Workspaces").fill("network")
+    await visitor.button("Preview").click()
+    await visitor.button("Set: 1 variable in 1 workspace").wait_for()
+    await page.keyboard.press("Escape")
+    await visitor.button("Stay").click()
+    await visitor.button("Back").click()
+    await expect(value).to_be_focused()
+    await value.press_sequentially("ug")
+    await visitor.button("Preview").click()
+    await visitor.button("Set: 1 variable in 1 workspace").click()
+    await page.get_by_text("1 variable in 1 workspace set.").first.wait_for()
+    assert (await site.stored(tenant))["LEVEL"]["value"] == "debug"
+
+
 async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -7,6 +7,7 @@ import { Change, Refused, Unreachable, read, send } from "./api.js";
 import { headed, show } from "./dialogs.js";
 import { button, count, h, icon, listed, name, scrolling } from "./dom.js";
 import { choice, field, form, leaveButton, tick } from "./fields.js";
+import { settleAll } from "./hands.js";
 import { workspacesField } from "./named.js";
 import { notify } from "./notices.js";
 import { effectsText, itemErrors, table } from "./results.js";
@@ -95,7 +96,11 @@ class Several {
     this.signal = signal;
     this.chosen = chosen;
     this.parts = partsOf(chosen);
-    this.element = h("div", {});
+    this.preview = h("div", {});
+    this.back = button("Back", () => this.#back());
+    /** @type {HTMLFormElement | null} */
+    this.typing = null;
+    this.element = h("div", {}, this.preview);
   }
 
   /** What did not become so. */
@@ -111,7 +116,7 @@ class Several {
   /** @param {() => void} close */
   begin(close) {
     this.close = close;
-    if (this.kind === "value") this.element.append(this.#valueForm());
+    if (this.kind === "value") this.element.prepend(this.typing = this.#valueForm());
     else {
       if (this.kind === "sensitive") this.#attributes = { sensitive: true };
       const submit = this.#show(); // nothing is typed that has to stay until all is known
@@ -144,7 +149,7 @@ class Several {
       text.input.classList.toggle("masked", sensitive.box.checked || saysSecret(key.value));
     };
     settle();
-    this.element.append(form({ busy: "Looking …", onsubmit: async (signal) => {
+    this.element.prepend(this.typing = form({ busy: "Looking …", onsubmit: async (signal) => {
       const named = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
       if (!named.key) throw refused("Name a key first.", KEY);
       const found = await where.find(signal);
@@ -156,7 +161,6 @@ class Several {
       this.#attributes = { value: text.input.value, ...(isSecret && { sensitive: true }),
         ...(!hcl.element.hidden && hcl.box.checked && { hcl: true }) };
       await this.#look(signal);
-      text.input.value = "";
       this.#offer(this.#show());
     } },
       h("div", { class: "columns" }, field({ label: "Key", control: key, pointer: KEY }), category.element),
@@ -210,7 +214,6 @@ class Several {
     return form({ busy: "Looking …", onsubmit: async (signal) => {
       this.#attributes = { value: text.input.value, ...(mixed && mixed.isAll() && { sensitive: true }) };
       await this.#look(signal);
-      text.input.value = "";
       this.#offer(this.#show());
     } },
       h("p", { class: "lead" }, this.#counted(this.parts), "."),
@@ -243,9 +246,18 @@ class Several {
     const lead = h("p", { class: "lead" }, `${this.#counted(this.parts)}.`);
     const element = form({ isMissed: false, busy: "Working …", onsubmit: (waiting) => this.#make(submit, waiting) },
       lead, warning && h("p", { class: "notice caution" }, icon("warning"), warning), this.#table(),
-      h("div", { class: "actions" }, submit, leaveButton(() => this.close?.(), "Close")));
-    this.element.replaceChildren(element);
+      h("div", { class: "actions" }, submit, this.typing && this.back, leaveButton(() => this.close?.(), "Close")));
+    if (this.typing) this.typing.hidden = true;
+    this.preview.replaceChildren(element);
     return submit;
+  }
+
+  /** To what was typed, before anything is made of it. */
+  #back() {
+    this.preview.replaceChildren();
+    if (this.typing) this.typing.hidden = false;
+    settleAll();
+    this.typing?.querySelector("textarea")?.focus();
   }
 
   #table() {
@@ -271,6 +283,7 @@ class Several {
    * @param {AbortSignal} signal
    */
   async #make(submit, signal) {
+    this.back.remove();
     await inTurns(this.#those("waiting"), (part) => this.#try(part, false, signal));
     const told = `${this.#counted(this.#those("done"))} ${KINDS[this.kind].done}.`;
     if (!this.left.length) {
