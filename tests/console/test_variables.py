@@ -135,6 +135,20 @@ async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Cr
     assert await description.get_attribute("aria-invalid") is None
 
 
+async def test_line_breaks_that_a_field_does_not_keep_are_kept(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "script", "first\r\nsecond\r\n!")
+    visitor = await crowd.member(sqlite_site, tenant)
+    form = await visitor.edit("script")
+    await form.get_by_label("Value").fill("first\nsecond, changed\n!")
+    await form.get_by_role("button", name="Save").click()
+    await form.wait_for(state="detached")
+    stored = (await sqlite_site.stored(tenant))["script"]["value"]
+    assert stored == "first\r\nsecond, changed\r\n!"
+
+
 async def test_code_evaluates_to_all_digits_of_a_long_number(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -236,7 +236,10 @@ function fieldsOf(tries, categories, start, exists) {
 function textOf(control, given) {
   const twin = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control.cloneNode());
   twin.value = given;
-  return control.value === twin.value ? given : control.value;
+  if (control.value === twin.value) return given;
+  // Where all of its line breaks were of the kind that controls do not keep, so are those of what is typed.
+  const isOfPairs = given.includes("\r\n") && !/[\r\n]/.test(given.replaceAll("\r\n", ""));
+  return isOfPairs ? control.value.replaceAll("\n", "\r\n") : control.value;
 }
 
 /**
