@@ -1,10 +1,11 @@
 """What has changed in a workspace, for whoever reads its variables."""
 
 import asyncio
+import re
 
 from playwright.async_api import expect
 
-from tests.console.visitors import PAINTED, Crowd, Site, held
+from tests.console.visitors import PAINTED, WHEN, Crowd, Site, held
 from tests.support.tenant import linkage_document, variable_document
 
 
@@ -34,7 +35,7 @@ async def test_who_changed_what_when_and_with_which_token(site: Site, crowd: Cro
     await expect(update).to_contain_text("writer-")
     await expect(update).to_contain_text("changed <b>new, which was region")
     await expect(update.locator(".badge")).to_have_text(["key", "value"])
-    await expect(update).to_contain_text("just now with <i>ci</i>")
+    await expect(update).to_contain_text(re.compile(rf"{WHEN} with <i>ci</i>"))
     assert "canary" not in await page.content()
 
     await update.get_by_role("link", name="<b>new").click()

@@ -1,10 +1,11 @@
 """`/app/settings/tokens`, where `terraform login` sends people: one's own tokens."""
 
 import re
+from datetime import datetime, timedelta
 
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import Crowd, Site, Visitor, overtaken
+from tests.console.visitors import WHEN, Crowd, Site, Visitor, overtaken
 
 TOKENS = "**/authentication-tokens*"
 
@@ -22,7 +23,10 @@ async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Cr
     await visitor.button("Create token").click()
     made = await page.get_by_label("The new token").input_value()
     row = page.get_by_role("listitem").filter(has_text="<b>robot</b>")
-    await row.get_by_text(re.compile("ends in 4 weeks|ends in 30 days")).wait_for()
+    await row.get_by_text(re.compile(f"ends {WHEN}")).wait_for()
+    begun, ends = await row.locator("time").evaluate_all("all => all.map((one) => one.dateTime)")
+    lives = datetime.fromisoformat(ends) - datetime.fromisoformat(begun)
+    assert round(lives / timedelta(days=1)) == 30
     account = await tenant.call(None, "GET", "/account/details", None, bearer(made))
     assert account.json()["data"]["id"] == tenant.users["writer"]
 

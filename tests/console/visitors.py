@@ -18,6 +18,9 @@ from tests.support.tenant import Tenant, build_tenant
 on_each_engine = pytest.mark.parametrize("site", ["sqlite", "postgres"], indirect=True)
 
 
+WHEN = r"\d+ \w+ \d{4}, \d\d:\d\d"
+"""A time, as pages say it."""
+
 # What the page makes of all that has come is on the screen.
 PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

@@ -240,12 +240,13 @@ export function listed(parts) {
 }
 
 /**
- * A time, as people say it; exactly, where one points at it.
+ * A time, where one is. It says itself when it is: nobody has to point at it, and it does not go out of date while one looks.
  * @param {string} iso
  */
 export function time(iso) {
   const at = new Date(iso);
-  return h("time", { datetime: iso, title: at.toLocaleString("en-GB") }, ago(at));
+  return h("time", { datetime: iso, title: at.toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" }) },
+    at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }));
 }
 
 /**
@@ -255,24 +256,6 @@ export function time(iso) {
 export function beginOf(text) {
   const begin = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : NaN);
   return Number.isNaN(begin.getTime()) ? text : begin.toISOString();
-}
-
-/**
- * Each with how many of the last one it has, and how many of it are said.
- * @type {[Intl.RelativeTimeFormatUnit, number, number][]}
- */
-const UNITS = [["minute", 60, 60], ["hour", 60, 24], ["day", 24, 14], ["week", 7, 9]];
-
-/** @param {Date} at */
-function ago(at) {
-  const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  let span = (at.getTime() - Date.now()) / 1000;
-  if (Math.abs(span) < 45) return span > 0 ? "in a moment" : "just now";
-  for (const [unit, size, next] of UNITS) {
-    span /= size;
-    if (Math.abs(span) < next) return words.format(Math.round(span), unit);
-  }
-  return at.toLocaleDateString("en-GB", { dateStyle: "medium" });
 }
 
 const ICONS = {
