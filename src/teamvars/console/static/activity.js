@@ -6,6 +6,7 @@ import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
 import { settle } from "./hands.js";
 import { organizationHead, readOrganization, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
+import { LONGEST } from "./paged_list.js";
 import { peopleOf } from "./people.js";
 import { redraw } from "./redraw.js";
 
@@ -185,7 +186,8 @@ class Events {
  */
 function narrowing(filters, query, go) {
   const inputs = filters.map((one) => ({ one, input: h("input", { type: one === "since" ? "date" : "search",
-    value: query.get(one) ?? "", spellcheck: "false", autocapitalize: "none", class: ["key", "q"].includes(one) && "code" }) }));
+    value: query.get(one) ?? "", spellcheck: "false", autocapitalize: "none", maxlength: LONGEST,
+    class: ["key", "q"].includes(one) && "code" }) }));
   return form({
     class: "narrowing",
     isMissed: false,

@@ -10,6 +10,8 @@ import { redraw } from "./redraw.js";
 /** @import { Attributes } from "./dom.js" */
 
 const WAIT_MS = 200;
+/** No name, address or key is longer, nor what is looked for; an address that said more would lead nowhere. */
+export const LONGEST = 256;
 /** By what an address says which words a list is narrowed to. */
 const WORDS = "q";
 
@@ -214,7 +216,7 @@ export function searchField(label, say, word) {
   });
   /** @type {HTMLInputElement} */
   const input = h("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
-    autocapitalize: "none", value: word ? address.said(word) : "", oninput: act });
+    autocapitalize: "none", maxlength: LONGEST, value: word ? address.said(word) : "", oninput: act });
   return h("div", { class: "search" }, icon("search"), input);
 }
 
