@@ -127,6 +127,60 @@ async def test_what_a_list_is_narrowed_by_survives_a_reload_and_the_way_back(
     await expect(rows).to_have_text(["network"])
 
 
+async def test_a_page_begins_at_its_top_and_back_leads_to_where_one_was(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    for number in range(30):
+        await sqlite_site.make(tenant, f"KEY_{number:02}")
+    visitor = await crowd.member(sqlite_site, tenant)
+    page = visitor.page
+    await page.set_viewport_size({"width": 1200, "height": 200})
+    await page.get_by_role("link", name="Activity").click()
+    oldest = page.get_by_role("link", name="KEY_00")
+    await oldest.focus()
+    was = await page.evaluate("scrollY")
+    assert was > 0
+    await oldest.press("Enter")
+    await visitor.button("Edit KEY_00").wait_for()
+    assert await page.evaluate("scrollY") == 0
+    await page.go_back()
+    await oldest.wait_for()
+    await page.wait_for_function("was => scrollY === was", arg=was)
+
+
+async def test_the_name_of_a_tab_says_which_page_of_what_it_has(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    for one in ("Variables", "Activity"):
+        await visitor.page.get_by_role("link", name=one).click()
+        await expect(visitor.page).to_have_title(f"network · {one} · teamvars")
+
+
+async def test_no_more_is_looked_for_than_an_address_can_say(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await visitor.sign_in("owner")
+    await page.get_by_label("Find a key anywhere").focus()
+    await page.keyboard.insert_text("x" * 20_000)
+    await page.get_by_text("No key that you can see has this in it.").first.wait_for()
+    await page.reload()
+    await page.get_by_text("No key that you can see has this in it.").first.wait_for()
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_label("Part of a key").focus()
+    await page.keyboard.insert_text("x" * 20_000)
+    await visitor.button("Show").click()
+    await page.get_by_text("No such changes").wait_for()
+    await page.reload()
+    await page.get_by_text("No such changes").wait_for()
+
+
 async def test_a_key_is_found_in_a_variable_set_and_leads_there(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     made = await make_set(tenant, "Cloud keys", "network")

@@ -36,8 +36,10 @@ async function go(path, { replace = false } = {}) {
   if (holds() && !(await dialogs.mayLose(main))) return;
   // As browsers do: to where one is already, it is no step that one would go back.
   const isHere = path === location.pathname + location.search;
+  history.replaceState({ top: scrollY }, "");
   history[replace || isHere ? "replaceState" : "pushState"](null, "", path);
   await render();
+  if (!isHere) scrollTo(0, 0);
   lead(document.querySelector("h1"));
 }
 
@@ -81,7 +83,8 @@ async function render() {
   head(names);
   page.hidden = false;
   settleAll();
-  document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
+  const said = within(page, "h1, .pages [aria-current]").map((one) => one.textContent);
+  document.title = [...said, "teamvars"].join(" · ");
 }
 
 /**
@@ -231,6 +234,7 @@ async function goBack() {
   if (!holds()) {
     if (session.token() === null) return address.arrive(); // whoever signs in then sees that page
     await render();
+    scrollTo(0, history.state?.top ?? 0);
     return lead(document.querySelector("h1"));
   }
   history.pushState(null, "", address.shown); // stays where it was until it is clear that one leaves
