@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import directory, runner, runners, trails
+from teamvars.changes import directory, making, runners, trails
 from teamvars.changes import variables as of_variables
 from teamvars.changes.looks import Tools
 from teamvars.decisions import Found, Locks, Note
@@ -134,7 +134,7 @@ async def test_what_was_seen_before_a_lock_is_asked_again_where_others_write(
 async def test_what_is_alike_is_written_together_and_what_is_long_by_itself() -> None:
     tx: Any = Transaction()
     long = [Statement("c", (n,), is_long=True) for n in (4, 5)]
-    storing = runner.Storing(tx, TOOLS, Found(operator(), 7))
+    storing = making.Storing(tx, TOOLS, Found(operator(), 7))
     await storing._write([Statement("a", (1,)), Statement("a", (2,)), Statement("b", (3,)), *long])
     assert tx.done == [("a", [(1,), (2,)]), ("b", [(3,)]), ("c", (4,)), ("c", (5,))]
 
@@ -142,7 +142,7 @@ async def test_what_is_alike_is_written_together_and_what_is_long_by_itself() ->
 def test_only_where_something_ends_is_that_told() -> None:
     nothing: Any = None
     found = Found(operator(), 7, streams={"ws-1": TOOLS.chain.open("ws-1", "org-1")})
-    storing = runner.Storing(nothing, TOOLS, found)
+    storing = making.Storing(nothing, TOOLS, found)
     plain = Note("org-1", event(1))
     assert storing._ending(plain) is plain.event
     ending = Note("org-1", replace(event(1), details={"closes": ["ws-1"]}))

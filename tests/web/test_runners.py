@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from teamvars import pace
-from teamvars.changes import runner
+from teamvars.changes import making
 from teamvars.changes.runners import matched
 from teamvars.decisions.runners import Matching
 from teamvars.domain.runners import Runner
@@ -126,7 +126,7 @@ async def test_while_patterns_are_tried_others_change_what_they_like(
         return found
 
     monkeypatch.setattr(pace, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(runner, "matched", beside)
+    monkeypatch.setattr(making, "matched", beside)
     made = await propose(tenant, workspace_patterns=PATTERNS)
     path, ids = f"/runners/{made['id']}", frozenset(tenant.workspaces.values())
     expected = await tenant.deployment.services.approvals.proposals(operator())

@@ -68,7 +68,7 @@ async def test_what_was_seen_of_sets_is_looked_at_again_once_it_has_changed(
     await put(tenant, second, "two")
     deliveries, changes = tenant.deployment.services.deliveries, tenant.deployment.services.changes
     caller, draft = Caller(hash_token(await job.token()), "req-1"), DeliveryDraft(job.key.public)
-    seen = await runner.glance(caller, lambda found: found.of(ValuesForJob(workspace_id)))
+    seen = await changes.glance(caller, lambda found: found.of(ValuesForJob(workspace_id)))
     expected = {"region", "password", "one"}
     if change == "a variable":
         await put(tenant, first, "more")

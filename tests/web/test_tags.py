@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from teamvars import pace
-from teamvars.changes import runner
+from teamvars.changes import making
 from teamvars.domain.tags import MAX_NAME_CHARACTERS, MAX_TAGS
 from teamvars.storage.engines.sqlite_connection import SqliteTransaction
 from tests.support.engines import ON_SQLITE
@@ -397,7 +397,7 @@ async def test_between_the_rows_of_many_workspaces_others_have_the_event_loop(
             await asyncio.sleep(0)
 
     monkeypatch.setattr(pace, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(runner, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(making, "ROWS_AT_ONCE", 1)
     monkeypatch.setattr(SqliteTransaction, "run", noted)
     (live,) = (await tag_ids(tenant)).values()
     beside = asyncio.create_task(others())
