@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.console.joining import in_order, join
+from teamvars.console.joining import imports_of, in_order, join
 
 SOURCES = {
     "low": "const PLACE = 1;\nexport function f() {\n  return PLACE;\n}\n",
@@ -11,10 +11,11 @@ SOURCES = {
     "const PLACE = 2;\nexport class Start {}\n",
     "other": 'import { f } from "./low.js";\nimport { Start } from "./start.js";\n',
 }
+IMPORTS = {name: imports_of(source) for name, source in SOURCES.items()}
 
 
 def test_modules_of_a_file_keep_their_names_to_themselves() -> None:
-    served = join(SOURCES, {"start": in_order(["start"], SOURCES, ["first"])})
+    served = join(SOURCES, {"start": in_order(["start"], IMPORTS, ["first"])})
     assert (
         served["start"]
         == """\
@@ -40,7 +41,7 @@ export const { Start } = $start;
 
 
 def test_others_ask_the_file_for_what_is_in_it_in_as_many_lines() -> None:
-    served = join(SOURCES, {"start": in_order(["start"], SOURCES, ["first"])})
+    served = join(SOURCES, {"start": in_order(["start"], IMPORTS, ["first"])})
     assert set(served) == {"first", "start", "other"}
     assert served["first"] == SOURCES["first"]
     assert served["other"] == (

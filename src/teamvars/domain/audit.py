@@ -186,12 +186,9 @@ class Stream(msgspec.Struct, frozen=True):
     head: bytes
     usage: Usage = msgspec.field(default_factory=Usage)
 
-    @property
-    def place(self) -> tuple[int, bytes, bytes, int, int]:
-        """Where it stands: what of its row each change moves, in the order in which that is read
-        and written.
-        """
-        return self.sequence, self.link, self.head, self.usage.variables, self.usage.value_bytes
+
+MOVED = ("sequence", "link", "head", "usage.variables", "usage.value_bytes")
+"""What each change moves of a stream's row, in the order in which that is read and written."""
 
 
 class HeldStream(Stream, frozen=True):

@@ -206,17 +206,12 @@ class Chain:
         """Whether the stream's row was written by a holder of an audit key that is not closed."""
         return self.signer(stream) is not None
 
-    def signer(self, stream: Stream) -> str | None:
-        """The id of the key under which the stream's row was written; None: of none that counts."""
-        return self._signer(stream, self._signers)
-
-    def former_signer(self, stream: Stream) -> str | None:
-        """The id of the closed key under which the stream's row was written; None: of none."""
-        return self._signer(stream, self._closed)
-
-    def _signer(self, stream: Stream, key_ids: Iterable[str]) -> str | None:
+    def signer(self, stream: Stream, *, closed: bool = False) -> str | None:
+        """The id of the key under which the stream's row was written; None: of none that counts, or
+        of none that is closed.
+        """
         try:
-            for key_id in key_ids:
+            for key_id in self._closed if closed else self._signers:
                 if hmac.compare_digest(self.signed_by(key_id, stream), stream.head):
                     return key_id
         except TypeError:  # as in `holds`

@@ -106,7 +106,7 @@ class Testimony:
         place = row.sequence, row.link
         found = self._chain.first_break(stream_id, remains.entries, place)
         if found is None and not self._chain.head_holds(row):
-            former = self._chain.former_signer(row)
+            former = self._chain.signer(row, closed=True)
             reason = "the stream's head was altered" if former is None else _OUTDATED.format(former)
             return Break(stream_id, row.sequence + 1, reason)
         return found

@@ -1,11 +1,13 @@
 """Streams: the rows that order the changes of one subject, and their audit entries."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.audit import (
+    MOVED,
     NO_ORGANIZATION,
     SYSTEM_STREAM,
     AuditEntry,
@@ -96,6 +98,7 @@ UPDATE streams
 SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6
 WHERE id = $1
 """
+_ROW = attrgetter("id", *MOVED)
 
 
 async def insert(tx: Transaction, *begun: HeldStream) -> None:
@@ -195,7 +198,7 @@ async def append_all(
 
 def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> tuple[Part, Part]:
     """The statements of `append_all`, to be run with the changes that the entries record."""
-    return (_INSERT_ENTRY, entries), (_MOVE, [(one.id, *one.place) for one in after])
+    return (_INSERT_ENTRY, entries), (_MOVE, list(map(_ROW, after)))
 
 
 async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry]:

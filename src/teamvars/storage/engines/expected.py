@@ -8,10 +8,11 @@ expected grants nothing.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 
-from teamvars.domain.audit import Stream
+from teamvars.domain.audit import MOVED, Stream
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.engines.combined import Finding, type_of
 
@@ -19,6 +20,7 @@ MOST_EXPECTED = 1024
 """Rows, of some 1.5 KB each."""
 
 _Key = tuple[object, ...]
+_MOVED = attrgetter(*MOVED)
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class Expected(msgspec.Struct, frozen=True):
 
     def left_at(self, after: Stream) -> Row:
         """The row once the stream stands there."""
-        place, moved = self.lookup.place, after.place
+        place, moved = self.lookup.place, _MOVED(after)
         assert place is not None
         return *self.row[:place], *moved, *self.row[place + len(moved) :]
 

@@ -81,7 +81,8 @@ class ServedFile:
         place.
         """
         # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
-        inode = _identity(self.path)
+        status = self.path.stat()
+        inode = status.st_dev, status.st_ino
         if self._inode not in (None, inode):
             raise AnotherFile(
                 f"{self.path} is another file than the one that was opened. Put that back, or "
@@ -157,10 +158,11 @@ class SqliteConnection:
         assert self._connection is not None  # it has begun a transaction
         log = Path(self._connection.filename_wal)
         try:
-            found = _identity(log)
+            status = log.stat()
         except FileNotFoundError:
             self._file.note_lost(log)
             raise
+        found = status.st_dev, status.st_ino
         self._log = self._log or found
         if found != self._log:
             raise AnotherFile(f"{log} is another file than the one that was opened: restart.")
@@ -190,11 +192,6 @@ class SqliteConnection:
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
 
 
 def _connect(path: Path, flags: int, cache_kib: int) -> apsw.Connection:
