@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace
 
+from teamvars.changes import making
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
@@ -97,6 +98,7 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
         return await write(watched, **more)
 
     monkeypatch.setattr(database, "write", noting)
+    monkeypatch.setattr(making, "ROWS_AT_ONCE", 10_000)  # between which others have their turn
     for number in (10, 300):
         directory = large(number)
         await calls.services.directory.apply(operator(), directory, AS_WRITTEN)

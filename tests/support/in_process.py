@@ -54,13 +54,13 @@ class InProcess(httpx.AsyncClient):
         if not is_plain or not (target := self._target(str(url))):
             return await super().request(method, url, **said)
         fields, body = dict(self._own), b""
-        if (document := given.get("json")) is not None:
-            body = _encoded(document).encode()
-            fields[b"content-type"] = b"application/json"
-        if body or method in ("POST", "PUT", "PATCH"):
-            fields[b"content-length"] = b"%d" % len(body)
         for name, text in headers.items():
             fields[_bytes(name).lower()] = _bytes(text)
+        if (document := given.get("json")) is not None:
+            body = _encoded(document).encode()
+            fields.setdefault(b"content-type", b"application/json")
+        if body or method in ("POST", "PUT", "PATCH"):
+            fields.setdefault(b"content-length", b"%d" % len(body))
         return await self._ask(method, target, list(fields.items()), _once(body))
 
     async def send(self, request: httpx.Request, **_: Any) -> httpx.Response:

@@ -106,7 +106,7 @@ def test_programs_are_told_each_pair_and_no_value_that_is_hidden(both: Desk) -> 
 def test_a_workspace_without_a_name_is_not_the_one_of_the_folder(both: Desk) -> None:
     for words in (("compare", "", "network"), ("copy", "")):
         refused = both.having(workspace="payments").run("vars", *words)
-        assert (refused.code, "A name or id is missing" in refused.err) == (2, True)
+        assert (refused.code, "It is empty." in refused.err) == (2, True)
 
 
 def test_what_is_the_same_or_known_by_key_alone_ends_with_0(desk: Desk) -> None:
