@@ -200,3 +200,29 @@ async def test_whoever_may_not_change_projects_is_offered_nothing(site: Site, cr
     await visitor.go(f"/{tenant.organization}/projects")
     await page.get_by_role("link", name="Default Project").wait_for()
     await expect(visitor.button("New project")).to_have_count(0)
+
+
+async def test_whoever_changes_a_name_changes_no_line_break_of_the_description(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    project, workspace = await make_project(tenant), tenant.workspaces["network"]
+    places = {
+        f"projects/{project}": ("projects", project, f"/projects/{project}"),
+        "workspaces/network": ("workspaces", workspace, f"/workspaces/{workspace}"),
+    }
+    described = {"description": "first\r\nsecond"}
+    for kind, id_, path in places.values():
+        document = {"data": {"type": kind, "id": id_, "attributes": described}}
+        assert (await tenant.call("owner", "PATCH", path, document)).is_success
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/projects")
+    await visitor.sign_in("owner")
+    for page, (_, _, path) in places.items():
+        await visitor.go(f"/{tenant.organization}/{page}/settings")
+        form = visitor.page.get_by_role("form", name="Change the")
+        await form.get_by_label("Name").fill("another")
+        await form.get_by_role("button", name="Save").click()
+        await visitor.page.get_by_role("heading", level=1, name="another").wait_for()
+        stored = (await tenant.call("owner", "GET", path)).json()["data"]["attributes"]
+        assert (stored["name"], stored["description"]) == ("another", described["description"])

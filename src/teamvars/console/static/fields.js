@@ -28,6 +28,21 @@ export function field({ label, control, pointer, hint }) {
 }
 
 /**
+ * What a control says. One that nobody has changed says what it was given, to the letter: controls turn line breaks into
+ * their own.
+ * @param {HTMLInputElement | HTMLTextAreaElement} control
+ * @param {string} given
+ */
+export function textOf(control, given) {
+  const twin = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control.cloneNode());
+  twin.value = given;
+  if (control.value === twin.value) return given;
+  // Where all of its line breaks were of the kind that controls do not keep, so are those of what is typed.
+  const isOfPairs = given.includes("\r\n") && !/[\r\n]/.test(given.replaceAll("\r\n", ""));
+  return isOfPairs ? control.value.replaceAll("\n", "\r\n") : control.value;
+}
+
+/**
  * A box to tick, with a line below that says what it means.
  * @param {{label: Child, checked: boolean, pointer?: string, hint?: Child, onchange?: Attributes["onchange"], disabled?: boolean}} said
  */

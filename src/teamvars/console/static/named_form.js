@@ -2,7 +2,7 @@
 
 import { Change, changed, send } from "./api.js";
 import { h } from "./dom.js";
-import { field, form, keepTyped, leaveButton } from "./fields.js";
+import { field, form, keepTyped, leaveButton, textOf } from "./fields.js";
 
 /** @import { Answer } from "./api.js" */
 /** @import { Held } from "./fields.js" */
@@ -25,7 +25,7 @@ export function namedForm({ type, noun, path, one, start, said, more, relationsh
   const description = h("textarea", { rows: 2, value: start.description });
   const change = new Change();
   const attributes = () => {
-    const now = said({ name: called.value.trim(), description: description.value });
+    const now = said({ name: called.value.trim(), description: textOf(description, start.description) });
     return one ? changed(start, now) : now;
   };
   /** @type {HTMLFormElement} */

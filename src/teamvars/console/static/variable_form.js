@@ -3,7 +3,7 @@
 import { Change, Refused, late, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
-import { choice, clearErrors, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { choice, clearErrors, field, form, keepTyped, leaveButton, textOf, tick } from "./fields.js";
 import { lead, settleAll } from "./hands.js";
 import { editor, valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
@@ -225,21 +225,6 @@ function fieldsOf(tries, categories, start, exists) {
     hush: value.hush,
     focus: () => key.focus(),
   };
-}
-
-/**
- * What a control says. One that nobody has changed says what it was given, to the letter: controls turn line breaks into
- * their own.
- * @param {HTMLInputElement | HTMLTextAreaElement} control
- * @param {string} given
- */
-function textOf(control, given) {
-  const twin = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control.cloneNode());
-  twin.value = given;
-  if (control.value === twin.value) return given;
-  // Where all of its line breaks were of the kind that controls do not keep, so are those of what is typed.
-  const isOfPairs = given.includes("\r\n") && !/[\r\n]/.test(given.replaceAll("\r\n", ""));
-  return isOfPairs ? control.value.replaceAll("\n", "\r\n") : control.value;
 }
 
 /**

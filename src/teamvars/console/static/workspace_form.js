@@ -2,7 +2,7 @@
 
 import { Change, Refused, send } from "./api.js";
 import { h } from "./dom.js";
-import { field, form, keepTyped, leaveButton } from "./fields.js";
+import { field, form, keepTyped, leaveButton, textOf } from "./fields.js";
 
 /** @import { Answer, ErrorObject } from "./api.js" */
 /** @typedef {{name: string, description: string, tags: string}} Said */
@@ -26,7 +26,7 @@ export function workspaceForm({ path, workspace, bindings = [], done, cancel }) 
   const element = form({
     class: "card", "aria-label": workspace ? "Change the workspace" : "A new workspace",
     onsubmit: async (signal) => {
-      const now = { name: named.value.trim(), description: description.value, tags: tags.value };
+      const now = { name: named.value.trim(), description: textOf(description, start.description), tags: tags.value };
       const data = { type: "workspaces", ...(workspace && { id: workspace.id }), ...changesOf(start, now, workspace !== null) };
       /** @type {Promise<Answer<Api.WorkspaceDocument>>} */
       const sent = send(workspace ? "PATCH" : "POST", path, { data }, { change, signal });
