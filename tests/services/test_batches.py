@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from asyncpg import exceptions as pg
 
 from teamvars.changes.batches import (
     LOCK_WAITERS,
@@ -22,14 +23,14 @@ from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.directory import TagsEntry
-from teamvars.domain.errors import Refusal, not_found, storage_unavailable
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, not_found, storage_unavailable
 from teamvars.domain.owned_variables import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.chain import Chain
 from teamvars.storage import organizations, streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import poolers
+from teamvars.storage.engines import poolers, postgres
 from teamvars.storage.engines.coalescing import BATCH_LIMIT, Waiter
 from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.services.jobs import Job, approve, propose
@@ -474,6 +475,22 @@ async def test_whose_change_meets_a_damaged_page_is_refused_alone(crowd: Crowd, 
     outcomes = await asyncio.gather(*made, return_exceptions=True)
     assert words(*outcomes) == ["storage_unavailable", *["done"] * 9]
     assert await crowd.holds()
+
+
+async def test_a_commit_that_may_have_been_made_is_made_no_second_time_whatever_ended_it(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a PANIC of the server, and what some poolers say of one that has gone."""
+    commit = postgres._commit
+
+    async def panic(connection: Any) -> None:
+        await commit(connection)
+        raise Refusal(OUTCOME_UNKNOWN) from pg.InternalServerError("cannot abort: was committed")
+
+    monkeypatch.setattr(postgres, "_commit", panic)
+    outcomes = await asyncio.gather(*crowd.make_each(), return_exceptions=True)
+    assert words(*outcomes) == ["outcome_unknown"] * 8
+    assert {key[-1] for key in (await crowd.keys()).values()} == {"x"}
 
 
 async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome_for_all_in_it(

@@ -65,20 +65,23 @@ async def probe(tx: Transaction) -> None:
 
 def begins_with(refusal: Refusal) -> bool:
     """Whether a refused write tells of such an outage: the disk is full or fails, what is there is
-    read-only, or a commit was not confirmed.
+    read-only, SQLite's log was taken away, or a commit was not confirmed.
 
     A store that cannot be reached at all is another matter.
     """
     cause = refusal.__cause__
-    is_unknown = any(fault.code is Code.OUTCOME_UNKNOWN for fault in refusal.faults)
-    return cause is not None and (is_unknown or isinstance(cause, _REFUSES_WRITES))
+    return cause is not None and (_is_unknown(refusal) or isinstance(cause, _REFUSES_WRITES))
 
 
 def tells_of_damage(error: BaseException) -> bool:
     """Whether it failed because what it reads is damaged, or perhaps of another type: what reads
-    something else may well succeed.
+    something else may well succeed. Of a commit that was not confirmed nothing tells that.
     """
-    return isinstance(error.__cause__ or error, _DAMAGE)
+    return not _is_unknown(error) and isinstance(error.__cause__ or error, _DAMAGE)
+
+
+def _is_unknown(error: BaseException) -> bool:
+    return isinstance(error, Refusal) and error.faults[0].code is Code.OUTCOME_UNKNOWN
 
 
 def is_part_of_one(refusal: Refusal) -> bool:
