@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -30,6 +30,7 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.engines import sqlite
+from teamvars.storage.engines.outages import begins_with
 from teamvars.storage.engines.sqlite_settlement import has_wal
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
@@ -576,16 +577,40 @@ async def test_nothing_is_committed_to_a_log_that_was_taken_away_and_all_that_wa
         ]
 
 
+async def test_a_log_that_was_taken_away_is_put_into_the_file_once_nobody_reads_what_was_before(
+    store: Database, path: Path
+) -> None:
+    await store.write(adding("before"))
+    with closing(apsw.Connection(str(path))) as reading:
+        reading.execute("BEGIN; SELECT id FROM things").fetchall()
+        await store.write(adding("since"))
+        path.with_name(f"{path.name}-wal").unlink()
+        outcomes = [await answer(store.write(adding("lost"))) for _ in range(2)]
+        assert await store.read(ids) == ["before", "since"]
+    outcomes.append(await answer(store.write(adding("lost"))))
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    assert all(begins_with(one) for one in outcomes if isinstance(one, Refusal))
+    await store.write(adding("after"))
+    assert await store.read(ids) == ["after", "before", "since"]
+
+
 async def test_nothing_is_committed_beside_a_log_that_took_the_place_of_the_opened_one(
     store: Database, path: Path
 ) -> None:
     log = path.with_name(f"{path.name}-wal")
     away = path.with_name("away")
     await store.write(adding("before"))
+    # So that a connection that opened the other one would find nothing wrong with it.
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("SELECT id FROM things").fetchall()  # which opens the log
+        frames, copied = connection.wal_checkpoint()
+    assert frames == copied > 0
     log.rename(away)
     log.touch()
-    outcomes = [await answer(store.write(adding("lost"))) for _ in range(2)]
-    assert words(*outcomes) == ["storage_unavailable"] * 2
+    outcomes = [await answer(store.write(adding("lost"))) for _ in range(3)]
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    assert all(begins_with(one) for one in outcomes if isinstance(one, Refusal))
+    assert await store.read(ids) == ["before"]
     away.replace(log)
     await store.write(adding("after"))
     assert await store.read(ids) == ["after", "before"]

@@ -24,6 +24,7 @@ from teamvars.metrics.pulse import Look
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import sqlite_inspection
+from teamvars.storage.engines.sqlite_connection import LostLog
 
 PAUSE_SECONDS = 2.0
 """Between two tries."""
@@ -34,6 +35,7 @@ _REFUSES_WRITES = (
     apsw.FullError,
     apsw.IOError,
     apsw.ReadOnlyError,
+    LostLog,
     pg.DiskFullError,
     pg.PostgresIOError,
     pg.ReadOnlySQLTransactionError,

@@ -26,7 +26,8 @@ from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.sqlite_connection import (
     UNUSABLE,
-    AnotherFile,
+    AnotherLog,
+    LostLog,
     ServedFile,
     SqliteConnection,
     SqliteTransaction,
@@ -343,10 +344,9 @@ class SqliteDatabase(Database):
                 raise apsw.ReadOnlyError("the file could not be written when it was opened")
             connection.execute("BEGIN IMMEDIATE")
             self._writer.require_log()
-        except AnotherFile as error:
-            self._writer.roll_back()
+        except AnotherLog as error:
             raise storage_unavailable() from error
-        except FileNotFoundError as error:  # once all is in the file, there may be another log
+        except LostLog as error:  # once all is in the file, there may be another log
             loop = asyncio.get_running_loop()
             if await loop.run_in_executor(self._committer, empty_wal, connection):
                 self._let_go()

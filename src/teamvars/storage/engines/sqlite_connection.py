@@ -66,6 +66,14 @@ class AnotherFile(Exception):
     """What is at the path is not the file that was opened, or its log is not that of this file."""
 
 
+class LostLog(Exception):
+    """The log that was opened is gone: nobody would find what is committed to it."""
+
+
+class AnotherLog(LostLog):
+    """Another one is in its place."""
+
+
 class ServedFile:
     """A file that connections share: the first that was opened at its path, and no other that takes
     its place later. What the `-wal` beside it has of the first would be put into that one.
@@ -151,9 +159,8 @@ class SqliteConnection:
         return self._connection
 
     def require_log(self) -> None:
-        """In a transaction that writes: raises FileNotFoundError when its log was taken away, and
-        AnotherFile when there is another by now. SQLite goes on with the one that it has opened,
-        where nobody would find what is committed.
+        """In a transaction that writes: raises LostLog when its log was taken away, AnotherLog when
+        there is another by now. SQLite goes on with the one that it has opened.
         """
         assert self._connection is not None  # it has begun a transaction
         log = Path(self._connection.filename_wal)
@@ -161,15 +168,15 @@ class SqliteConnection:
             status = log.stat()
         except FileNotFoundError:
             self._file.note_lost(log)
-            raise
+            raise LostLog(f"{log} is gone") from None
         found = status.st_dev, status.st_ino
         self._log = self._log or found
         if found != self._log:
-            raise AnotherFile(f"{log} is another file than the one that was opened: restart.")
+            raise AnotherLog(f"{log} is another file than the one that was opened: restart.")
 
     def roll_back(self) -> None:
-        """Rolls back the transaction; a connection on which that fails is closed."""
-        if self._connection is None:
+        """Rolls back a transaction that has begun; a connection on which that fails is closed."""
+        if self._connection is None or not self._connection.in_transaction:
             return
         try:
             self._connection.execute("ROLLBACK")
