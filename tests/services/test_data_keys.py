@@ -310,8 +310,8 @@ async def test_of_one_that_is_in_use_by_now_nobody_is_told_that_nothing_was_chan
     keys = own_calls.services.data_keys
     await keys.add(operator())
     monkeypatch.setattr(key_rows, "note_change", locked)
-    told = r"^The rest was refused \(OSError: canceled\)\. A part of this is done\. For the rest: "
-    with pytest.raises(KeyRefused, match=f"{told}teamvars keys activate data-2$"):
+    told = r"^The rest was refused \(OSError: canceled\)\. A part of this is done\. "
+    with pytest.raises(KeyRefused, match=f"{told}'teamvars keys activate data-2' does the rest.$"):
         await keys.activate(operator(), "data-2")
     monkeypatch.undo()
     await keys.activate(operator(), "data-2")

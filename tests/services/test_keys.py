@@ -648,7 +648,7 @@ async def test_a_key_that_could_not_be_put_into_the_file_is_named_listed_and_ret
     assert await hand.node.audit_holds()
 
 
-async def unavailable(*_: object) -> None:
+async def unavailable(*_: object, **__: object) -> None:
     """A step that the store does not take."""
     raise storage_unavailable(OSError("canceled"))
 
@@ -666,9 +666,8 @@ async def test_of_a_change_whose_rest_is_refused_nobody_is_told_that_nothing_was
     with pytest.raises(KeyRefused) as refused:
         await getattr(hand, change)(key_id)
     assert "Nothing was changed" not in str(refused.value)
-    assert f"canceled). A part of this is done. For the rest: teamvars keys {change} {key_id}" in (
-        str(refused.value)
-    )
+    rest = f"A part of this is done. 'teamvars keys {change} {key_id}' does the rest."
+    assert str(refused.value).endswith(f"canceled). {rest}")
     monkeypatch.undo()
     await getattr(hand, change)(key_id)
     assert (key_id in hand.keyring.active) == (change == "activate")
@@ -698,7 +697,21 @@ async def test_a_server_key_that_was_added_and_cannot_be_used_is_named(
     told = str(refused.value)
     await hand.activate(told.rpartition("To use it: teamvars keys activate ")[2])
     assert hand.keyring.server is not None
-    assert f"{hand.keyring.server.active} was added." in told
+    assert f"does the rest. {hand.keyring.server.active} was added. " in told
+
+
+async def test_of_a_leaked_key_whose_approvals_are_void_by_now_a_part_is_said_to_be_done(
+    hand: Hand, own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await approve(own_calls.tenant, await propose(own_calls.tenant))
+    former, _ = await hand.replaced(AUDIT)
+    await hand.keys.sign_anew()
+    monkeypatch.setattr(hand.keys, "_retire", unavailable)
+    with pytest.raises(KeyRefused, match=f"'teamvars keys retire {former}' does the rest"):
+        await hand.retire(former, leaked=True)
+    monkeypatch.undo()
+    assert await approval_of(own_calls) is None
+    await hand.retire(former, leaked=True)
 
 
 # What a node does

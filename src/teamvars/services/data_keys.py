@@ -38,7 +38,7 @@ def afterwards(told: str) -> Iterator[None]:
 
 def again(verb: str, key_id: str) -> str:
     """What is told of a change that goes on where it was."""
-    return f"A part of this is done. For the rest: teamvars keys {verb} {key_id}"
+    return f"A part of this is done. 'teamvars keys {verb} {key_id}' does the rest."
 
 
 class DataKeys(UseCases):

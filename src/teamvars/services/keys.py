@@ -5,6 +5,7 @@ changing them while nodes serve.
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TypeVar
 
@@ -171,12 +172,14 @@ class Keys(UseCases):
         # Of these some may have begun while their node still used it.
         await self._data_keys.outlast_writers()
         await self._require_unneeded(key_id, leaked=leaked)
-        if leaked and purpose == AUDIT:
-            await self._void(caller, key_id)
-        try:
-            await self._retire(caller, purpose, key_id, leaked=leaked)
-        except MissingReference:
-            raise KeyRefused(f"{key_id} is not retired: it wraps data keys again.") from None
+        forged = await self._maybe_forged(key_id) if leaked and purpose == AUDIT else []
+        with afterwards(again("retire", key_id)) if forged else nullcontext():
+            for runner_id in forged:
+                await self._revoke(caller, runner_id)
+            try:
+                await self._retire(caller, purpose, key_id, leaked=leaked)
+            except MissingReference:
+                raise KeyRefused(f"{key_id} is not retired: it wraps data keys again.") from None
         with afterwards(again("retire", key_id)):
             await self._data_keys.outlast_writers()  # of a node that came back in between
             if purpose == AUDIT:
@@ -249,12 +252,14 @@ class Keys(UseCases):
                 "has all but kept answers and tokens of jobs under the keys in use; these expire."
             )
 
-    async def _void(self, caller: Caller, key_id: str) -> None:
-        """Revokes the approvals that may be forgeries: all from before the key was replaced."""
+    async def _maybe_forged(self, key_id: str) -> list[str]:
+        """The runners whose approvals may be forgeries: all from before the key was replaced."""
         until = await self._given_before(self._in_use.keyring.audit.active)
-        for runner, approval in await self._approved():
-            if approval.key_id == key_id or approval.approved_at <= until:
-                await self._revoke(caller, runner.id)
+        return [
+            runner.id
+            for runner, approval in await self._approved()
+            if approval.key_id == key_id or approval.approved_at <= until
+        ]
 
     async def _given_before(self, active: str) -> int:
         """Until when nodes may have used another key than the one that is active."""
