@@ -577,6 +577,32 @@ async def test_nothing_is_committed_to_a_log_that_was_taken_away_and_all_that_wa
         ]
 
 
+@pytest.mark.parametrize("all_is_in_the_file", [False, True])
+async def test_a_file_whose_log_was_taken_away_is_opened_with_no_other_beside_those_that_read(
+    tmp_path: Path, path: Path, all_is_in_the_file: bool
+) -> None:
+    """As when somebody makes room on a full disk, for which the connection that writes is closed
+    each time.
+    """
+    async with opened(fresh_sqlite(tmp_path)) as database:
+        assert isinstance(database, sqlite.SqliteDatabase)
+        await make_things(database)
+        await database.write(adding("before"))
+        if all_is_in_the_file:
+            database._writer.connection().wal_checkpoint()
+        database._writer.close()
+        path.with_name(f"{path.name}-wal").unlink()
+        refused = await answer(database.write(adding("lost")))
+        assert words(refused) == ["storage_unavailable"]
+        assert isinstance(refused, Refusal)
+        assert begins_with(refused)
+        assert await database.read(ids) == ["before"]
+        await database.write(adding("after"))
+        assert await database.read(ids) == ["after", "before"]
+    async with opened(fresh_sqlite(tmp_path)) as again:
+        assert await again.read(ids) == ["after", "before"]
+
+
 async def test_a_log_that_was_taken_away_is_put_into_the_file_once_nobody_reads_what_was_before(
     store: Database, path: Path
 ) -> None:

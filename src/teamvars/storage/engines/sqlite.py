@@ -181,7 +181,7 @@ class SqliteDatabase(Database):
         self._create = create
         self._refusing = refusing
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
-        file = ServedFile(path)
+        self._file = file = ServedFile(path)
         self._writer = SqliteConnection(file)
         self._reader = SqliteConnection(file, in_one_thread=True)
         self._reading = asyncio.Lock()
@@ -338,24 +338,35 @@ class SqliteDatabase(Database):
             await self._refusing.require(transaction)
 
     async def _begin(self) -> apsw.Connection:
-        connection = self._writer.connection()
+        try:
+            connection = self._writer.connection()
+        except Refusal as refusal:
+            # It was closed before its log was taken away, as on a full disk: whoever reads has it.
+            if type(refusal.__cause__) is LostLog:
+                self._begin_another_log(empty_wal(self._reader.connection()))
+            raise
         try:
             if connection.readonly("main"):  # BEGIN IMMEDIATE would begin a read, without a word
                 raise apsw.ReadOnlyError("the file could not be written when it was opened")
             connection.execute("BEGIN IMMEDIATE")
-            self._writer.require_log()
+            self._file.require_log()
         except AnotherLog as error:
             raise storage_unavailable() from error
-        except LostLog as error:  # once all is in the file, there may be another log
+        except LostLog as error:
             loop = asyncio.get_running_loop()
-            if await loop.run_in_executor(self._committer, empty_wal, connection):
-                self._let_go()
+            is_empty = await loop.run_in_executor(self._committer, empty_wal, connection)
+            self._begin_another_log(is_empty)
             raise storage_unavailable() from error
         except UNUSABLE as error:
             if isinstance(error, apsw.ReadOnlyError):
                 self._let_go()
             raise self._writer.translate(error) from error
         return connection
+
+    def _begin_another_log(self, is_empty: bool) -> None:
+        """Has another one begun next, if all that was in the former is in the file."""
+        if is_empty:
+            self._let_go()
 
     def _let_go(self) -> None:
         """Closes all connections, which share the `-shm` and the log as the first has opened them:

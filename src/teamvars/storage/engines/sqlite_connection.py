@@ -63,7 +63,7 @@ _MISSING = ("no such table", "no such column")
 
 
 class AnotherFile(Exception):
-    """What is at the path is not the file that was opened, or its log is not that of this file."""
+    """What is at the path is not the file that was opened."""
 
 
 class LostLog(Exception):
@@ -82,7 +82,9 @@ class ServedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._inode: tuple[int, int] | None = None
-        self._lost_log: Path | None = None
+        self._log: Path | None = None
+        self._log_inode: tuple[int, int] | None = None
+        self._open: set[object] = set()
 
     def require(self) -> tuple[int, int]:
         """Which it is. Raises OSError while it is away, and AnotherFile while another has its
@@ -98,26 +100,51 @@ class ServedFile:
             )
         return inode
 
-    def note_opened(self) -> None:
-        """From here on it is this one, if it is the first. Raises OSError."""
+    def note_opened(self, by: object, log: Path) -> None:
+        """From here on it is this one with this log, if it is the first. Raises OSError."""
         self._inode = self._inode or self.require()
+        self._log = log
+        self._open.add(by)
+        if log.exists():  # of a new file it begins with what is written first
+            self.require_log()
 
-    def note_lost(self, log: Path) -> None:
-        """That its log was taken away, so that `require_log` asks for more."""
-        self._lost_log = log
+    def note_closed(self, by: object) -> None:
+        """Once nobody here has it open there may be another log."""
+        self._open.discard(by)
+        if not self._open:
+            self._log_inode = None
+
+    def require_one_log(self) -> None:
+        """Before another connection opens it: raises LostLog where its log was taken away while
+        somebody has it open, here or in another process. There would be two logs: nobody opens it
+        before all have put into it what is in the first, and the last of them has removed what they
+        share.
+        """
+        if self._log is None or not _shared_by(self._log).exists():
+            return
+        if self._open or not self._log.exists():
+            self.require_log()
 
     def require_log(self) -> None:
-        """Raises AnotherFile after its log was taken away, while another process still has it open.
-        There would be two logs: nobody opens it before all have put into it what is in the first,
-        and the last of them has removed what they share.
+        """Raises LostLog when the log that is open was taken away, AnotherLog when there is another
+        by now. SQLite goes on with the one that it has opened.
         """
-        log = self._lost_log
-        if log is None:
-            return
-        shared = log.with_name(f"{log.name.removesuffix('wal')}shm")
-        if shared.exists() and not log.exists():
-            raise AnotherFile(f"another process has {self.path} open with a log that is gone")
-        self._lost_log = None
+        assert self._log is not None  # it was opened
+        try:
+            status = self._log.stat()
+        except FileNotFoundError:
+            who = "a connection here" if self._open else "another process"
+            raise LostLog(f"{self._log} is gone, with which {who} has the file open") from None
+        found = status.st_dev, status.st_ino
+        self._log_inode = self._log_inode or found
+        if found != self._log_inode:
+            text = f"{self._log} is another file than the one that was opened: restart."
+            raise AnotherLog(text)
+
+
+def _shared_by(log: Path) -> Path:
+    """What all that have it open share: it is there as long as one of them is."""
+    return log.with_name(f"{log.name.removesuffix('wal')}shm")
 
 
 class SqliteConnection:
@@ -139,7 +166,6 @@ class SqliteConnection:
         if in_one_thread:
             self._flags |= apsw.SQLITE_OPEN_NOMUTEX
         self._connection: apsw.Connection | None = None
-        self._log: tuple[int, int] | None = None
 
     def connection(self) -> apsw.Connection:
         """The open connection. Refuses when the file is missing, another or cannot be opened, or
@@ -150,29 +176,12 @@ class SqliteConnection:
         try:
             self._file.require()
             if self._connection is None:
-                self._file.require_log()
+                self._file.require_one_log()
                 self._connection = _connect(self._file.path, self._flags, self._cache_kib)
-                self._log = None
-                self._file.note_opened()
-        except (OSError, AnotherFile, *UNUSABLE) as error:
+                self._file.note_opened(self, Path(self._connection.filename_wal))
+        except (OSError, AnotherFile, LostLog, *UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
-
-    def require_log(self) -> None:
-        """In a transaction that writes: raises LostLog when its log was taken away, AnotherLog when
-        there is another by now. SQLite goes on with the one that it has opened.
-        """
-        assert self._connection is not None  # it has begun a transaction
-        log = Path(self._connection.filename_wal)
-        try:
-            status = log.stat()
-        except FileNotFoundError:
-            self._file.note_lost(log)
-            raise LostLog(f"{log} is gone") from None
-        found = status.st_dev, status.st_ino
-        self._log = self._log or found
-        if found != self._log:
-            raise AnotherLog(f"{log} is another file than the one that was opened: restart.")
 
     def roll_back(self) -> None:
         """Rolls back a transaction that has begun; a connection on which that fails is closed."""
@@ -193,12 +202,14 @@ class SqliteConnection:
     def detach(self) -> None:
         """Gives up the connection without closing it: somebody else has taken it over."""
         self._connection = None
+        self._file.note_closed(self)
 
     def close(self) -> None:
         """Closes the connection, which rolls back what is uncommitted."""
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None
+            self._file.note_closed(self)
 
 
 def _connect(path: Path, flags: int, cache_kib: int) -> apsw.Connection:

@@ -117,11 +117,12 @@ def has_wal(path: Path) -> bool:
 
 
 def empty_wal(connection: apsw.Connection) -> bool:
-    """Ends the transaction and copies all that is in the WAL into the file. False: not all of it,
-    while another process reads what was there before, or the disk is full.
+    """Ends a transaction that has begun and copies all that is in the WAL into the file. False: not
+    all of it, while another process reads what was there before, or the disk is full.
     """
-    connection.execute("ROLLBACK")
     try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         frames, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     except apsw.Error:
         return False
