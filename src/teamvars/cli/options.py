@@ -34,14 +34,18 @@ def flag(word: str, help_: str, *names: str) -> Decorator:
 
 
 def argument(name: str, help_: str, **more: Any) -> Decorator:
-    """An argument and its help. One that is empty is refused: it would stand for all there is."""
-    return click.argument(name, help=help_, callback=_said, **more)
+    """An argument and its help. One that is empty is refused: it would stand for all there is, or
+    for the current folder.
+    """
+    return click.argument(name, cls=_Argument, help=help_, **more)
 
 
-def _said(_: click.Context, __: click.Parameter, given: Any) -> Any:
-    if given == "":
-        raise click.BadParameter(f"It is empty. {UNSET}")
-    return given
+class _Argument(click.Argument):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """What the word says."""
+        if value == "":
+            raise click.BadParameter(f"It is empty. {UNSET}", ctx, self)
+        return super().type_cast_value(ctx, value)
 
 
 def json_flag(help_: str) -> Decorator:
