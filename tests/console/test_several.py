@@ -433,6 +433,27 @@ async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
     assert (await site.stored(tenant, "payments"))["PSK"]["value"] == "theirs"
 
 
+async def test_what_was_asked_of_others_is_not_asked_any_more(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "PSK", "old", sensitive=True)
+    visitor = await opened(site, crowd, tenant, "workspaces")
+    page, form = visitor.page, visitor.page.get_by_role("dialog")
+    await page.get_by_role("button", name="Set a key").click()
+    await form.get_by_label("Key").fill("PSK")
+    await form.get_by_role("radio", name="env").check()
+    await form.get_by_role("textbox", name="Value").fill("new")
+    places = form.get_by_role("textbox", name="Workspaces")
+    await places.fill("network\npayments")
+    await visitor.button("Preview").click()
+    await page.get_by_text("1 of 2 are sensitive").wait_for()
+    await places.fill("network")
+    await visitor.button("Preview").click()
+    await visitor.button("Back").click()
+    await expect(page.get_by_text("1 of 2 are sensitive")).to_have_count(0)
+
+
 async def test_a_key_is_set_in_variable_sets_once_it_is_said_whom_it_reaches(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -100,6 +100,8 @@ class Several {
     this.back = button("Back", () => this.#back());
     /** @type {HTMLFormElement | null} */
     this.typing = null;
+    /** @type {ReturnType<typeof mixedChoice> | null} */
+    this.mixed = null;
     this.element = h("div", {}, this.preview);
   }
 
@@ -199,10 +201,13 @@ class Several {
    * @param {boolean} isSaid
    */
   #asked(place, isSaid) {
-    const secret = this.chosen.filter(({ sensitive }) => sensitive).length;
-    if (isSaid || !secret || secret === this.chosen.length) return isSaid;
-    if (!this.mixed) place.replaceChildren((this.mixed = mixedChoice(secret, this.chosen.length)).element);
-    return this.mixed.isAll();
+    const [secret, all] = [this.chosen.filter(({ sensitive }) => sensitive).length, this.chosen.length];
+    const isAsked = !isSaid && secret > 0 && secret < all;
+    if (!isAsked || this.mixed?.secret !== secret || this.mixed.all !== all) {
+      this.mixed = isAsked ? mixedChoice(secret, all) : null; // it was of others
+      place.replaceChildren(...(this.mixed ? [this.mixed.element] : []));
+    }
+    return this.mixed ? this.mixed.isAll() : isSaid;
   }
 
   /** The value, hidden where one is sensitive or called so; where some are and some are not, what is to become of these. */
@@ -356,7 +361,7 @@ function mixedChoice(secret, all) {
     if (!said) throw refused("Choose whether those that can be read become sensitive.", FLAGS);
     return said === "all";
   };
-  return { element, isAll };
+  return { element, isAll, secret, all };
 }
 
 /**
