@@ -119,6 +119,18 @@ async def test_whoever_cannot_be_signed_out_of_a_session_goes_on_where_they_were
     await page.get_by_text("You are signed out.").first.wait_for()
 
 
+async def test_whose_session_had_ended_is_not_told_that_it_ended_everywhere(scene: Scene) -> None:
+    page = await scene.tab()
+    await scene.sign_in(page, "writer")
+    await page.get_by_role("link", name="Tokens").click()
+    await page.get_by_role("button", name="Sign out everywhere").click()
+    ended = {"errors": [{"status": "401", "code": "unauthorized", "title": "", "detail": ""}]}
+    await page.route("**/actions/end-sessions", lambda route: route.fulfill(status=401, json=ended))
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Sign out everywhere").click()
+    await page.get_by_text("The token is no longer valid").wait_for()
+
+
 async def test_whoever_signs_out_of_a_session_deletes_what_waits(scene: Scene) -> None:
     await scene.site.make(scene.tenant, "OLD")
     page = await scene.tab(f"/{scene.tenant.organization}/workspaces/network")

@@ -120,17 +120,21 @@ export function end(reason) {
  * Signs out once `ending` has ended the token, and not where that fails. What is refused meanwhile is not told: the token has
  * not ended by itself.
  * @param {Promise<unknown>} ending
+ * @param {Reason} [otherwise] why, where the token had ended before
  */
-export async function endAfter(ending) {
+export async function endAfter(ending, otherwise = "left") {
+  /** @type {Reason} */
+  let reason = "left";
   isLeaving = true;
   try {
     await ending;
   } catch (error) {
-    if (/** @type {{status?: number}} */ (error).status !== 401) throw error; // it has ended already
+    if (/** @type {{status?: number}} */ (error).status !== 401) throw error;
+    reason = otherwise;
   } finally {
     isLeaving = false;
   }
-  end("left");
+  end(reason);
 }
 
 /**

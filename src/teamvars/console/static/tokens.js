@@ -58,7 +58,7 @@ function signingIn(id, draw) {
     const text = "All browsers in which you have signed in are signed out. Tokens that you made stay.";
     if (!(await ask("Sign out everywhere?", text, "Sign out everywhere", { kind: "danger" }))) return;
     const sent = send("POST", `/users/${id}/actions/end-sessions`, undefined, { repeats: true });
-    if (session.named()) return session.endAfter(sent);
+    if (session.named()) return session.endAfter(sent, "refused"); // of a token that had ended, no other one ends
     await sent;
     announce("All your sessions have ended.");
     await draw();
