@@ -11,6 +11,13 @@ from tests.console.visitors import Crowd, Site, held, small_pages
 from tests.support.tenant import Tenant
 from tests.web.test_variable_sets import make_set, put
 
+# What is put into the page once more, as if it were new, is read out once more.
+COUNTS_MOVES = """() => {
+  window.moves = 0;
+  new MutationObserver((all) => { window.moves += all.length; })
+    .observe(document.body, {childList: true});
+}"""
+
 
 async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     site: Site, crowd: Crowd
@@ -157,6 +164,17 @@ async def test_the_name_of_a_tab_says_which_page_of_what_it_has(
     for one in ("Variables", "Activity"):
         await visitor.page.get_by_role("link", name=one).click()
         await expect(visitor.page).to_have_title(f"network · {one} · teamvars")
+
+
+async def test_what_the_page_has_said_is_not_said_again_by_the_next_one(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await page.evaluate(COUNTS_MOVES)
+    await page.get_by_role("link", name="Activity").click()
+    await expect(page).to_have_title("network · Activity · teamvars")
+    assert await page.evaluate("moves") == 0
 
 
 async def test_no_more_is_looked_for_than_an_address_can_say(

@@ -21,7 +21,9 @@ const left = new WeakMap();
  */
 function carry() {
   const front = (!aside && open.at(-1)) || document.body;
-  front.append(part("notices"), part("announcements"));
+  const told = part("notices");
+  // What is there already would lose the focus, and be read out once more.
+  if (told.parentNode !== front) front.append(told, part("announcements"));
 }
 
 /**
