@@ -29,7 +29,7 @@ export function conflict({ trail, start, now, changes, isSensitive, mine, theirs
 }
 
 /**
- * "bob changed value just now", if the trail says so.
+ * Who changed what, and when, if the trail says so.
  * @param {string} trail
  * @param {string} key
  * @param {Element} place
