@@ -342,36 +342,30 @@ def loss_findings(
         ("data keys", data_keys, "Organizations whose values cannot be read"),
     )
     found = [
-        _problem(
-            subject,
-            f"{what} ({losses.total}): {_some_named(losses)}. Restore a complete backup.",
-        )
+        finding
         for subject, losses, what in told
-        if losses.total
+        for finding in _lost(subject, what, losses, "Restore a complete backup.")
     ]
     return found or [_ok("rows", _WHOLE)]
 
 
 def text_findings(damaged: Losses) -> list[Finding]:
     """A problem where rows have texts that are no UTF-8, each by its table, key and column."""
-    if not damaged.total:
-        return []
-    text = (
-        f"Texts that are no UTF-8, and were altered outside of the service ({damaged.total}): "
-        f"{_some_named(damaged)}. Write them anew, or take them from a backup."
-    )
-    return [_problem("texts", text)]
+    what = "Texts that are no UTF-8, and were altered outside of the service"
+    return _lost("texts", what, damaged, "Write them anew, or take them from a backup.")
 
 
 def misfit_findings(misfits: Losses) -> list[Finding]:
     """A problem where rows are none that the service writes, in words."""
-    if not misfits.total:
+    what = "Rows that were altered outside of the service"
+    return _lost("rows", what, misfits, "Take them from a backup.")
+
+
+def _lost(subject: str, what: str, losses: Losses, remedy: str) -> list[Finding]:
+    """A problem that names some of them, if there are any."""
+    if not losses.total:
         return []
-    text = (
-        f"Rows that were altered outside of the service ({misfits.total}): "
-        f"{_some_named(misfits)}. Take them from a backup."
-    )
-    return [_problem("rows", text)]
+    return [_problem(subject, f"{what} ({losses.total}): {_some_named(losses)}. {remedy}")]
 
 
 def seal_findings(organization_id: str, entries: int) -> list[Finding]:
