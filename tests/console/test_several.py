@@ -13,19 +13,9 @@ from tests.support.tenant import Tenant
 from tests.web.test_variable_search import make_workspaces
 
 
-async def opened(
-    site: Site, crowd: Crowd, tenant: Tenant, path: str, who: str = "owner"
-) -> Visitor:
-    """Somebody who has signed in on a page of the organization."""
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/{path}")
-    await visitor.sign_in(who)
-    return visitor
-
-
 async def found(site: Site, crowd: Crowd, tenant: Tenant, key: str, who: str = "owner") -> Visitor:
     """Somebody who has looked for a key in all workspaces."""
-    visitor = await opened(site, crowd, tenant, f"workspaces?key={key}", who)
+    visitor = await crowd.arrived(site, tenant, f"workspaces?key={key}", who)
     await visitor.page.get_by_label("Choose all variables").wait_for()
     return visitor
 
@@ -170,7 +160,7 @@ async def test_a_key_is_set_in_workspaces_that_are_ticked(site: Site, crowd: Cro
     await make_workspaces(tenant, "third", "other")
     await site.make(tenant, "DB_URL", "own", "payments")
     await site.make(tenant, "DB_URL", "new-one", "third")
-    visitor = await opened(site, crowd, tenant, "workspaces?key=DB_URL")
+    visitor = await crowd.arrived(site, tenant, "workspaces?key=DB_URL")
     page = visitor.page
     await page.get_by_label("Choose DB_URL in third").wait_for()
     await page.get_by_label("Find a key anywhere").fill("")
@@ -208,7 +198,7 @@ async def test_what_is_there_stays_where_that_is_said_and_its_workspace_stays_ti
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "DB_URL", "own", "payments")
-    visitor = await opened(site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page = visitor.page
     await visitor.button("Set a key …").click()
     await expect(page.get_by_label("Key", exact=True)).to_be_focused()
@@ -238,7 +228,7 @@ async def test_what_one_ticks_while_the_workspaces_are_read_again_stays_ticked(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    visitor = await opened(site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page = visitor.page
     await page.get_by_label("Choose network").check()
     await visitor.button("Set a key in 1 workspace …").click()
@@ -329,7 +319,7 @@ async def test_a_value_is_kept_where_nobody_could_say_what_would_become_of_it(
 
 async def test_what_was_typed_is_kept_behind_its_preview(sqlite_site: Site, crowd: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    visitor = await opened(site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page, form = visitor.page, visitor.page.get_by_role("dialog")
     await page.get_by_role("button", name="Set a key").click()
     await form.get_by_label("Key").fill("LEVEL")
@@ -354,7 +344,7 @@ async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
 ) -> None:
     tenant = await sqlite_site.tenant()
     await make_workspaces(tenant, "a", "b", "c", "d")
-    visitor = await opened(sqlite_site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
     page, is_told = visitor.page, asyncio.Event()
     begun: list[str] = []
 
@@ -388,7 +378,7 @@ async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
 async def test_a_list_that_one_leaves_is_not_said_to_be_unreadable(
     sqlite_site: Site, crowd: Crowd, label: str, asks: str
 ) -> None:
-    visitor = await opened(sqlite_site, crowd, await sqlite_site.tenant(), "workspaces")
+    visitor = await crowd.arrived(sqlite_site, await sqlite_site.tenant(), "workspaces")
     page = visitor.page
     await page.get_by_label("Choose network").wait_for()
     await page.evaluate(
@@ -409,7 +399,7 @@ async def test_where_some_of_a_key_are_sensitive_it_is_asked_what_others_become(
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "PSK", "old", sensitive=True)
-    visitor = await opened(site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page = visitor.page
     await page.get_by_label("Choose all workspaces").check()
     await visitor.button("Set a key in 2 workspaces …").click()
@@ -438,7 +428,7 @@ async def test_what_was_asked_of_others_is_not_asked_any_more(
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await site.make(tenant, "PSK", "old", sensitive=True)
-    visitor = await opened(site, crowd, tenant, "workspaces")
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page, form = visitor.page, visitor.page.get_by_role("dialog")
     await page.get_by_role("button", name="Set a key").click()
     await form.get_by_label("Key").fill("PSK")
@@ -460,7 +450,7 @@ async def test_a_key_is_set_in_variable_sets_once_it_is_said_whom_it_reaches(
     site, tenant = sqlite_site, await sqlite_site.tenant()
     await make_set(tenant, "Cloud", "network")
     await make_set(tenant, "Shared")
-    visitor = await opened(site, crowd, tenant, "varsets")
+    visitor = await crowd.arrived(site, tenant, "varsets")
     page = visitor.page
     await page.get_by_label("Choose Cloud").wait_for()
     await expect(visitor.button("Set a key …")).to_be_hidden()
@@ -493,7 +483,7 @@ async def test_who_may_write_nowhere_is_not_offered_to_set_a_key(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
-    visitor = await opened(site, crowd, tenant, "workspaces", "reader")
+    visitor = await crowd.arrived(site, tenant, "workspaces", "reader")
     await visitor.page.get_by_role("link", name="network").wait_for()
     await expect(visitor.button("Set a key …")).to_be_hidden()
     await expect(visitor.page.get_by_role("checkbox")).to_have_count(0)

@@ -181,10 +181,8 @@ async def test_no_more_is_looked_for_than_an_address_can_say(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await page.get_by_label("Find a key anywhere").focus()
     await page.keyboard.insert_text("x" * 20_000)
     await page.get_by_text("No key that you can see has this in it.").first.wait_for()
@@ -220,10 +218,8 @@ async def test_a_workspace_is_made_renamed_described_tagged_and_deleted(
     site: Site, crowd: Crowd
 ) -> None:
     tenant = await site.tenant()
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await visitor.button("New workspace").click()
     form = page.get_by_role("form", name="A new workspace")
     await form.get_by_label("Name", exact=True).fill("two words")
@@ -277,10 +273,8 @@ async def test_whoever_has_left_is_not_led_to_what_was_made(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await visitor.button("New workspace").click()
     form = page.get_by_role("form", name="A new workspace")
     await form.get_by_label("Name", exact=True).fill("third")

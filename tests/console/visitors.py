@@ -170,6 +170,13 @@ class Crowd:
         await visitor.page.get_by_role("heading", level=1, name=workspace).wait_for()
         return visitor
 
+    async def arrived(self, site: Site, tenant: Tenant, path: str, who: str = "owner") -> Visitor:
+        """One of the tenant's people, signed in, on a page of the organization."""
+        visitor = await self.visitor(site, tenant)
+        await visitor.go(f"/{tenant.organization}/{path}")
+        await visitor.sign_in(who)
+        return visitor
+
     async def leave(self) -> None:
         """Closes all tabs that were opened since."""
         for page in self._context.pages:
