@@ -17,7 +17,8 @@ class Pace:
     """The pace of one task. Between its steps the others have the loop for longer than they took.
 
     One iteration for the others is not enough: a request takes several, and each would wait for a
-    whole step.
+    whole step. A task has one pace at a time: of two, each would take the other's rests for its own
+    steps, and leave the loop for longer and longer.
     """
 
     def __init__(self, share: float = 2.0) -> None:

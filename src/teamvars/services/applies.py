@@ -182,7 +182,6 @@ class _Recorder:
         self._storing = storing
         self._found = found
         self._plan = plan
-        self._pace = Pace.while_locked()
 
     async def carry_out(self, stream_id: str) -> CheckedStream:
         """Makes the changes in an owner, with an audit entry for each. Returns its stream after
@@ -191,7 +190,7 @@ class _Recorder:
         for batch in in_batches(self._plan.renamed, lambda _: 0):
             its = [step.stored.variable for step in batch]
             given_up = tuple(GiveNameUp(one.owner_id, one.id) for one in its)
-            await self._store(Decision(None, given_up))
+            await self._storing.store(Decision(None, given_up))
         is_of_set = prefix_of(stream_id) == PREFIX
         taken = KEY_TAKEN_IN_SET.at("/data") if is_of_set else None
         for batch in in_batches(self._plan.changes, _written_bytes):
@@ -203,7 +202,7 @@ class _Recorder:
             ]
             notes = [self._note(stream_id, step) for step in batch]
             decision = Decision(None, tuple(writes), tuple(notes), usage=self._plan.usage)
-            await self._store(replace(decision, taken=taken))
+            await self._storing.store(replace(decision, taken=taken))
         return self._storing.place_of(stream_id)
 
     async def note_copies(self, stream_id: str, target_id: str) -> None:
@@ -218,11 +217,7 @@ class _Recorder:
                 )
                 for each in copied
             ]
-            await self._store(Decision(None, notes=tuple(notes)))
-
-    async def _store(self, decision: Decision[None]) -> None:
-        await self._storing.store(decision)
-        await self._pace.keep()
+            await self._storing.store(Decision(None, notes=tuple(notes)))
 
     def _note(self, stream_id: str, step: Step) -> Note:
         details: dict[str, object] = {**step.stored.variable.audited()}
