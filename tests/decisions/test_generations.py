@@ -18,9 +18,8 @@ from teamvars.decisions.generations import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import ACTIONS, SYSTEM_STREAM
-from teamvars.domain.generations import Generation
+from teamvars.domain.generations import Generation, Rewrap
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.rewraps import Rewrap
 from tests.support.deployment import operator
 
 NOW = 1_700_000_000_000_000

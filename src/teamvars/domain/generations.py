@@ -1,4 +1,6 @@
-"""Generations of data keys: each organization has a data key of each that it needs."""
+"""Generations of data keys, and the job that seals under those in use: each organization has a data
+key of each that it needs.
+"""
 
 from collections.abc import Sequence
 
@@ -36,3 +38,20 @@ def is_generation(key_id: str) -> bool:
 def active_of(generations: Sequence[Generation]) -> Generation:
     """The generation in use: the newest that was activated."""
     return [one for one in generations if one.activated_at is not None][-1]
+
+
+ONLY = "rewrap"
+"""The id of the job: there is one at a time."""
+
+
+class Rewrap(msgspec.Struct, frozen=True):
+    """A job that is under way, and held until then, in µs, by a run whose own name `holder` is:
+    what it seals under, behind which row of which part it goes on, and how many rows it has sealed.
+    """
+
+    holder: str
+    held_until: int
+    generation: int
+    part: int = 0
+    after: str = ""
+    done: int = 0

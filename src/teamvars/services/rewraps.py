@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller
+from teamvars.domain.generations import Rewrap
 from teamvars.domain.ids import new_id
-from teamvars.domain.rewraps import Rewrap
 from teamvars.domain.sealed import Sealed
 from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Generation
+from teamvars.domain.generations import ONLY, Generation, Rewrap
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.keys import NotedKey, NotedServerKey
 from teamvars.domain.logins import Login
@@ -19,7 +19,6 @@ from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Founded, Organization
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
-from teamvars.domain.rewraps import ONLY, Rewrap
 from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.sign_ins import Identity, Session
 from teamvars.domain.tags import ProjectTagRow, TagRow
