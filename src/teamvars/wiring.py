@@ -63,9 +63,8 @@ from teamvars.services.invitations import (
 )
 from teamvars.services.issuers import Issuer, KeyFiles, given
 from teamvars.services.keys import Keys
-from teamvars.services.leavers import Leavers, OperatorLeavers
 from teamvars.services.logins import Logins
-from teamvars.services.memberships import Memberships
+from teamvars.services.memberships import Memberships, OperatorLeavers
 from teamvars.services.nodes import Admission, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
@@ -96,7 +95,6 @@ from teamvars.web import (
     copies,
     deliveries,
     invitations,
-    leavers,
     logins,
     members,
     memberships,
@@ -168,7 +166,6 @@ class Services(msgspec.Struct, frozen=True):
     copies: Copies
     team_members: TeamMembers
     memberships: Memberships
-    leavers: Leavers
     operator_leavers: OperatorLeavers
     invitations: Invitations
     invitation_links: InvitationLinks
@@ -274,7 +271,6 @@ def services(
         copies=Copies(house, trust),
         team_members=TeamMembers(house, usernames=dialect.usernames),
         memberships=Memberships(house),
-        leavers=Leavers(house),
         operator_leavers=OperatorLeavers(own_house),
         invitations=Invitations(house, inviting, outbox.wake),
         invitation_links=InvitationLinks(house),
@@ -363,7 +359,6 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *users.routes(all_services.users),
         *teams.routes(all_services.teams, dialect),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
-        *leavers.routes(all_services.leavers),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
         *project_grants.routes(all_services.project_grants, dialect),

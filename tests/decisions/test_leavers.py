@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Locks, Needs
-from teamvars.decisions.leavers import end, end_by_operator, read
+from teamvars.decisions.memberships import end_by_operator, end_left_behind, left_behind
 from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf
 from teamvars.decisions.rows import Delete
 from teamvars.decisions.team_members import Put
-from teamvars.domain.leavers import LeftBehind
+from teamvars.domain.memberships import LeftBehind
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import Token
@@ -56,11 +56,11 @@ def test_owners_are_told_of_whoever_is_or_was_in_the_organization(
 ) -> None:
     known = found(access, left(what, is_there=is_there), locked=LOCKED)
     if code is None:
-        assert read(known, "acme", "user-1") == what
-        assert end(known, "acme", "user-1").answer == what
+        assert left_behind(known, "acme", "user-1") == what
+        assert end_left_behind(known, "acme", "user-1").answer == what
     else:
-        assert refused(read, known, "acme", "user-1") == [code]
-        assert refused(end, known, "acme", "user-1") == [code]
+        assert refused(left_behind, known, "acme", "user-1") == [code]
+        assert refused(end_left_behind, known, "acme", "user-1") == [code]
 
 
 @pytest.mark.parametrize("one", [LEFT.tokens, LEFT.runners, LEFT.invitations, LEFT.teams])

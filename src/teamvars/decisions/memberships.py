@@ -1,17 +1,22 @@
-"""What becomes of a request to end a membership, and what changes of memberships record."""
+"""What becomes of a request to end a membership, or what somebody leaves behind; and what changes of
+memberships record.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions import Decision, Found, Note, runners, tokens
 from teamvars.decisions.needs import (
+    LeftBehindBy,
+    MembershipOf,
     MembershipWithId,
     MembersOf,
     TeamIdsOf,
     TeamsOf,
     TeamsWithIds,
+    ToOrganization,
     ToOrganizationWithId,
     WhoCalls,
     meant,
@@ -19,9 +24,9 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.team_members import Direction, Put
 from teamvars.domain.access import OrganizationAccess
-from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal
+from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.memberships import LeftBehind, Membership, Status
 from teamvars.domain.team_members import owners_lost
 from teamvars.domain.teams import Team
 
@@ -190,3 +195,42 @@ def _put(
     details = {"organization-memberships": list(membership_ids)}
     note = found.note(team.id, f"member.{direction}", team.id, details)
     return Decision(None, (Put(team.id, direction, tuple(membership_ids)),), (note,))
+
+
+def left_behind(found: Found, organization: str, user_id: str) -> LeftBehind:
+    """What somebody leaves behind, who may be gone. Refuses: forbidden, and as not found whoever is
+    not in the organization and has left nothing there.
+    """
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    left = found.of(LeftBehindBy(granted.organization.id, user_id))
+    if left.is_nothing and found.of(MembershipOf(left.organization_id, user_id)) is None:
+        raise not_found()
+    return left
+
+
+def end_left_behind(found: Found, organization: str, user_id: str) -> Decision[LeftBehind]:
+    """Ends all of it but the teams, which need somebody else; returns what it was. Refuses as
+    `left_behind`.
+    """
+    return _ended(found, left_behind(found, organization, user_id))
+
+
+def end_by_operator(found: Found, organization_id: str, user_id: str) -> Decision[LeftBehind]:
+    """The same by an operator."""
+    return _ended(found, found.of(LeftBehindBy(organization_id, user_id)))
+
+
+def _ended(found: Found, left: LeftBehind) -> Decision[LeftBehind]:
+    """Tokens are revoked, runners deleted and invitations taken back; nothing of it comes to be
+    meanwhile.
+    """
+    of_teams = [team.id for team in found.of(TeamsOf(left.organization_id))]
+    of_runners = [runner.id for runner in left.runners]
+    found.require_locked([left.organization_id, *of_teams, *of_runners])
+    return together(
+        left,
+        *(tokens.revoked(found, one) for one in left.tokens),
+        *(runners.deleted(found, one) for one in left.runners),
+        ended(found, left.invitations),
+    )

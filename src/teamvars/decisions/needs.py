@@ -16,9 +16,8 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal, there_is_no
 from teamvars.domain.invitations import Invited
-from teamvars.domain.leavers import LeftBehind
 from teamvars.domain.logins import Login
-from teamvars.domain.memberships import Membership
+from teamvars.domain.memberships import LeftBehind, Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged

@@ -1,4 +1,6 @@
-"""Memberships of organizations, and the invitations that they begin as."""
+"""Memberships of organizations, the invitations that they begin as, and what somebody who leaves an
+organization leaves behind in it.
+"""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -9,6 +11,9 @@ from msgspec.structs import replace
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.names import email_faults
+from teamvars.domain.runners import Runner
+from teamvars.domain.teams import Team
+from teamvars.domain.tokens import Token
 from teamvars.domain.users import User
 
 EMAIL_POINTER = "/data/attributes/email"
@@ -111,3 +116,23 @@ class InvitationDraft(msgspec.Struct, frozen=True):
             for n, id_ in enumerate(self.team_ids)
             if id_ not in known
         ]
+
+
+class LeftBehind(msgspec.Struct, frozen=True):
+    """What goes on without them: `tokens` of the organization and its teams that they made, runners
+    that they proposed, and invitations that they sent and nobody has accepted; and the teams in
+    which nobody else is who can act.
+    """
+
+    organization_id: str
+    organization: str
+    user_id: str
+    tokens: Sequence[Token]
+    runners: Sequence[Runner]
+    invitations: Sequence[Membership]
+    teams: Sequence[Team]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is none of it."""
+        return not (self.tokens or self.runners or self.invitations or self.teams)

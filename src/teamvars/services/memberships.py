@@ -1,12 +1,15 @@
-"""Memberships of organizations: show and remove them."""
+"""Memberships of organizations: show and remove them, and what people who leave leave behind."""
+
+from collections.abc import Sequence
 
 from teamvars.decisions import memberships as decisions
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.access import Caller
-from teamvars.domain.memberships import Membership, MembershipFilter
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.memberships import LeftBehind, Membership, MembershipFilter
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, looks, makes, reads
-from teamvars.storage import access, access_by_name, memberships, teams
+from teamvars.storage import access, access_by_name, memberships, teams, users
 from teamvars.storage.database import Transaction
 
 
@@ -19,6 +22,8 @@ class Memberships(UseCases):
     read = looks(decisions.read)
     remove = makes(decisions.remove)
     revoke = makes(decisions.revoke)
+    left_behind = looks(decisions.left_behind)
+    end_left_behind = makes(decisions.end_left_behind, in_turns=True)
 
     @reads
     async def list(
@@ -70,3 +75,29 @@ async def _page_of(
     named = {id_ for membership in whole for id_ in membership.team_ids}
     of = await teams.find_by_ids(tx, named) if named else []
     return MembershipPage(whole, found.total, {team.id: team for team in of})
+
+
+class OperatorLeavers(UseCases):
+    """What an operator does about one who leaves, in all organizations. Refuses: not found."""
+
+    @reads
+    async def show(self, tx: Transaction, who: str) -> Sequence[LeftBehind]:
+        """What they leave behind, by organization, where that is something."""
+        user = await users.find_one(tx, who)
+        found = [
+            await memberships.left_behind(tx, one, user.id)
+            for one in await memberships.organizations_of(tx, user.id)
+        ]
+        return [one for one in found if not one.is_nothing]
+
+    async def end(self, caller: Caller, who: str) -> Sequence[LeftBehind]:
+        """Ends all of it but the teams, in each organization by itself; returns what it was."""
+        ended = []
+        for one in await self.show(who):
+            asked = one.organization_id, one.user_id
+            try:
+                ended.append(await self._make(caller, decisions.end_by_operator, *asked))
+            except Refusal as refusal:
+                if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
+                    raise
+        return ended

@@ -1,4 +1,4 @@
-"""Memberships of organizations, and those of teams, as rows.
+"""Memberships of organizations, and those of teams, as rows; and what somebody leaves behind.
 
 Whoever was invited is found by the address of the invitation, and by nothing of their own.
 """
@@ -9,11 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.invitations import Delivery, Invitation
-from teamvars.domain.memberships import Membership, MembershipFilter, Status
+from teamvars.domain.memberships import LeftBehind, Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
+from teamvars.storage import organizations, runners, teams, tokens
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
 
@@ -269,3 +270,37 @@ def putting(team_id: str, membership_ids: Sequence[str], *, adds: bool) -> State
 def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str | None:
     """The words in the form in which names are compared; `also` as they are, as ids are."""
     return None if words is None else each([*map(fold, words), *(also or ())])
+
+
+# Wherever somebody is, or was: what they made says so.
+_ORGANIZATIONS_OF = """
+SELECT organization_id FROM memberships WHERE user_id = $1
+UNION SELECT coalesce(tokens.organization_id, teams.organization_id) FROM tokens
+    LEFT JOIN teams ON teams.id = tokens.team_id
+    WHERE tokens.created_by = $1 AND tokens.user_id IS NULL
+UNION SELECT organization_id FROM runners WHERE proposed_by = $1
+UNION SELECT memberships.organization_id FROM invitations
+    JOIN memberships ON memberships.id = invitations.membership_id
+    WHERE invitations.invited_by = $1
+ORDER BY 1
+"""
+
+
+async def organizations_of(tx: Transaction, user_id: str) -> list[str]:
+    """The organizations that somebody is in or has left something in, by id."""
+    return [row[0] for row in await tx.fetch(_ORGANIZATIONS_OF, user_id)]
+
+
+async def left_behind(tx: Transaction, organization_id: str, user_id: str) -> LeftBehind:
+    """What somebody leaves behind in an organization. Refuses: not found."""
+    organization = await organizations.get(tx, organization_id)
+    place = organization_id, user_id
+    return LeftBehind(
+        organization_id,
+        organization.name,
+        user_id,
+        await tokens.made_by(tx, *place),
+        await runners.proposed_by(tx, *place),
+        await invited_by(tx, *place),
+        await teams.held_alone(tx, *place),
+    )

@@ -1,4 +1,6 @@
-"""Memberships of organizations, and invitations, as HCP Terraform's clients know them."""
+"""Memberships of organizations, and invitations, as HCP Terraform's clients know them; and what
+somebody leaves behind, for owners.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
@@ -8,7 +10,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.invitations import Delivery, Invitation
-from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
+from teamvars.domain.memberships import (
+    InvitationDraft,
+    LeftBehind,
+    Membership,
+    MembershipFilter,
+    Status,
+)
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
@@ -17,11 +25,7 @@ from teamvars.services.users import UserView
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import (
-    Parameter,
-    text_of,
-    words_of,
-)
+from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Email, Time, timestamp, to_many, to_one
@@ -34,6 +38,7 @@ _ALL = "/api/v2/organizations/{organization}/organization-memberships"
 _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
+_LEFT_BEHIND = "/api/v2/organizations/{organization}/users/{user_id}/left-behind"
 _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _INACTIVE = "inactive"
 _STATUS = Parameter(
@@ -160,6 +165,69 @@ _INVITATION = MEMBERSHIP.new_body(
 )
 
 
+class LeftToken(msgspec.Struct):
+    """A token of the organization, or of one of its teams, that they made."""
+
+    id: str
+    owner: str
+    description: str
+
+
+class LeftThing(msgspec.Struct):
+    """A runner that they proposed, or a team in which nobody else is who can act."""
+
+    id: str
+    name: str
+
+
+class LeftInvitation(msgspec.Struct):
+    """An invitation that they sent, by its membership."""
+
+    id: str
+    email: str | None
+
+
+LEFT_BEHIND = Resource[LeftBehind](
+    type="left-behind",
+    name="LeftBehind",
+    noun="what somebody leaves behind",
+    tag="Memberships",
+    id=lambda one: one.user_id,
+    path=lambda one: f"/api/v2/organizations/{one.organization}/users/{one.user_id}/left-behind",
+    attributes=(
+        Attribute(
+            "tokens",
+            list[LeftToken],
+            lambda one: [
+                LeftToken(token.id, f"{token.owner_kind} {token.owner_id}", token.description)
+                for token in one.tokens
+            ],
+        ),
+        Attribute(
+            "runners",
+            list[LeftThing],
+            lambda one: [LeftThing(runner.id, runner.spec.name) for runner in one.runners],
+        ),
+        Attribute(
+            "invitations",
+            list[LeftInvitation],
+            lambda one: [LeftInvitation(sent.id, sent.shown_email) for sent in one.invitations],
+        ),
+        Attribute(
+            "teams",
+            list[LeftThing],
+            lambda one: [LeftThing(team.id, team.name) for team in one.teams],
+        ),
+    ),
+    texts={
+        "LeftBehindAttributes": (
+            "What goes on without somebody. `teams` are those in which nobody else is who can act."
+        ),
+        "LeftBehindResource": "What somebody leaves behind in an organization; its id is theirs.",
+    },
+)
+
+
 def users_of(memberships: Iterable[Membership]) -> list[msgspec.Struct]:
     """The users of memberships, each once; who has not accepted an invitation has no name yet."""
     people = {one.user.id: one for one in memberships}
@@ -189,7 +257,7 @@ def routes(memberships: Memberships) -> list[Route]:
 
 def directory_routes(memberships: Memberships, invitations: Invitations) -> list[Route]:
     """All the others, one row an operation."""
-    do = Operations(MEMBERSHIP)
+    do, left = Operations(MEMBERSHIP), Operations(LEFT_BEHIND)
     return [
         do.lists(
             _ALL,
@@ -243,6 +311,17 @@ def directory_routes(memberships: Memberships, invitations: Invitations) -> list
             status=204,
             refuses=(422,),
             name="revokeInvitation",
+        ),
+        left.reads(
+            _LEFT_BEHIND,
+            "Read what somebody leaves behind: tokens, runners, invitations and teams.",
+            memberships.left_behind,
+            may_forbid=True,
+        ),
+        left.deletes(
+            _LEFT_BEHIND,
+            "Revoke these tokens, delete these runners and take these invitations back.",
+            memberships.end_left_behind,
         ),
     ]
 

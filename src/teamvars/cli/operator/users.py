@@ -10,8 +10,7 @@ from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Standing
-from teamvars.domain.leavers import LeftBehind
-from teamvars.domain.memberships import Membership
+from teamvars.domain.memberships import LeftBehind, Membership
 from teamvars.domain.users import User
 from teamvars.services.users import Account
 
