@@ -25,10 +25,10 @@ from teamvars.decisions.workspaces import (
     unlock,
     update,
 )
-from teamvars.domain import project_settings
+from teamvars.domain import projects
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
-from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspace_settings import OWN_MODE
@@ -160,7 +160,7 @@ def test_a_workspace_is_made_in_the_project_that_is_named() -> None:
     decision = create(found(to_project(SHOP, owner=False, rights=rights)), "acme", draft, "ws-1")
     assert decision.writes == (Insert(replace(MADE, project_id=SHOP.id)),)
     assert actions(decision) == [("org-1", "workspace.create")]
-    local = replace(SHOP, settings={project_settings.OWN_MODE: True, DEFAULT_MODE: "local"})
+    local = replace(SHOP, settings={projects.OWN_MODE: True, DEFAULT_MODE: "local"})
     made = create(found(to_project(local)), "acme", draft, "ws-1").answer
     assert made.details.settings.default_mode is ExecutionMode.LOCAL
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain import project_settings
+from teamvars.domain import projects
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Setting, Settings
-from teamvars.domain.organization_settings import DEFAULT_MODE
-from teamvars.domain.project_settings import OWN_MODE
+from teamvars.domain.organizations import DEFAULT_MODE
+from teamvars.domain.projects import OWN_MODE
 from teamvars.domain.tags import Tags
 
 REFUSED = Setting("runs", False, "What.", not_offered="There are none.")
@@ -88,16 +88,16 @@ def test_of_what_is_stored_whatever_protects_counts_where_it_cannot_be_read(
 
 
 def test_a_mode_is_a_projects_own_while_it_says_so() -> None:
-    own = project_settings.changed({}, {DEFAULT_MODE: "local"})
+    own = projects.changed_settings({}, {DEFAULT_MODE: "local"})
     assert (own[DEFAULT_MODE], own[OWN_MODE]) == ("local", True)
-    other = project_settings.changed(own, {"description": "what"})
+    other = projects.changed_settings(own, {"description": "what"})
     assert other == {**own, "description": "what"}
-    given_up = project_settings.changed(own, {OWN_MODE: False})
+    given_up = projects.changed_settings(own, {OWN_MODE: False})
     assert DEFAULT_MODE not in given_up
-    assert DEFAULT_MODE not in project_settings.changed(
+    assert DEFAULT_MODE not in projects.changed_settings(
         {}, {DEFAULT_MODE: "local", OWN_MODE: False}
     )
-    plain = project_settings.changed({}, {"description": "what"})
+    plain = projects.changed_settings({}, {"description": "what"})
     assert plain == {"description": "what"}
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.team_settings import ACCESS
-from teamvars.domain.teams import Right, Team, TeamDraft, Visibility, owners_of
+from teamvars.domain.teams import ACCESS, Right, Team, TeamDraft, Visibility, owners_of
 
 OWNERS = owners_of("org-1", "team-0")
 RIGHT, OTHER = f"{ACCESS}manage-modules", "sso-team-id"

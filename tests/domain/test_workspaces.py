@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.domain import project_settings
+from teamvars.domain import projects
 from teamvars.domain.errors import Code
-from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project
 from teamvars.domain.workspaces import (
     ExecutionMode,
@@ -78,7 +78,7 @@ def test_a_terraform_version_is_one_or_says_which_will_do(version: str, is_one: 
 
 
 LOCAL = {DEFAULT_MODE: "local"}
-OWN = {project_settings.OWN_MODE: True}
+OWN = {projects.OWN_MODE: True}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from teamvars.domain.team_settings import SETTINGS, is_right
-from teamvars.domain.teams import Right
+from teamvars.domain.teams import SETTINGS, Right, is_right
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_team_workspaces import access_document
 from tests.web.test_teams import make, names, team_document, teams_path

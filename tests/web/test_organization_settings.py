@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from teamvars.domain.organization_settings import SETTINGS
+from teamvars.domain.organizations import SETTINGS
 from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.dialects import terraform

@@ -1,5 +1,5 @@
-"""What becomes of a request to end a membership, or what somebody leaves behind; and what changes of
-memberships record.
+"""What becomes of a request to end a membership, or what somebody leaves behind; and what changes
+of memberships record.
 """
 
 from collections.abc import Mapping, Sequence

@@ -15,8 +15,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
 from teamvars.domain.generations import active_of
 from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.organization_settings import SETTINGS
-from teamvars.domain.organizations import Founded, Organization, OrganizationDraft
+from teamvars.domain.organizations import SETTINGS, Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
 from teamvars.domain.token_limits import counts
 

@@ -40,8 +40,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import fold
-from teamvars.domain.project_settings import SETTINGS
-from teamvars.domain.projects import Project, ProjectDraft
+from teamvars.domain.projects import SETTINGS, Project, ProjectDraft
 from teamvars.domain.tags import (
     ProjectTagRow,
     TagChange,

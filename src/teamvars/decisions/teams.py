@@ -18,8 +18,7 @@ from teamvars.domain.errors import (
     forbidden,
     refuse_all,
 )
-from teamvars.domain.team_settings import SETTINGS
-from teamvars.domain.teams import Right, Team, TeamDraft, Visibility
+from teamvars.domain.teams import SETTINGS, Right, Team, TeamDraft, Visibility
 
 
 class TeamView(msgspec.Struct, frozen=True):

@@ -1,18 +1,58 @@
-"""Projects: each workspace of an organization is in one of them."""
+"""Projects: each workspace of an organization is in one of them; and what describes them to their
+clients.
+"""
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain import project_settings
-from teamvars.domain.client_settings import Value, Values
+from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings, Value, Values
 from teamvars.domain.errors import Fault, other_id
 from teamvars.domain.names import project_name_faults
-from teamvars.domain.project_settings import SETTINGS
+from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.tags import TagsDraft
 
 DEFAULT_NAME = "Default Project"
 PREFIX = "prj"
 """Of the ids of projects."""
+OWN_MODE = "setting-overwrites/default-execution-mode"
+OWN_POOL = "setting-overwrites/default-agent-pool"
+
+SETTINGS = Settings(
+    Setting("description", "", "What the project is for.", has_lines=True),
+    Setting(
+        DEFAULT_MODE,
+        "remote",
+        "Where clients of its workspaces run that have no mode of their own.",
+        words={"remote": "", "local": "", "agent": NO_AGENTS},
+    ),
+    Setting(OWN_MODE, False, "Whether the mode is its own, and not its organization's."),
+    Setting(OWN_POOL, False, "Whether the agent pool is its own."),
+    Setting(
+        "auto-destroy-activity-duration",
+        "",
+        "Nothing is destroyed.",
+        not_offered="Nothing runs here, so nothing would happen then.",
+    ),
+    Setting(
+        "default-agent-pool-id",
+        "",
+        "There are no agent pools.",
+        not_offered="There are no agent pools here.",
+    ),
+)
+
+
+def changed_settings(values: Values, said: Values) -> Values:
+    """The values after a request without faults, those of them that are no defaults.
+
+    Whoever names a mode has it as the project's own, unless they say otherwise; a mode that is no
+    longer its own is forgotten.
+    """
+    if DEFAULT_MODE in said:
+        said = {OWN_MODE: True, OWN_POOL: True, **said}
+    after = SETTINGS.changed(values, said)
+    is_own = SETTINGS.value(after, OWN_MODE)
+    return after if is_own else {name: one for name, one in after.items() if name != DEFAULT_MODE}
 
 
 def default_project_of(organization_id: str) -> str:
@@ -86,5 +126,5 @@ class ProjectDraft(msgspec.Struct, frozen=True):
         return replace(
             project,
             name=project.name if self.name is None else self.name,
-            settings=project_settings.changed(project.settings, self.settings),
+            settings=changed_settings(project.settings, self.settings),
         )

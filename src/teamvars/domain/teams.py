@@ -6,13 +6,36 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.client_settings import Values
+from teamvars.domain.client_settings import Setting, Settings, Values
 from teamvars.domain.errors import Code, Fault, other_id, unknown_word
 from teamvars.domain.names import NAME_POINTER, team_name_faults
-from teamvars.domain.team_settings import ACCESS, SETTINGS, is_right
 
+ACCESS = "organization-access/"
+"""What the names of rights in a document begin with."""
 OWNERS = "owners"
 """The name of the team that every organization has, and that cannot be renamed or deleted."""
+
+SETTINGS = Settings(
+    Setting("sso-team-id", "", "Kept; it puts nobody into the team."),
+    *(
+        Setting(f"{ACCESS}{name}", False, text)
+        for name, text in {
+            "manage-policies": "Policies; there are none.",
+            "manage-policy-overrides": "Exceptions to policies; there are none.",
+            "delegate-policy-overrides": "Exceptions to policies; there are none.",
+            "manage-vcs-settings": "Connections to repositories; there are none.",
+            "manage-providers": "Providers; there are none.",
+            "manage-modules": "Modules; there are none.",
+            "manage-run-tasks": "Tasks of runs; there are none.",
+            "manage-agent-pools": "Agent pools; there are none.",
+        }.items()
+    ),
+)
+
+
+def is_right(name: str) -> bool:
+    """Whether the setting with that name is a right, which has no subject here."""
+    return name.startswith(ACCESS)
 
 
 class Visibility(StrEnum):

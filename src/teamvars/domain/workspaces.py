@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from teamvars.domain import organization_settings, project_settings, workspace_settings
+from teamvars.domain import organizations, projects, workspace_settings
 from teamvars.domain.client_settings import NO_AGENTS, Value, Values
 from teamvars.domain.errors import Code, Fault, invalid, not_offered, other_id, unknown_word
 from teamvars.domain.names import fold, name_faults
-from teamvars.domain.organization_settings import DEFAULT_MODE
+from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.tags import Tags, TagsDraft
 from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
@@ -56,8 +56,8 @@ def default_mode(of_organization: Values, of_project: Values) -> ExecutionMode:
     """The mode of the workspaces of an organization and a project with these settings that have
     none: the project's if it has one of its own.
     """
-    is_own = project_settings.SETTINGS.value(of_project, project_settings.OWN_MODE)
-    settings = project_settings.SETTINGS if is_own else organization_settings.SETTINGS
+    is_own = projects.SETTINGS.value(of_project, projects.OWN_MODE)
+    settings = projects.SETTINGS if is_own else organizations.SETTINGS
     values = of_project if is_own else of_organization
     return ExecutionMode(str(settings.value(values, DEFAULT_MODE)))
 

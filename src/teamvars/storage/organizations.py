@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
-from teamvars.domain.organization_settings import SETTINGS
-from teamvars.domain.organizations import Organization, OrganizationSearch
+from teamvars.domain.organizations import SETTINGS, Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.access_statements import IS_CALLERS
 from teamvars.storage.client_settings import from_column

@@ -6,8 +6,7 @@ from teamvars.domain.access import Level, OrganizationAccess, ProjectAccess
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.project_settings import SETTINGS
-from teamvars.domain.projects import DEFAULT_NAME, Project, ProjectSearch, default_project
+from teamvars.domain.projects import DEFAULT_NAME, SETTINGS, Project, ProjectSearch, default_project
 from teamvars.domain.teams import Right
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Statement, Transaction, each

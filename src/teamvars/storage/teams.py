@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.team_settings import SETTINGS
-from teamvars.domain.teams import Right, Rights, Team, TeamFilter, Visibility
+from teamvars.domain.teams import SETTINGS, Right, Rights, Team, TeamFilter, Visibility
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing, where

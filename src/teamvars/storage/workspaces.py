@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
-from teamvars.domain import organization_settings, project_settings
 from teamvars.domain.access import Level, OrganizationAccess
 from teamvars.domain.names import fold
+from teamvars.domain.organizations import SETTINGS as OF_ORGANIZATION
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.projects import SETTINGS as OF_PROJECT
 from teamvars.domain.tags import Tags
 from teamvars.domain.workspace_settings import SETTINGS
 from teamvars.domain.workspaces import (
@@ -193,8 +194,8 @@ def _settings(id_: str, *said: str) -> WorkspaceSettings:
     """What is stored of a workspace's settings, and of those of its organization and project."""
     mode, version, others, owners, its_project = said
     default = default_mode(
-        from_column(organization_settings.SETTINGS, f"organization of {id_}", owners),
-        from_column(project_settings.SETTINGS, f"project of {id_}", its_project),
+        from_column(OF_ORGANIZATION, f"organization of {id_}", owners),
+        from_column(OF_PROJECT, f"project of {id_}", its_project),
     )
     values = from_column(SETTINGS, id_, others)
     return WorkspaceSettings(ExecutionMode(mode), version, values, default)

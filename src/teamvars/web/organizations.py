@@ -10,8 +10,7 @@ from teamvars.decisions.organizations import OrganizationView
 from teamvars.domain.access import Caller
 from teamvars.domain.client_settings import NO_AGENTS, Value
 from teamvars.domain.names import NAME
-from teamvars.domain.organization_settings import SETTINGS
-from teamvars.domain.organizations import OrganizationDraft, OrganizationSearch
+from teamvars.domain.organizations import SETTINGS, OrganizationDraft, OrganizationSearch
 from teamvars.domain.projects import default_project_of
 from teamvars.domain.teams import BOTH_MANAGE, Right
 from teamvars.services.organizations import Organizations

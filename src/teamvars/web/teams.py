@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from teamvars.decisions.teams import TeamView
 from teamvars.domain.client_settings import MAX_CHARACTERS, Value
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
-from teamvars.domain.team_settings import SETTINGS, is_right
-from teamvars.domain.teams import Right, TeamDraft, TeamFilter, Visibility
+from teamvars.domain.teams import SETTINGS, Right, TeamDraft, TeamFilter, Visibility, is_right
 from teamvars.services.teams import TeamPage, Teams
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
