@@ -8,8 +8,10 @@ from msgspec import Meta
 
 from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level, Principal, PrincipalKind
+from teamvars.domain.client_settings import Value
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
+from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 from teamvars.domain.workspaces import (
     MAX_VERSION_CHARACTERS,
     TERRAFORM_VERSION,
@@ -22,15 +24,11 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
-from teamvars.web.client_settings import read_values
+from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
 from teamvars.web.http.operations import Operations, Work
-from teamvars.web.http.parameters import (
-    Parameter,
-    text_of,
-    words_of,
-)
+from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -54,7 +52,6 @@ from teamvars.web.tag_documents import (
     TAGS_PLACE,
     tagged_with,
 )
-from teamvars.web.workspace_settings import OVERWRITES, PLAIN
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
@@ -77,6 +74,8 @@ _CONSUMERS = "relationships/remote-state-consumers"
 _UNLOCK = "Unlock a workspace; forcing opens what somebody else has locked."
 _DELETE = "Delete a workspace with its variables; a safe delete refuses one that is locked."
 _DEFAULTS = WorkspaceSettings()
+_IN_OBJECTS = (OWN_MODE, OWN_POOL)
+_NOT_SHOWN = ("agent-pool-id", "migration-environment")
 _MODES = (ExecutionMode.REMOTE.value, ExecutionMode.LOCAL.value)
 _MODE = Meta(description="Where clients run; the organization's default unless it says one.")
 _OPERATIONS = Meta(description="Instead of a mode: true is remote, and false is local.")
@@ -128,6 +127,22 @@ def _draft(
     )
 
 
+def _value(view: WorkspaceView, name: str) -> Value:
+    return view.details.settings.value(name)
+
+
+def _attribute(name: str) -> Attribute[WorkspaceView]:
+    return setting_attribute(SETTINGS.by_name[name], _value, is_shown=name not in _NOT_SHOWN)
+
+
+_OVERWRITES = Group[WorkspaceView](
+    "SettingOverwrites",
+    "Which settings are the workspace's own, and not its organization's.",
+    *map(_attribute, _IN_OBJECTS),
+    given="Which settings are to be the workspace's own, and not its organization's.",
+)
+_PLAIN = [_attribute(name) for name in SETTINGS.by_name if name not in _IN_OBJECTS]
+"""The settings that stand in no object."""
 _PERMISSIONS = Group[WorkspaceView](
     "WorkspacePermissions",
     "What the caller may do; clients ask before they offer it. Whoever asks for a run is told that "
@@ -249,8 +264,8 @@ WORKSPACE = Resource[WorkspaceView](
         Attribute("actions", _ACTIONS),
         Attribute("permissions", _PERMISSIONS),
         *fixed({"environment": "default", "resource-count": 0, "source": "tfe-api"}),
-        Attribute("setting-overwrites", OVERWRITES, given=OVERWRITES),
-        *PLAIN,
+        Attribute("setting-overwrites", _OVERWRITES, given=_OVERWRITES),
+        *_PLAIN,
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), Attribute("links", _LINKS)),
     texts={
