@@ -98,7 +98,6 @@ from teamvars.web import (
     logins,
     members,
     memberships,
-    metrics,
     oauth,
     organizations,
     parsed_files,
@@ -124,10 +123,10 @@ from teamvars.web.http import openapi
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
-from teamvars.web.variables import named
 from teamvars.web.variables.effective import EffectiveRoutes
 from teamvars.web.variables.routes import (
     inherited_variable_routes,
+    named_routes,
     set_variable_routes,
     variable_routes,
 )
@@ -334,7 +333,7 @@ def routes(
         *oauth.routes(all_services.deliveries, all_services.logins),
         *logins.routes(all_services.logins),
         *deliveries.routes(all_services.deliveries),
-        *metrics.routes(all_services.users, Exposition(memories)),
+        *service.metrics_routes(all_services.users, Exposition(memories)),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *service.routes(
             all_services.readiness,
@@ -352,7 +351,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *organizations.routes(all_services.organizations, dialect),
         *projects.routes(all_services.projects),
         *workspaces.directory_routes(all_services.workspaces),
-        *named.routes(all_services.variables, all_services.workspaces, dialect),
+        *named_routes(all_services.variables, all_services.workspaces, dialect),
         *set_variable_routes(all_services.variables, dialect),
         *inherited_variable_routes(all_services.variables, dialect),
         *variable_sets.routes(all_services.variable_sets),

@@ -12,8 +12,8 @@ from teamvars.security.encoding import length_prefixed
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https
 from teamvars.services import sign_ins as service
-from teamvars.web.http.cookies import Cookies
 from teamvars.web.http.request import Request
+from teamvars.web.sign_ins import Cookies
 from tests.support.deployment import open_deployment
 from tests.support.signing_in import SESSION_COOKIE, Scene
 

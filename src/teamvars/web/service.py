@@ -1,4 +1,4 @@
-"""What the service says of itself, to callers without a token as well.
+"""What the service says of itself, most of it to callers without a token as well.
 
 `/` says what this is and where the rest is, as JSON for programs; people are led to the console,
 and get a page where there is none. Clients find the API and learn its version, load balancers
@@ -13,7 +13,10 @@ from msgspec import UNSET, UnsetType
 
 from teamvars import __version__
 from teamvars.domain.errors import Code, Fault, Refusal, storage_unavailable
+from teamvars.metrics.exposition import PATH as METRICS
+from teamvars.metrics.exposition import Exposition
 from teamvars.services.installation import Readiness
+from teamvars.services.users import Users
 from teamvars.storage.database import NotReady
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi, pages
@@ -211,3 +214,30 @@ def _always(response: Response) -> Handler:
         return response
 
     return respond
+
+
+def metrics_routes(users: Users, exposition: Exposition) -> list[Route]:
+    """`/metrics` beside the API, for site admins: the same that the port for scrapes shows."""
+
+    async def read(request: Request) -> Response:
+        """Read what the processes of this server have counted, as text for Prometheus.
+
+        Whoever accepts OpenMetrics gets that.
+        """
+        await users.require_site_admin(request.require_caller())
+        body, media_type = exposition.text(request.header("accept") or "")
+        return Response(200, body, {"Content-Type": media_type, "Cache-Control": "no-store"})
+
+    return [
+        Route(
+            "GET",
+            METRICS,
+            read,
+            {200: str},
+            may_forbid=True,
+            media_type="text/plain",
+            is_plain=True,
+            name="readMetrics",
+            tag="Service",
+        )
+    ]

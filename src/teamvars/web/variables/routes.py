@@ -7,18 +7,16 @@ from typing import Any
 
 import msgspec
 
-from teamvars.decisions.variables import ToOwner
+from teamvars.decisions.variables import ToOwner, ToWorkspace
 from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
+from teamvars.services.workspaces import Workspaces
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.idempotency import Withheld, changed
-from teamvars.web.http.negotiation import (
-    IF_MATCH,
-    IF_NONE_MATCH,
-    MEDIA_TYPE,
-    is_known,
-)
+from teamvars.web.http.negotiation import IF_MATCH, IF_NONE_MATCH, MEDIA_TYPE, is_known
+from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Route
@@ -45,6 +43,11 @@ DEPRECATION = dict.fromkeys(_DEPRECATED_FILTER, "Sent when the request has the d
 _INHERITED = "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars"
 _WITHHELD = OwnedVariable.without_value
 """Whoever repeats a request is shown the value as it is now."""
+_ALL, _ONE = "/api/v2/vars", "/api/v2/vars/{variable_id}"
+_NAMED = tuple(
+    Parameter(f"filter[{noun}][name]", f"The name of the {noun}.", required=True)
+    for noun in ("organization", "workspace")
+)
 _VARIABLE = {200: VariableDocument}
 
 
@@ -90,6 +93,87 @@ def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Ro
             **more,
         ),
     ]
+
+
+def named_routes(variables: Variables, workspaces: Workspaces, dialect: Dialect) -> list[Route]:
+    """The same on those of workspaces as older clients find them: by the names of the workspace, by
+    what a document says, or by the variable's id alone. What comes of it is the same as at the
+    workspace's own path.
+    """
+    by_workspace = of_workspaces(variables, dialect)
+
+    async def list_(request: Request) -> Response:
+        """List all variables of a workspace that is named, as older clients do."""
+        view = await workspaces.read(request.require_caller(), _names(request))
+        return await by_workspace.listed(request, ToWorkspace(view.workspace.id))
+
+    async def create(request: Request) -> Response:
+        """Create a variable of the workspace that the document names, as older clients do."""
+        id_ = requests.named_workspace(request.document, dialect)
+        return await by_workspace.created(request, id_)
+
+    async def update(request: Request) -> Response:
+        """Update a variable of whichever workspace has it, as older clients do."""
+        return await by_workspace.updated(request, await id_of(request))
+
+    async def delete(request: Request) -> Response:
+        """Delete a variable of whichever workspace has it, as older clients do."""
+        return await by_workspace.deleted(request, ToWorkspace(await id_of(request)))
+
+    async def id_of(request: Request) -> str:
+        return await variables.workspace_of(request.parameters["variable_id"])
+
+    return [
+        Route(
+            "GET",
+            _ALL,
+            list_,
+            {200: VariableListDocument},
+            precondition=IF_NONE_MATCH,
+            has_entity_tag=True,
+            name="listVariablesOfNamedWorkspace",
+            reads=_NAMED,
+            refuses=(404,),
+        ),
+        Route(
+            "POST",
+            _ALL,
+            create,
+            {201: VariableDocument},
+            takes=requests.new_named_body(dialect),
+            keyed=True,
+            has_entity_tag=True,
+            sends=DEPRECATION,
+            may_forbid=True,
+            name="createVariableOfNamedWorkspace",
+            refuses=(404,),
+        ),
+        Route(
+            "PATCH",
+            _ONE,
+            update,
+            {200: VariableDocument},
+            takes=requests.changed_body(dialect, "variable_id"),
+            keyed=True,
+            precondition=IF_MATCH,
+            has_entity_tag=True,
+            may_forbid=True,
+            name="updateVariableById",
+        ),
+        Route(
+            "DELETE",
+            _ONE,
+            delete,
+            {204: None},
+            precondition=IF_MATCH,
+            may_forbid=True,
+            name="deleteVariableById",
+        ),
+    ]
+
+
+def _names(request: Request) -> ByNames:
+    return ByNames(*(text_of(request, one) or "" for one in _NAMED))
 
 
 def of_workspaces(variables: Variables, dialect: Dialect) -> "VariableRoutes":
