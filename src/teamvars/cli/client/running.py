@@ -6,7 +6,9 @@ A person reads what people may read.
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import click
@@ -27,7 +29,6 @@ from teamvars.cli.client.environments import (
     steering,
 )
 from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, lacking, place
-from teamvars.cli.client.masks import mask, require_log
 from teamvars.cli.client.options import (
     allow_missing_option,
     offered,
@@ -36,13 +37,15 @@ from teamvars.cli.client.options import (
     skip_invalid_keys_option,
 )
 from teamvars.cli.commands import SERVER_KEY, WORKSPACE
-from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure, Misuse
+from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure, Misuse, writing
 from teamvars.cli.options import argument, flag, json_flag, option, together, wants_json
 from teamvars.cli.output import Row, note, show
 from teamvars.cli.starting import Starter, Values, become, own_environment
 from teamvars.origins import origin
 
 _WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
+_FEWEST = 4
+"""Characters: what is shorter is part of too much else."""
 
 
 class Found(NamedTuple):
@@ -142,7 +145,7 @@ def _environment(
     for text in made.notes:
         note(text)
     if _is_masked(found.place, giving):
-        mask(one.value for one in found.variables if one.sensitive and one.value is not None)
+        _mask(one.value for one in found.variables if one.sensitive and one.value is not None)
     if made.tools:
         return terraform.with_file(made.tools, command, made.values)
     return made.values
@@ -163,7 +166,7 @@ def _found(where: Where, only: Sequence[str], giving: Giving) -> Found:
         note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
         return Found(api.target.address, contents.owner, contents.variables)
     if _is_masked(here, giving):
-        require_log()  # before anything is delivered
+        _require_log()  # before anything is delivered
     workspace = _workspace(where, target)
     # Only here: what opens a bundle takes a while to load.
     handed = named("teamvars.cli.client.deliveries:handed")(_asked(target, workspace, only), here)
@@ -257,3 +260,45 @@ def _workspace(where: Where, target: JobTarget) -> Owner:
         )
     found = connect(where).workspace()
     return Owner(found["id"], found["attributes"]["name"])
+
+
+def _require_log() -> None:
+    """Fails where both streams are one pipe. GitHub's runner gives each its own, so it may be that
+    somebody else reads this one, as with `2>&1 | tee`; without the `| tee` nobody can tell.
+    """
+    out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
+    if stat.S_ISFIFO(err.st_mode) and os.path.samestat(out, err):
+        raise Misuse(
+            "Standard output and standard error are one pipe, so masks might go elsewhere than "
+            "into the log, with the values: leave out 2>&1, or give --no-mask."
+        )
+
+
+def _mask(values: Iterable[str]) -> None:
+    """Has the log of GitHub Actions show none of these values.
+
+    The runner reads both streams. What goes into a file stays there: then nothing is said.
+    """
+    commands = [f"::add-mask::{_escaped(one)}\n" for one in _masked(values)]
+    if not commands:
+        return
+    if stat.S_ISREG(os.fstat(sys.stderr.fileno()).st_mode):
+        note("Values are not masked in the log: standard error goes into a file.")
+        return
+    with writing(sys.stderr):
+        sys.stderr.flush()
+        sys.stderr.buffer.write("".join(commands).encode())
+        sys.stderr.buffer.flush()
+
+
+def _masked(values: Iterable[str]) -> Iterator[str]:
+    """Each value, and each line of one that has several, once."""
+    found = (text for value in values for text in (value, *value.splitlines()))
+    for text in dict.fromkeys(found):
+        if len(text.strip()) >= _FEWEST:
+            yield text
+
+
+def _escaped(text: str) -> str:
+    """As a command of the runner's has it: one line, which begins no other command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

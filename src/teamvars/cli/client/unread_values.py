@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from teamvars.cli.client.api import private_files
+from teamvars.cli.client.api import accounts
 from teamvars.cli.exits import ERROR, INVALID, Failure
 from teamvars.domain.names import fold
 from teamvars.kernel import Discreet
@@ -71,7 +71,7 @@ def add(path: Path, missing: Iterable[Entry]) -> int:
         return 0
     content = _Content([*there.values(), *more.values()])
     try:
-        private_files.replace(path, content)
+        accounts.replace_file(path, content)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}.", ERROR) from None
     return len(more)

@@ -12,9 +12,8 @@ from pathlib import Path
 import click
 
 from teamvars import wiring
-from teamvars.cli.exits import DIFFERENCES, ERROR, Misuse
+from teamvars.cli.exits import DIFFERENCES, ERROR, Failure, Misuse
 from teamvars.cli.operator.context import is_over_soon, run
-from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.options import argument, command, json_flag, option, wants_json
 from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
@@ -23,6 +22,7 @@ from teamvars.domain.audit import (
     Acceptance,
     AuditEntry,
     AuditQuery,
+    Head,
     Position,
 )
 from teamvars.domain.audit_names import AuditNames
@@ -40,6 +40,7 @@ _DURATION = re.compile(r"([0-9]{1,6})([wdhms])")
 _HEADINGS = ("TIME", "ACTOR", "ADDRESS", "ACTION", "STREAM", "SUBJECT", "CHANGED")
 _UNKNOWN = "?"
 """Stands for what somebody has touched so that it cannot be shown."""
+_ACCEPTED = re.compile(r"(.+):([0-9]{1,19})")
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -243,6 +244,40 @@ def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
             f"{', '.join(faulty)}"
         )
     return not faulty
+
+
+def _head(stream: str, sequence: int, link: str) -> Head:
+    """A head as it was printed; ValueError for what no column can hold."""
+    if not (is_safe(stream) and 0 <= int(sequence) < 2**63):
+        raise ValueError
+    return Head(stream, int(sequence), bytes.fromhex(link))
+
+
+def read_heads(path: Path) -> list[Head]:
+    """The heads in a file of them. Fails where it cannot be read, or has something else."""
+    try:
+        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
+        raise Misuse(f"{path} is not what 'audit head' prints.") from None
+
+
+def _places(_: click.Context, __: click.Parameter, texts: Iterable[str]) -> set[Place]:
+    found = [_ACCEPTED.fullmatch(text) for text in texts]
+    if None in found:
+        raise Misuse("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.")
+    return {(one[1], int(one[2])) for one in found if one}
+
+
+accepted_option = option(
+    "--accepted",
+    "Pass over what 'audit accept' accepted there; repeatable.",
+    multiple=True,
+    metavar="STREAM:SEQUENCE",
+    callback=_places,
+)
 
 
 @command

@@ -11,6 +11,7 @@ import msgspec
 
 from teamvars import wiring
 from teamvars.cli.exits import CONFLICT, DIFFERENCES, Failure, Misuse
+from teamvars.cli.operator.audit import accepted_option, read_heads
 from teamvars.cli.operator.backing_up import (
     bad_backups,
     settings_of_file,
@@ -18,7 +19,6 @@ from teamvars.cli.operator.backing_up import (
     write_backup,
 )
 from teamvars.cli.operator.context import warn_of_mark
-from teamvars.cli.operator.heads import accepted_option, read_heads
 from teamvars.cli.operator.host import (
     database_file,
     ending,

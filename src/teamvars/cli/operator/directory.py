@@ -10,17 +10,20 @@ import yaml
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.directory_effects import counted_effects, told_effects
 from teamvars.cli.operator.directory_file import document, read
 from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued, told_lost
 from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
 from teamvars.cli.output import note, show, telling
 from teamvars.domain.access import Caller
+from teamvars.domain.applies import Name
 from teamvars.domain.directory import Applied, Directory
+from teamvars.domain.set_effects import MOST_NAMED, Effect
 from teamvars.services.directory_files.files import Options
 from teamvars.services.invitations import Issued
 
 _WIDTH = 100
+_MOST_ON_A_LINE = 10
+"""Keys, or names."""
 
 
 @command
@@ -77,7 +80,7 @@ def export(organizations: Sequence[str]) -> None:
 
 def _announce(foreseen: Applied) -> None:
     """What is about to be changed, for whoever may still interrupt it."""
-    for told in (*(f"will {change}" for change in foreseen.changes), *told_effects(foreseen)):
+    for told in (*(f"will {change}" for change in foreseen.changes), *_told_effects(foreseen)):
         note(told)
 
 
@@ -104,13 +107,69 @@ def _show(applied: Applied, invited: Sequence[Issued] | None, *, dry_run: bool) 
         "organizations": applied.organizations,
         "users": applied.users,
         "changes": applied.changes,
-        **counted_effects(applied, dry_run=dry_run),
+        **_counted_effects(applied, dry_run=dry_run),
     }
     if invited is not None:
         shown["invited"] = [*map(issued_fields, invited)]
     issued = invited or ()
-    rows = [(told,) for told in (*applied.changes, *told_effects(applied))]
+    rows = [(told,) for told in (*applied.changes, *_told_effects(applied))]
     links = [row for one in issued for row in links_of(one)]
     counted = f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}."
     with telling(*map(told_lost, issued)):
         show(shown, [*rows, *links], said="\n".join([*map(told_issued, issued), counted]))
+
+
+def _told_effects(applied: Applied) -> list[str]:
+    """Which workspaces variable sets would give another value, or take one from, a line each."""
+    every = [(name, one) for name, effects in applied.effects.items() for one in effects]
+    lines = [f"workspace {name}/{one.workspace.name} {_told(one)}" for name, one in every]
+    left = len(every) - MOST_NAMED
+    return [*lines[:MOST_NAMED], *([f"and {left} workspaces more"] if left > 0 else [])]
+
+
+def _told(effect: Effect) -> str:
+    verbs = {
+        "gains": effect.gained,
+        "gets another value of": effect.changed,
+        "loses": effect.lost,
+    }
+    told = [f"{verb} {_some(_keys(names))}" for verb, names in verbs.items() if names]
+    runners = [f"runners that reach it: {_some(effect.runners)}"] if effect.runners else []
+    return "; ".join([*told, *runners])
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - _MOST_ON_A_LINE
+    more = [f"and {left} more"] if left > 0 else []
+    return ", ".join([*names[:_MOST_ON_A_LINE], *more])
+
+
+def _counted_effects(applied: Applied, *, dry_run: bool) -> dict[str, object]:
+    """The same for programs, as the API tells the effects of a change of one set; of a dry run
+    alone, since nothing else looks.
+    """
+    if not dry_run:
+        return {}
+    return {"effects": {name: _counted(effects) for name, effects in applied.effects.items()}}
+
+
+def _counted(effects: Sequence[Effect]) -> dict[str, object]:
+    return {
+        "gaining": sum(1 for one in effects if one.gained),
+        "changing": sum(1 for one in effects if one.changed),
+        "losing": sum(1 for one in effects if one.lost),
+        "workspaces": [
+            {
+                "name": one.workspace.name,
+                "gains": _keys(one.gained),
+                "changes": _keys(one.changed),
+                "loses": _keys(one.lost),
+                "runners": one.runners,
+            }
+            for one in effects[:MOST_NAMED]
+        ],
+    }
+
+
+def _keys(names: Sequence[Name]) -> list[str]:
+    return [*dict.fromkeys(key for key, _ in names)]

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from teamvars.cli import named
-from teamvars.cli.client.api import private_files
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.exits import ERROR, Failure, Misuse
 
@@ -154,7 +153,7 @@ def change(kind: type[T], body: Callable[[T], object]) -> None:
         with _locked(path.parent):
             found = read(kind)
             body(found)
-            private_files.replace(path, found)
+            replace_file(path, found)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}.") from None
     finally:
@@ -265,3 +264,20 @@ def _ask(function: str, account: str, *token: str) -> Any:
             f"The system's keyring does not answer ({type(error).__name__}). Unlock it, or set "
             "TEAMVARS_ADDRESS and TEAMVARS_TOKEN."
         ) from None
+
+
+def replace_file(path: Path, content: object) -> None:
+    """Puts a file of JSON (0600) in the place of what was there, which whoever is killed in the
+    middle leaves. Raises OSError.
+    """
+    new = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
