@@ -5,7 +5,7 @@ import time
 import pytest
 
 from teamvars.cli.exits import CONFLICT, DIFFERENCES, Failure
-from teamvars.cli.operator import rewrapping
+from teamvars.cli.operator import keys
 from teamvars.services.rewraps import Outcome, Progress, UnderWay
 from tests.cli.store import execute
 from tests.support.commands import Host
@@ -23,7 +23,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_it_says_how_far_it_is_and_how_long_the_rest_may_take(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    telling = rewrapping._Telling()
+    telling = keys._Telling()
     for seconds, done in ((0, 1000), (1, 2000), (5, 6000), (6, 6500), (10, 6000)):
         clock[0] = 1000.0 + seconds
         telling.tell(Progress(done, 11_000))
@@ -36,7 +36,7 @@ def test_it_says_how_far_it_is_and_how_long_the_rest_may_take(
 def test_what_it_has_waited_before_it_began_is_not_in_its_pace(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    telling = rewrapping._Telling()
+    telling = keys._Telling()
     for seconds, done in ((8, 1000), (10, 3000), (13, 6000)):
         clock[0] = 1000.0 + seconds
         telling.tell(Progress(done, 11_000))
@@ -46,7 +46,7 @@ def test_what_it_has_waited_before_it_began_is_not_in_its_pace(
 def test_it_says_no_time_as_long_as_it_has_done_nothing(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    telling = rewrapping._Telling()
+    telling = keys._Telling()
     telling.tell(Progress(0, 10))
     clock[0] += 5
     telling.tell(Progress(0, 10))
@@ -57,10 +57,10 @@ def test_it_ends_with_6_while_another_is_under_way(monkeypatch: pytest.MonkeyPat
     def run(_: object) -> Outcome:
         raise UnderWay
 
-    monkeypatch.setattr(rewrapping, "run", run)
-    assert rewrapping.rewrap.callback is not None
+    monkeypatch.setattr(keys, "run", run)
+    assert keys.rewrap.callback is not None
     with pytest.raises(Failure) as raised:
-        rewrapping.rewrap.callback(rate=None)
+        keys.rewrap.callback(rate=None)
     assert raised.value.code == CONFLICT
 
 
@@ -68,10 +68,10 @@ def test_it_names_what_does_not_open_and_ends_with_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = Outcome(7, ["variables: The value of var-1 does not open."])
-    monkeypatch.setattr(rewrapping, "run", lambda _: outcome)
-    assert rewrapping.rewrap.callback is not None
+    monkeypatch.setattr(keys, "run", lambda _: outcome)
+    assert keys.rewrap.callback is not None
     with pytest.raises(SystemExit) as raised:
-        rewrapping.rewrap.callback(rate=None)
+        keys.rewrap.callback(rate=None)
     assert raised.value.code == DIFFERENCES
     shown = capsys.readouterr()
     assert shown.out == "sealed 7\n"

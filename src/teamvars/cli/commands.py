@@ -75,11 +75,11 @@ OPERATOR = (
         "Approve the version of a runner that you have read.",
     ),
     ("approvals revoke", "approvals:revoke", "Take back the approval of a runner."),
-    ("server-key show", "server_key:show", "Print the text for TEAMVARS_SERVER_KEY."),
-    ("server-key rotate", "server_key:rotate", "Add a server key to the keyring."),
+    ("server-key show", "keys:show_server_key", "Print the text for TEAMVARS_SERVER_KEY."),
+    ("server-key rotate", "keys:rotate", "Add a server key to the keyring."),
     ("exec", "executing:exec_", "Run a command with all values, after a receipt."),
     ("keys status", "keys:status", "List the keys, and what still needs each."),
-    ("keys rewrap", "rewrapping:rewrap", "Put everything under the keys in use."),
+    ("keys rewrap", "keys:rewrap", "Put everything under the keys in use."),
     (
         "keys add",
         "keys:add",
@@ -89,7 +89,7 @@ OPERATOR = (
     ("keys retire", "keys:retire", "Use a key no more."),
     (
         "keys wrap",
-        "key_wrap:wrap",
+        "keys:wrap",
         "Write the keyring anew, wrapped as TEAMVARS_KEYRING_WRAP says.",
     ),
     ("backup create", "backing_up:create", "Copy the store to a file."),

@@ -1,16 +1,30 @@
-"""`keys`: which there are, and changing them while nodes serve."""
+"""`keys` and `server-key`: which keys there are, changing them while nodes serve, having everything
+under those in use, and wrapping the keyring.
+"""
 
+import sys
+import time
 from functools import partial
 
+import click
+
 from teamvars import wiring
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, Failure, Misuse
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.host import load_settings
-from teamvars.cli.options import OneOf, argument, command, flag, json_option
+from teamvars.cli.operator.host import ending, load_settings
+from teamvars.cli.options import OneOf, argument, command, flag, json_option, option
 from teamvars.cli.output import Fields, note, say, show, telling
 from teamvars.domain.generations import is_generation
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
-from teamvars.security import keyring
+from teamvars.security import keyring, server_keys
+from teamvars.security.keyring import KeySet
+from teamvars.security.wrapping.adapters import adapter
 from teamvars.services.keys import File, Key, told
+from teamvars.services.rewraps import Outcome, Progress, UnderWay
+from teamvars.settings import Settings
+
+_SECONDS_BETWEEN = 5.0
+"""How often it says how far `rewrap` is."""
 
 
 @command
@@ -73,6 +87,133 @@ def retire(key_id: str, leaked: bool) -> None:
         f"{key_id} is retired. Copy {load_settings().keyring_path} to every other node, and "
         "destroy copies that still have it, once no backup needs them."
     )
+
+
+@command
+@option(
+    "--from",
+    "What wraps it now, command:… or transit:URL; without this it is plain.",
+    "former",
+    metavar="WRAP",
+)
+def wrap(former: str | None) -> None:
+    """Write the keyring anew, wrapped as TEAMVARS_KEYRING_WRAP says; plain where that is not set.
+
+    It is written only if what wraps it also opens it. Nodes that run go on as they are.
+    """
+    config = load_settings()
+    by = wiring.wrapping_of(config)
+    if former is None and by is None:
+        raise Misuse("Set TEAMVARS_KEYRING_WRAP to what should wrap it, or say --from.")
+    try:
+        before = None if former is None else adapter(former)
+    except ValueError as error:
+        raise Misuse(f"--from: {error}") from None
+    with ending(config.keyring_path):
+        keyring.wrap(config.keyring_path, before, by)
+    state = "plain" if by is None else f"wrapped by {by.id}"
+    note(
+        f"{config.keyring_path} is {state}. Copies of it from before are as they were: replace "
+        "them, and destroy those that are plain."
+    )
+
+
+@command
+@option(
+    "--rate",
+    "Seal at most N values a second. Otherwise it works a tenth of the time, and rests.",
+    type=click.IntRange(min=1),
+    metavar="N",
+)
+def rewrap(rate: int | None) -> None:
+    """Put everything under the keys in use, while nodes serve: data keys, and what they seal.
+
+    Safe to stop and to repeat; one at a time. No version of anything changes. Exit with 3 if a
+    value does not open: it is left as it is, and named.
+    """
+    try:
+        outcome = run(
+            lambda services, caller: services.rewraps.run(caller, _Telling().tell, rate=rate)
+        )
+    except UnderWay:
+        text = "Another 'keys rewrap' is under way, and goes on alone."
+        raise Failure(text, CONFLICT) from None
+    _end_with(outcome)
+
+
+def _end_with(outcome: Outcome) -> None:
+    say(f"sealed {outcome.sealed}")
+    if not outcome.broken:
+        note("Everything is under the keys in use: 'teamvars keys status' says what needs others.")
+        return
+    for text in outcome.broken:
+        note(text)
+    note(f"{len(outcome.broken)} did not open, and are as they were: see 'teamvars doctor --all'.")
+    sys.exit(DIFFERENCES)
+
+
+class _Telling:
+    """Says how far it is and how long it may take, every few seconds, counted from the first page:
+    a job may have waited before for the place of one that was killed.
+    """
+
+    def __init__(self) -> None:
+        self._begun: tuple[float, int] | None = None
+        self._told = 0.0
+
+    def tell(self, progress: Progress) -> None:
+        """A line, unless there was one just now."""
+        now = time.monotonic()
+        if self._begun is None:
+            self._begun, self._told = (now, progress.done), now
+        if now - self._told < _SECONDS_BETWEEN:
+            return
+        self._told = now
+        since, before = self._begun
+        rate = (progress.done - before) / (now - since)
+        left = f", {(progress.all - progress.done) / rate:,.0f} s left" if rate else ""
+        note(f"{progress.done:,} of {progress.all:,} values, {rate:,.0f} a second{left}")
+
+
+@command
+def show_server_key() -> None:
+    """Print the text for TEAMVARS_SERVER_KEY: the public part of the key in use."""
+    config = load_settings()
+    keys = _server_keys(config)
+    if keys is None:
+        raise Failure(
+            f"{config.keyring_path} is of an older release and has no server key: no job is handed "
+            "anything. To make one: teamvars server-key rotate; then restart each node."
+        )
+    say(server_keys.text(keys))
+
+
+@command
+def rotate() -> None:
+    """Add a server key to the keyring and print the text for TEAMVARS_SERVER_KEY.
+
+    It names the former key as well, by which nodes that serve go on to sign until 'keys activate'.
+    The audit trail has an entry before the keyring has the key.
+    """
+    config = load_settings()
+    before = _server_keys(config)
+    file = _file()
+    added, waits = run(lambda services, caller: services.keys.rotate(caller, file))
+    todo = f"keys retire {added.active}, then server-key rotate" if waits else "server-key show"
+    with telling(f"Server key {added.active} was added, and is not shown: teamvars {todo}"):
+        say(server_keys.text(added, *([] if before is None else [before])))
+    note(f"Copy {config.keyring_path} to every other node, and to where you keep it safe.")
+    if before is not None:
+        note("Give this to all clients first: it names the new key, and the former one after it.")
+    if waits:
+        note(f"Then have nodes sign by it: teamvars keys activate {added.active}")
+    if before is not None:
+        note("Then give clients what 'teamvars server-key show' prints: the new key alone.")
+
+
+def _server_keys(config: Settings) -> KeySet | None:
+    with ending():
+        return wiring.keys_of(config).server
 
 
 def _file() -> File:
