@@ -36,8 +36,7 @@ from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
-from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
-from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeysInUse
 from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping
 from teamvars.security.wrapping.adapters import adapter

@@ -12,7 +12,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.sealed import Sealed
 from teamvars.domain.variables import StoredVariable
 from teamvars.security.tokens import RUNNER, hash_token, new_token
-from teamvars.services.kept_values import KeptValues
+from teamvars.services.deliveries import KeptValues
 from tests.security.samples import VARIABLE
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, refusal_of

@@ -15,8 +15,7 @@ from teamvars.domain import keys
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.security import keyring
-from teamvars.security.keyring import Keyring
-from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.keyring import Keyring, KeysInUse
 from teamvars.services import installation
 from teamvars.services.installation import CLOCK_APART, Installation, Readiness
 from teamvars.storage.database import NotReady, Transaction

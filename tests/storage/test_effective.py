@@ -6,7 +6,7 @@ import pytest
 
 from teamvars.storage import effective
 from teamvars.storage.database import Transaction
-from teamvars.storage.kept_rows import KeptRows
+from teamvars.storage.effective import KeptRows
 from tests.storage.levels import AT_ONCE, Made, made, stored
 from tests.storage.stores import bring_up, opened
 from tests.support.observed_transaction import ObservedTransaction

@@ -2,7 +2,7 @@
 
 from teamvars.domain.effective import Level, Source, Supply
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.kept_rows import KeptRows, ReadThen
+from teamvars.storage.effective import KeptRows, ReadThen
 
 KEYS = b"keys"
 ROOM = 3 * 1024

@@ -15,8 +15,7 @@ from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal
 from teamvars.domain.tokens import DAY
-from teamvars.security.logins import challenge_of
-from teamvars.security.tokens import hash_token, is_token
+from teamvars.security.tokens import challenge_of, hash_token, is_token
 from teamvars.services.logins import Asked, Logins
 from teamvars.storage import logins
 from teamvars.web.http.addresses import ClientAddresses

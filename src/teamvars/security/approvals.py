@@ -33,7 +33,7 @@ class Approvals:
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self._active = keyring.audit.active
         self._keys = _derived(keyring, _LABEL)
         self._token_keys = _derived(keyring, _TOKEN_LABEL)

@@ -46,7 +46,7 @@ class Chain:
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self._active = keyring.audit.active
         self._closed = keyring.audit.closed
         self._signers = tuple(keyring.audit.usable)

@@ -32,7 +32,7 @@ class Cursors:
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         ciphers = {
             key_id: AESSIV(hmac.digest(key, length_prefixed("cursor", key_id), hashlib.sha512))
             for key_id, key in keyring.master.usable.items()

@@ -29,7 +29,7 @@ class RecordKeys:
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self._active = keyring.master.active
         self._keys = {
             (key_id, use): _mac(key, "idempotency record", use, key_id)

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -305,3 +305,29 @@ def check_value(purpose: str, key_id: str, key: bytes) -> bytes:
     """What proves that it is the key with that id."""
     label = f"teamvars key check\n{purpose}\n{key_id}".encode()
     return hmac.digest(key, label, hashlib.sha256)
+
+
+class User(Protocol):
+    """What does its work with keys. It may be asked at any moment between two steps of the loop."""
+
+    def take(self, keyring: Keyring) -> None:
+        """Goes on with these keys: what was sealed or signed by others that it has still holds."""
+
+
+class KeysInUse:
+    """The keyring, for all who use it; `refused` says why another was not taken, until one is."""
+
+    def __init__(self, keyring: Keyring, *users: User) -> None:
+        self.keyring = keyring
+        self.refused: str | None = None
+        self._users = users
+
+    def take(self, keyring: Keyring) -> None:
+        """From now on everybody uses these keys."""
+        self.keyring, self.refused = keyring, None
+        for user in self._users:
+            user.take(keyring)
+
+    def refuse(self, reason: str) -> None:
+        """Everybody goes on with the keys that there are."""
+        self.refused = reason

@@ -144,7 +144,7 @@ class Sealer:
         self.data_key = lru_cache(_OPENED_KEYS)(self._open)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self.active = keyring.master.active
         """The id of the master key that wraps what is wrapped from now on."""
         self._masters = {key_id: AESGCM(key) for key_id, key in keyring.master.keys.items()}

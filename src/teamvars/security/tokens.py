@@ -1,4 +1,5 @@
-"""API tokens and the secrets of invitations: how they are made, recognised and hashed.
+"""API tokens, the secrets of invitations, and the codes of programs to approve: how they are made,
+recognised and hashed.
 
 `tv`, a letter for the owner's kind, `_`, 43 base62 characters (256 random bits), 6 of checksum:
 secret scanners find it with `tv[utos]_[0-9A-Za-z]{49}` and can verify it without asking us. The
@@ -11,6 +12,8 @@ import hmac
 import re
 import secrets
 import zlib
+
+from teamvars.protocol import encoded
 
 PATTERN = "tv[utos]_[0-9A-Za-z]{49}"
 INVITATION = "invitation"
@@ -25,6 +28,11 @@ _PREFIXES = {
 }
 _SESSION = "tvs_"
 _LABEL = b"teamvars session token"
+_LETTERS_OF_CODES = "BCDFGHJKLMNPQRSTVWXZ"
+"""No vowels, so that they spell nothing, and no digits to take for letters (RFC 8628, 6.1)."""
+_CODE_LETTERS = 10
+"""So that nobody guesses that of any program which waits: 20 ** 10, in ten minutes."""
+_CODE_BYTES = 32
 _SECRET_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 TOKEN = re.compile(PATTERN)
@@ -67,6 +75,27 @@ def is_token(text: str) -> bool:
 def hash_token(token: str) -> bytes:
     """What is stored: SHA-256, since 256 random bits need no slow hash and no salt."""
     return hashlib.sha256(token.encode()).digest()
+
+
+def new_code() -> str:
+    """What a program shows for its token."""
+    return secrets.token_urlsafe(_CODE_BYTES)
+
+
+def new_user_code() -> str:
+    """What somebody types, as it is kept."""
+    return "".join(secrets.choice(_LETTERS_OF_CODES) for _ in range(_CODE_LETTERS))
+
+
+def written_code(user_code: str) -> str:
+    """The same as a person reads it."""
+    half = _CODE_LETTERS // 2
+    return f"{user_code[:half]}-{user_code[half:]}"
+
+
+def challenge_of(verifier: str) -> str:
+    """What S256 makes of a verifier (RFC 7636, 4.2)."""
+    return encoded(hashlib.sha256(verifier.encode()).digest())
 
 
 def _checksum(body: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from teamvars import metrics
 from teamvars.changes.waves import Change
@@ -31,6 +32,7 @@ from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info
+from teamvars.recent import Recent
 from teamvars.security.assertions import (
     SKEW_SECONDS,
     Assertion,
@@ -43,7 +45,6 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
-from teamvars.services.kept_values import KeptValues
 from teamvars.services.trust import Trust
 from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
@@ -63,6 +64,8 @@ _TOLD_A_MINUTE = 60
 """Refused exchanges of an organization of which the log says what each runner does not accept; of
 more, it has as much as of any other refused request.
 """
+_VARIABLE_BYTES = 1024
+"""What a variable takes beside its value, with Python's own need; and a workspace beside these."""
 _FORGOTTEN_AT_ONCE = 500
 _KEPT = 3600 * _SECOND
 """After what has expired, so that a clock that is set back makes no used token good again."""
@@ -121,6 +124,29 @@ class IssuedToken(Discreet, frozen=True):
     expires_in: int
 
 
+class KeptValues:
+    """What workspaces have, sealed, as it was when all of it was last handed out: one is delivered
+    more often than it is changed. Whether that is what they still have is found out with the
+    receipt: see `decisions.deliver`.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._kept: Recent[Holdings] = Recent(max_bytes)
+
+    def find(self, workspace_id: str) -> Holdings | None:
+        """What is kept of a workspace."""
+        return self._kept.find(workspace_id)
+
+    def keep(self, workspace_id: str, has: Holdings, keys: bytes) -> None:
+        """Keeps what a workspace has, in place of what it had. All its values have opened under
+        these wrapped data keys: one that is sealed anew moves no head, and its former seal opens
+        only as long as there is the key.
+        """
+        values = sum(stored.value_bytes for stored in has.variables)
+        size = _VARIABLE_BYTES * (1 + len(has.variables)) + values
+        self._kept.keep(workspace_id, replace(has, keys=keys), size)
+
+
 class Deliveries(UseCases):
     """What jobs do: ask for a token, and with it for values."""
 
@@ -141,7 +167,7 @@ class Deliveries(UseCases):
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         server = keyring.server
         self._signer = (
             None

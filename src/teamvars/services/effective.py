@@ -21,7 +21,7 @@ from teamvars.services.rendered import ListKey, Rendered, RenderedLists
 from teamvars.storage import access
 from teamvars.storage import effective as rows
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.kept_rows import KeptRows
+from teamvars.storage.effective import KeptRows
 
 T = TypeVar("T")
 OpenerOf = Callable[[str], Opener]

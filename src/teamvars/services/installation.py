@@ -21,8 +21,7 @@ from teamvars.domain.keys import NotedKey, noted_key
 from teamvars.domain.times import Clock
 from teamvars.metrics import Gauge
 from teamvars.security.chain import Chain
-from teamvars.security.keyring import Keyring
-from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.keyring import Keyring, KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.security.server_keys import thumbprint
 from teamvars.storage import installation, keys, migrations, streams

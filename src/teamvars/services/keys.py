@@ -21,8 +21,7 @@ from teamvars.domain.generations import active_of, is_generation
 from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node, NotedKey
 from teamvars.domain.runners import Approval, Runner
 from teamvars.pace import Pace
-from teamvars.security.keyring import Keyring, KeySet, check_value, new_key
-from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.keyring import Keyring, KeySet, KeysInUse, check_value, new_key
 from teamvars.security.server_keys import thumbprint
 from teamvars.services.data_keys import DataKeys, afterwards, again
 from teamvars.services.house import House, UseCases, makes

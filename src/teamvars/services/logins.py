@@ -20,8 +20,7 @@ from teamvars.domain.logins import (
 )
 from teamvars.domain.tokens import NewToken
 from teamvars.kernel import Discreet
-from teamvars.security.logins import new_code, new_user_code, written
-from teamvars.security.tokens import hash_token
+from teamvars.security.tokens import hash_token, new_code, new_user_code, written_code
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.tokens import fresh_token
 from teamvars.storage import logins
@@ -111,7 +110,7 @@ class Logins(UseCases):
         where nobody can.
         """
         code, user_code, now = new_code(), new_user_code(), self._clock()
-        begun = Begun(code, written(user_code), f"{self.place}/app/settings/device")
+        begun = Begun(code, written_code(user_code), f"{self.place}/app/settings/device")
         login = Login(
             new_id(PREFIX),
             hash_token(code),

@@ -15,8 +15,7 @@ import structlog
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import Node
-from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable
-from teamvars.security.keys_in_use import KeysInUse
+from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeysInUse
 from teamvars.services.installation import Installation
 from teamvars.storage import keys
 from teamvars.storage.database import Database, NotReady
@@ -41,7 +40,7 @@ class Admission:
         self.take(keyring)
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self._database.refuse_also(keys.refusing(keyring.held, keyring.active))
 
 

@@ -25,9 +25,8 @@ from teamvars.domain.tokens import SIGNED_IN
 from teamvars.kernel import Discreet
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven, claimed, require_signed
-from teamvars.security.logins import challenge_of
 from teamvars.security.sign_ins import Attempt, person, sign_out
-from teamvars.security.tokens import hash_token, new_session, session_token
+from teamvars.security.tokens import challenge_of, hash_token, new_session, session_token
 from teamvars.services import https
 from teamvars.services.deliveries import Check
 from teamvars.services.house import House, UseCases, looks, makes

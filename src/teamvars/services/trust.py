@@ -42,7 +42,7 @@ class Trust:
         return self._mode
 
     def take(self, keyring: Keyring) -> None:
-        """See `keys_in_use.User`."""
+        """See `keyring.User`."""
         self._approvals.take(keyring)
 
     @property

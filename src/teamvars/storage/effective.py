@@ -8,6 +8,7 @@ from typing import NamedTuple, get_args
 from teamvars.domain.effective import (
     Holdings,
     Level,
+    Name,
     Reach,
     Run,
     Source,
@@ -20,12 +21,19 @@ from teamvars.domain.variable_sets import PREFIX, Parent
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Usage
 from teamvars.pace import in_batches
+from teamvars.recent import Recent
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.kept_rows import Held, KeptRows, ReadThen
 from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.variable_statements import COLUMNS
 from teamvars.storage.variables import OpenValue, listed, to_stored
 
+Held = Mapping[Name, Row]
+"""Rows of a source by key, then category."""
+ReadThen = tuple[bytes, Held]
+"""The rows of a source, and its head as they were read."""
+
+_KEPT_ROW_BYTES = 1024
+"""What a row takes beside its value, with Python's own need; and a set beside its rows."""
 ROW_BYTES = 512
 """What a variable counts beside its value."""
 
@@ -183,6 +191,42 @@ def _for_job(sql: str) -> str:
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )""",
     )
+
+
+class _Kept(NamedTuple):
+    """The rows of a set, under the data keys that it was read for: a value that is sealed anew
+    moves no head, and its former seal opens only as long as there is the key.
+    """
+
+    read: ReadThen
+    keys: bytes
+
+
+class KeptRows:
+    """The readable rows of sets as they were at their heads, with their values as they are sealed
+    in the store.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._sets: Recent[_Kept] = Recent(max_bytes)
+
+    def find(self, every: Iterable[Supply], keys: bytes) -> dict[str, ReadThen]:
+        """Those that there are of some sources where these stand, by their ids; `keys` are the data
+        keys that are to open them.
+        """
+        found: dict[str, ReadThen] = {}
+        for one in every:
+            kept = self._sets.find(one.source.id)
+            if kept is not None and kept.read[0] == one.head and kept.keys == keys:
+                found[one.source.id] = kept.read
+        return found
+
+    def keep(self, some: Iterable[Supply], keys: bytes, read: Mapping[str, ReadThen]) -> None:
+        """Keeps those of the sets among some sources."""
+        for one in some:
+            if one.source.level is not Level.WORKSPACE:
+                size = _KEPT_ROW_BYTES * (1 + one.usage.variables) + one.usage.value_bytes
+                self._sets.keep(one.source.id, _Kept(read[one.source.id], keys), size)
 
 
 class How(NamedTuple):

@@ -26,8 +26,7 @@ from teamvars.domain.logins import (
     is_host,
     is_lifetime,
 )
-from teamvars.security.logins import written
-from teamvars.security.tokens import OF_JOB, hash_token
+from teamvars.security.tokens import OF_JOB, hash_token, written_code
 from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
 from teamvars.web.http import pages
@@ -61,7 +60,7 @@ _SECONDS = Meta(ge=1, le=LONGEST, description=_LIVES)
 
 def _written(one: Consent) -> str | None:
     code = one.login.user_code
-    return None if code is None else written(code)
+    return None if code is None else written_code(code)
 
 
 LOGIN = Resource[Consent](

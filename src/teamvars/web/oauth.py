@@ -14,8 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.decisions import deliveries as jobs
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.logins import CLIENT, Presented
-from teamvars.security.logins import challenge_of
-from teamvars.security.tokens import hash_token
+from teamvars.security.tokens import challenge_of, hash_token
 from teamvars.services.deliveries import (
     ACCESS_TOKEN_TYPE,
     GRANT_TYPE,

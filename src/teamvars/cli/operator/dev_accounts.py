@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from teamvars.security.logins import challenge_of
+from teamvars.security.tokens import challenge_of
 
 CLIENT = "teamvars"
 _SECONDS = 300
