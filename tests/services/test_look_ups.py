@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import directory, making, runners, trails
+from teamvars.changes import making, nouns, runners, trails
 from teamvars.changes import variables as of_variables
 from teamvars.changes.looks import Tools
 from teamvars.decisions import Found, Locks, Note
@@ -97,8 +97,8 @@ async def test_what_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(module, name, answering(None))
     monkeypatch.setattr(workspaces, "find_details", answering({}))
     for look_ups, need in (
-        (directory.LOOK_UPS, MembershipWithId("ou-1")),
-        (directory.LOOK_UPS, DetailsOf("ws-1")),
+        (nouns.LOOK_UPS, MembershipWithId("ou-1")),
+        (nouns.LOOK_UPS, DetailsOf("ws-1")),
     ):
         assert await refusal_of(look_ups, need) == "not_found"
 
@@ -160,7 +160,7 @@ def test_a_link_is_kept_by_its_hash_and_sealed_while_it_waits_to_be_sent(
     found = Found(operator(), 7)
     found.answers[DataKeyOf("org-1")] = TOOLS.sealer.new_data_key("org-1", 1)
     asked = Invite(INVITED, None, Invitation(9, delivery), "s3cret")
-    stored = directory.STATEMENTS[Invite](TOOLS, found, asked).args
+    stored = nouns.STATEMENTS[Invite](TOOLS, found, asked).args
     assert (hash_token("s3cret") in stored) is has_link
     assert (stored[-1] is not None) is is_sealed
     assert "s3cret" not in str(stored)
