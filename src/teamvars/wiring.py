@@ -68,14 +68,13 @@ from teamvars.services.nodes import Admission, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
-from teamvars.services.project_grants import ProjectGrants
 from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
 from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags
-from teamvars.services.team_access import Grants
+from teamvars.services.team_access import Grants, ProjectGrants
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
 from teamvars.services.trust import Trust
@@ -100,7 +99,6 @@ from teamvars.web import (
     oauth,
     organizations,
     parsed_files,
-    project_grants,
     projects,
     runners,
     service,
@@ -359,7 +357,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants, dialect),
-        *project_grants.routes(all_services.project_grants, dialect),
+        *team_access.project_routes(all_services.project_grants, dialect),
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens, all_services.sign_ins),

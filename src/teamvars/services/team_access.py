@@ -1,24 +1,26 @@
-"""Grants: show, create, change and delete them."""
+"""Grants on workspaces and on projects: show, create, change and delete them."""
 
-from teamvars.decisions import team_access as decisions
+from teamvars.decisions import project_grants as on_projects
+from teamvars.decisions import team_access as on_workspaces
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.project_grants import ProjectGrant, ProjectGrantDraft
 from teamvars.domain.team_access import Grant, GrantDraft, NamedGrant
 from teamvars.services.house import UseCases, looks, makes, reads
-from teamvars.storage import access, team_access
+from teamvars.storage import access, project_grants, team_access
 from teamvars.storage.database import Transaction
 
 
 class Grants(UseCases):
-    """What callers do with grants. All methods refuse unauthenticated and not found.
+    """What callers do with grants on workspaces. All methods refuse unauthenticated and not found.
 
     A grant is seen by whoever sees the team and may read the workspace's variables.
     """
 
-    read = looks(decisions.read)
-    update = makes(decisions.update)
-    delete = makes(decisions.delete)
+    read = looks(on_workspaces.read)
+    update = makes(on_workspaces.update)
+    delete = makes(on_workspaces.delete)
 
     @reads
     async def list(
@@ -40,4 +42,37 @@ class Grants(UseCases):
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """See `decisions.team_access.create`."""
-        return await self._make(caller, decisions.create, draft, new_id("tws"))
+        return await self._make(caller, on_workspaces.create, draft, new_id("tws"))
+
+
+class ProjectGrants(UseCases):
+    """What callers do with grants on projects. All methods refuse unauthenticated and not found.
+
+    Such a grant is seen by whoever sees the team and the project.
+    """
+
+    read = looks(on_projects.read)
+    update = makes(on_projects.update)
+    delete = makes(on_projects.delete)
+
+    @reads
+    async def list(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        project_id: str | None,
+        team_id: str | None,
+        page: Page,
+    ) -> Paged[NamedGrant[ProjectGrant]]:
+        """The grants on a project, of a team, or all there are, by the projects' names."""
+        now = self._clock()
+        if project_id is not None:
+            await access.project(tx, caller, now, project_id)
+        if team_id is not None:
+            (await access.team(tx, caller, now, team_id)).require_visible()
+        seen = await access.sight(tx, caller, now)
+        return await project_grants.find_visible(tx, seen, project_id, team_id, page)
+
+    async def create(self, caller: Caller, draft: ProjectGrantDraft) -> ProjectGrant:
+        """See `decisions.project_grants.create`."""
+        return await self._make(caller, on_projects.create, draft, new_id("tprj"))
