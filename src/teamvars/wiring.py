@@ -106,9 +106,7 @@ from teamvars.web import (
     tags,
     team_access,
     teams,
-    token_limits,
     tokens,
-    updates,
     users,
     variable_sets,
     workspaces,
@@ -324,7 +322,7 @@ def routes(
         *workspaces.routes(all_services.workspaces),
         *applies.routes(),
         *copies.routes(all_services.copies, applies, dialect),
-        *updates.routes(applies, dialect),
+        *applies.update_routes(),
         *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
         *audit.routes(all_services.audit, searching),
         *oauth.routes(all_services.deliveries, all_services.logins),
@@ -361,7 +359,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *workspaces.access_routes(all_services.accesses),
         *tags.routes(all_services.tags),
         *tokens.routes(all_services.tokens, all_services.sign_ins),
-        *token_limits.routes(all_services.token_limits),
+        *tokens.limit_routes(all_services.token_limits),
         *runners.routes(all_services.runners),
     ]
 

@@ -1,4 +1,6 @@
-"""Applies: what the variables of a workspace or a set should be, `actions/apply`, item by item."""
+"""Applies: what the variables of a workspace or a set should be, `actions/apply`, item by item; and
+updates of many.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -18,6 +20,7 @@ from teamvars.pace import Pace
 from teamvars.services.applies import Applies
 from teamvars.services.planning import Applied
 from teamvars.web.dialects import Dialect
+from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.reader import ItemReader, Reader
@@ -34,6 +37,7 @@ from teamvars.web.variables.requests import (
     KEY,
     NAMES_A_VARIABLE,
     VariableChanges,
+    changed_item,
     item_draft,
     wanted_versions,
 )
@@ -91,6 +95,34 @@ class ApplyDocument(msgspec.Struct):
 
     data: Annotated[list[Item], Meta(max_length=MAX_ITEMS)]
     meta: ApplyOptions | UnsetType = UNSET
+
+
+class ItemVersion(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    """Of an item of updates that are `versioned`."""
+
+    version_id: Annotated[str, Meta(description="The version it must be at.")] | UnsetType = UNSET
+
+
+class ChangedItem(msgspec.Struct):
+    """A variable to update, by its id; what is left out stays."""
+
+    type: Literal["vars"]
+    id: str
+    attributes: VariableChanges
+    meta: ItemVersion | UnsetType = UNSET
+
+
+class UpdateOptions(msgspec.Struct, forbid_unknown_fields=True):
+    """How they are updated."""
+
+    versioned: Annotated[bool, Meta(description="Items may name versions.")] = False
+
+
+class UpdatesDocument(msgspec.Struct):
+    """Updates variables of a workspace."""
+
+    data: Annotated[list[ChangedItem], Meta(max_length=MAX_ITEMS)]
+    meta: UpdateOptions | UnsetType = UNSET
 
 
 class VariableResult(msgspec.Struct, rename="kebab", gc=False):
@@ -175,6 +207,13 @@ async def draft(
     return ApplyDraft(found, prune=prune, dry_run=dry_run, faults=read.faults)
 
 
+def _updates_body(dialect: Dialect) -> RequestBody:
+    """A document that updates variables."""
+    attributes = {"value": "eu-west-1", "category": dialect.categories[Category.ENV]}
+    region = {"type": "vars", "id": IDS["variable_id"], "attributes": attributes}
+    return RequestBody(UpdatesDocument, {"data": [region]}, max_items=MAX_ITEMS)
+
+
 def _item(
     read: ItemReader, owner: Identifier, dialect: Dialect
 ) -> tuple[VariableId, VariableDraft]:
@@ -236,7 +275,7 @@ def _effects(found: Effects | None) -> EffectsOnWorkspaces | UnsetType:
 
 
 class ApplyRoutes:
-    """`actions/apply` of workspaces and sets, and what copies and updates share with it."""
+    """`actions/apply` of workspaces and sets, and what copies share with it."""
 
     def __init__(self, applies: Applies, dialect: Dialect) -> None:
         self._applies = applies
@@ -258,6 +297,25 @@ class ApplyRoutes:
                 text=f"Make the variables of {kind.noun} what the request says, all or none.",
             )
             for kind in owners.EVERY
+        ]
+
+    def update_routes(self) -> list[Route]:
+        """Updates of many variables of a workspace by their ids, where clients look for that: an
+        apply but for its documents.
+        """
+        kind = owners.OF_WORKSPACES
+        return [
+            self.route(
+                kind,
+                "PATCH relationships/vars",
+                partial(self.update, kind),
+                {204: None},
+                takes=_updates_body(self._dialect),
+                turn=self.turn_unless_short,
+                precondition=IF_MATCH,
+                name="updateVariables",
+                text="Update variables of a workspace by their ids, all or none.",
+            )
         ]
 
     def route(
@@ -301,6 +359,12 @@ class ApplyRoutes:
         asked = await draft(request.document, partial(_item, owner=owner, dialect=self._dialect))
         return await self.make(kind, request, asked, self.applied)
 
+    async def update(self, kind: OwnerKind, request: Request) -> Response:
+        """Update what the request names of variables, all or none."""
+        read_item = partial(changed_item, owner=kind.identifier(request), dialect=self._dialect)
+        asked = await draft(request.document, read_item, (VERSIONED_NAME,), (VERSION_ID,))
+        return await self.make(kind, request, asked, self.updated)
+
     async def make(
         self,
         kind: OwnerKind,
@@ -317,10 +381,16 @@ class ApplyRoutes:
 
     def applied(self, applied: Applied) -> Response:
         """What became of each variable, with the entity tag of the list as it is now."""
-        tag = entity_tag(applied.version, applied.owner, self._dialect)
         results = [self._result(result) for result in applied.results]
         document = ResultsDocument(Results(applied.dry_run, results, _effects(applied.effects)))
-        return Response.document(200, document, {"ETag": tag})
+        return Response.document(200, document, {"ETag": self._tag(applied)})
+
+    def updated(self, applied: Applied) -> Response:
+        """Nothing, with the same entity tag."""
+        return Response(204, headers={"ETag": self._tag(applied)})
+
+    def _tag(self, applied: Applied) -> str:
+        return entity_tag(applied.version, applied.owner, self._dialect)
 
     def _result(self, result: Result) -> VariableResult:
         key, category = result.name

@@ -1,6 +1,8 @@
-"""Authentication tokens as HCP Terraform's clients know them."""
+"""Authentication tokens as HCP Terraform's clients know them, and how long those of an organization
+and its teams may live: token TTL policies, to clients.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -9,6 +11,16 @@ from msgspec.structs import replace
 
 from teamvars.domain.pages import Paged
 from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.token_limits import (
+    LIMITED,
+    MAX_MS,
+    MIN_MS,
+    NOT_LIMITED,
+    TWO_YEARS_MS,
+    LimitsDraft,
+    SaidLimit,
+    TokenLimit,
+)
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
     MAX_DESCRIPTION_CHARACTERS,
@@ -25,15 +37,18 @@ from teamvars.domain.tokens import (
     Whose,
 )
 from teamvars.services.sign_ins import SignIns
-from teamvars.services.tokens import Tokens
+from teamvars.services.tokens import TokenLimits, Tokens
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.attributes import Attribute, Group, one_of
+from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of, words_of
+from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 from teamvars.web.linked import ids_draft
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
@@ -70,6 +85,10 @@ _ENDS = Parameter(
 )
 _WAYS = [way for word in TokenOrder for way in (word.value, f"-{word.value}")]
 _SORT = Parameter("sort", "Oldest first unless given.", schema={"type": "string", "enum": _WAYS})
+_LIMITS = "/api/v2/organizations/{organization}/token-ttl-policies"
+_ITEMS = "token-ttl-policies"
+_KINDS = Meta(description=f"For all but {' and '.join(LIMITED)} there is no other than 730 days.")
+_MOST = Meta(ge=MIN_MS, le=MAX_MS, description="How long a token may live, in milliseconds.")
 
 
 class TokenIdentifier(Struct):
@@ -320,3 +339,113 @@ def _search(request: Request) -> tuple[str, TeamTokenSearch]:
 
 def _user(request: Request) -> tuple[Whose]:
     return (OfUser(request.parameters["user_id"]),)
+
+
+LIMIT = Resource[TokenLimit](
+    type="organization-token-ttl-policies",
+    name="TokenLimit",
+    noun="a limit",
+    tag="Tokens",
+    id=lambda one: one.id,
+    whole=True,
+    attributes=(
+        Attribute("token-type", one_of(LIMITED, Meta()), lambda one: one.kind),
+        Attribute("max-ttl-ms", int, lambda one: one.max_ttl_ms),
+        Attribute("created-at", Time, lambda one: timestamp(one.created_at, one.id)),
+        Attribute("updated-at", Time, lambda one: timestamp(one.updated_at, one.id)),
+    ),
+    texts={
+        "TokenLimitAttributes": (
+            "How long tokens of a kind may live, in milliseconds; it counts while the organization "
+            "has `max-ttl-enabled`."
+        ),
+        "TokenLimitListDocument": "The limits that an organization has set.",
+    },
+)
+
+
+class GivenTokenLimit(Struct, rename="kebab"):
+    """How long tokens of a kind may live."""
+
+    token_type: one_of((*LIMITED, *NOT_LIMITED), _KINDS)  # type: ignore[valid-type]
+    max_ttl_ms: Annotated[int, _MOST]
+
+
+class GivenTokenLimits(Struct, rename="kebab"):
+    """Limits to set; those that are not named stay."""
+
+    token_ttl_policies: Annotated[list[GivenTokenLimit], Meta(max_length=MAX_ITEMS)]
+
+
+class TokenLimitsResource(Struct):
+    """The limits of an organization."""
+
+    type: Literal["organization-token-ttl-policies"]
+    attributes: GivenTokenLimits
+
+
+class TokenLimitsDocument(Struct):
+    """Sets limits of an organization."""
+
+    data: TokenLimitsResource
+
+
+_LIMITS_EXAMPLE = {_ITEMS: [{"token-type": "team", "max-ttl-ms": TWO_YEARS_MS // 2}]}
+_LIMITS_BODY = RequestBody(
+    TokenLimitsDocument, {"data": {"type": LIMIT.type, "attributes": _LIMITS_EXAMPLE}}
+)
+
+
+def limit_routes(limits: TokenLimits) -> list[Route]:
+    """One row an operation."""
+
+    async def put(request: Request) -> Response:
+        """Set how long tokens may live; those that live longer are shortened at once."""
+        caller, organization = request.require_caller(), request.parameters["organization"]
+        return await changed(
+            request, limits.put(caller, organization, _limits_draft(request)), _listed_limits
+        )
+
+    return [
+        Operations(LIMIT).lists(
+            _LIMITS,
+            "List how long tokens of an organization and its teams may live.",
+            limits.page,
+            whole=True,
+            may_forbid=True,
+        ),
+        Route(
+            "PATCH",
+            _LIMITS,
+            put,
+            {200: LIMIT.page},
+            _LIMITS_BODY,
+            keyed=True,
+            may_forbid=True,
+            name="updateTokenLimits",
+            tag=LIMIT.tag,
+        ),
+    ]
+
+
+def _listed_limits(found: Sequence[TokenLimit]) -> Response:
+    return Response.document(200, LIMIT.listing(Paged(found, len(found))))
+
+
+def _limits_draft(request: Request) -> LimitsDraft:
+    read, at = Reader(request.document), f"/data/attributes/{_ITEMS}"
+    data = read.data(dict)
+    read.require_type(data, LIMIT.type)
+    attributes = read.member(data, "attributes", dict, "/data")
+    items = read.member(attributes, _ITEMS, list, "/data/attributes")
+    said = []
+    for n, item in enumerate(read.at_most(MAX_ITEMS, items or [], at)):
+        here = f"{at}/{n}"
+        if not isinstance(item, dict):
+            read.wrong_type(here, dict)
+            continue
+        kind = read.member(item, "token-type", str, here)
+        max_ttl_ms = read.member(item, "max-ttl-ms", int, here)
+        if kind is not None and max_ttl_ms is not None:
+            said.append(SaidLimit(kind, max_ttl_ms, here))
+    return LimitsDraft(tuple(said), read.faults)
