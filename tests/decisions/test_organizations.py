@@ -14,7 +14,7 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.organizations import Fresh, GiveKey, create, delete, update
 from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
-from teamvars.decisions.token_limits import Shorten
+from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import Refusal

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions.needs import TokenLimitsOf, ToOrganization
 from teamvars.decisions.rows import Insert, Update
-from teamvars.decisions.token_limits import Shorten, page, put, shortened
+from teamvars.decisions.tokens import Shorten, limits_page, put_limits, shortened
 from teamvars.domain.pages import Page
 from teamvars.domain.token_limits import (
     DEFAULT_MS,
@@ -44,7 +44,7 @@ def saying(**limits: int) -> LimitsDraft:
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_limit_is_set_once_and_shortens_tokens_where_limits_count(counted: bool) -> None:
-    decision = put(found(knowing(counted=counted)), "acme", saying(team=HOUR_MS))
+    decision = put_limits(found(knowing(counted=counted)), "acme", saying(team=HOUR_MS))
     made = limit_of("org-1", "team", HOUR_MS, NOW)
     shorter = Shorten("org-1", "team", HOUR_MS * MILLISECOND)
     assert decision.writes == (Insert(made), *([shorter] if counted else []))
@@ -54,9 +54,9 @@ def test_a_limit_is_set_once_and_shortens_tokens_where_limits_count(counted: boo
 
 def test_only_limits_that_are_others_are_written_and_all_are_shown() -> None:
     known = found(knowing(OF_TEAMS))
-    same = put(known, "acme", saying(team=HOUR_MS))
+    same = put_limits(known, "acme", saying(team=HOUR_MS))
     assert (same.answer, same.writes, same.notes) == ([OF_TEAMS], (), ())
-    decision = put(known, "acme", saying(team=2 * HOUR_MS, organization=HOUR_MS))
+    decision = put_limits(known, "acme", saying(team=2 * HOUR_MS, organization=HOUR_MS))
     after = replace(OF_TEAMS, max_ttl_ms=2 * HOUR_MS, updated_at=NOW)
     own = limit_of("org-1", "organization", HOUR_MS, NOW)
     assert decision.writes == (Update(OF_TEAMS, after), Insert(own))
@@ -74,12 +74,12 @@ def test_only_limits_that_are_others_are_written_and_all_are_shown() -> None:
     ],
 )
 def test_a_limit_that_there_cannot_be_is_refused(said: dict[str, int], codes: list[str]) -> None:
-    assert refused(put, found(knowing()), "acme", saying(**said)) == codes
+    assert refused(put_limits, found(knowing()), "acme", saying(**said)) == codes
 
 
 def test_the_least_and_the_longest_limit_are_limits_and_what_is_not_limited_is_left_out() -> None:
     ends = saying(team=MIN_MS, organization=MAX_MS, user=TWO_YEARS_MS)
-    decision = put(found(knowing()), "acme", ends)
+    decision = put_limits(found(knowing()), "acme", ends)
     kinds = [(one.kind, one.max_ttl_ms) for one in decision.answer]
     assert kinds == [("organization", MAX_MS), ("team", MIN_MS)]
     assert len(decision.writes) == 2
@@ -87,9 +87,9 @@ def test_the_least_and_the_longest_limit_are_limits_and_what_is_not_limited_is_l
 
 def test_a_kind_is_given_one_limit() -> None:
     twice = LimitsDraft(tuple(SaidLimit("team", ms, "/data") for ms in (HOUR_MS, MIN_MS)))
-    assert refused(put, found(knowing()), "acme", twice) == ["invalid_value"]
+    assert refused(put_limits, found(knowing()), "acme", twice) == ["invalid_value"]
     alike = LimitsDraft(tuple(SaidLimit("team", HOUR_MS, "/data") for _ in range(2)))
-    assert len(put(found(knowing()), "acme", alike).writes) == 1
+    assert len(put_limits(found(knowing()), "acme", alike).writes) == 1
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_a_kind_is_given_one_limit() -> None:
     [({"owner": False}, "forbidden"), ({"owner": False, "member": False}, "not_found")],
 )
 def test_limits_are_the_owners(may: dict[str, Any], code: str) -> None:
-    assert refused(put, found(knowing(**may)), "acme", saying(team=0)) == [code]
-    assert refused(page, found(knowing(**may)), "acme", None) == [code]
+    assert refused(put_limits, found(knowing(**may)), "acme", saying(team=0)) == [code]
+    assert refused(limits_page, found(knowing(**may)), "acme", None) == [code]
 
 
 def test_limits_are_shown_all_or_by_the_page() -> None:
     both = limit_of("org-1", "organization", HOUR_MS, 1), OF_TEAMS
     known = found(knowing(*both))
-    assert page(known, "acme", None).items == list(both)
-    second = page(known, "acme", Page(2, 1))
+    assert limits_page(known, "acme", None).items == list(both)
+    second = limits_page(known, "acme", Page(2, 1))
     assert (second.items, second.total) == ([OF_TEAMS], 2)
 
 

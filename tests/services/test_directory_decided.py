@@ -39,7 +39,7 @@ from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Changing, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.contents import Contents
-from teamvars.services.directory_files.effects import effects, layout_of
+from teamvars.services.directory_files.files import effects_of, layout_of
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
@@ -906,7 +906,7 @@ async def test_a_dry_run_says_which_runners_are_handed_what_a_workspace_gains(
     decided(OrganizationEntry("acme", **sets(entry)), state)
     nothing: Any = None
     for hands_out, runners in ((lambda *_: True, "builder"), (lambda *_: False, "")):
-        found = (await effects(nothing, [(before, state)], hands_out)).get("acme", ())
+        found = (await effects_of(nothing, [(before, state)], hands_out)).get("acme", ())
         assert [
             f"{one.workspace.name}: {'+' if one.gained else '-'}{''.join(one.runners)}"
             for one in found
@@ -923,5 +923,5 @@ async def test_a_dry_run_says_which_runners_are_handed_another_value(
     before = layout_of(state)
     decided(OrganizationEntry("acme", **sets(SetEntry("loose", workspaces=(), projects=()))), state)
     nothing: Any = None
-    (one,) = (await effects(nothing, [(before, state)], lambda *_: True))["acme"]
+    (one,) = (await effects_of(nothing, [(before, state)], lambda *_: True))["acme"]
     assert (one.workspace.name, len(one.changed), one.runners) == ("lab", 1, ("builder",))

@@ -9,9 +9,8 @@ from msgspec.structs import astuple, replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
-from teamvars.domain.generations import ONLY, Rewrap
+from teamvars.domain.generations import ONLY, Rewrap, Sealed
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.pace import Pace
 from teamvars.security import keyring

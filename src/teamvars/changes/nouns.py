@@ -22,7 +22,7 @@ from teamvars.decisions.set_reach import (
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
 from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, UserIds
-from teamvars.decisions.token_limits import Shorten
+from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
     AttachedTo,
     Contested,

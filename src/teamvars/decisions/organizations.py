@@ -8,7 +8,7 @@ from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
-from teamvars.decisions.token_limits import shortened
+from teamvars.decisions.tokens import shortened
 from teamvars.decisions.users import site_admin
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM

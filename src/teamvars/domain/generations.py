@@ -1,12 +1,26 @@
-"""Generations of data keys, and the job that seals under those in use: each organization has a data
-key of each that it needs.
+"""Generations of data keys: each organization has a data key of each that it needs. What is sealed
+under one, and the job that seals under those in use.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 _PREFIX = "data-"
+ONLY = "rewrap"
+"""The id of the job: there is one at a time."""
+
+
+class Sealed(NamedTuple):
+    """Something sealed under a data key of its organization; `version` is that key's generation."""
+
+    content: bytes
+    version: int
+
+
+NOTHING_SEALED = Sealed(b"", 0)
+"""In the place of what was not fetched: it opens nowhere."""
 
 
 class Generation(msgspec.Struct, frozen=True):
@@ -38,10 +52,6 @@ def is_generation(key_id: str) -> bool:
 def active_of(generations: Sequence[Generation]) -> Generation:
     """The generation in use: the newest that was activated."""
     return [one for one in generations if one.activated_at is not None][-1]
-
-
-ONLY = "rewrap"
-"""The id of the job: there is one at a time."""
 
 
 class Rewrap(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from teamvars.domain.generations import Sealed
 from teamvars.domain.names import fold
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 

@@ -26,8 +26,8 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
+from teamvars.domain.generations import NOTHING_SEALED
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.sealed import NOTHING
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
@@ -470,7 +470,7 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
     for stored in bundle.variables:
         variable = stored.variable
         opened = opener_of(variable.owner_id, variable.sensitive)
-        content, version = stored.sealed or NOTHING
+        content, version = stored.sealed or NOTHING_SEALED
         found.append(_delivered(variable, opened(content, version, variable.id)))
     if damaged:
         variables = [each.variable for each in bundle.variables]

@@ -7,7 +7,7 @@ from teamvars.decisions import host_deliveries as decisions
 from teamvars.decisions.host_deliveries import HostDraft
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Refusal
-from teamvars.domain.sealed import NOTHING
+from teamvars.domain.generations import NOTHING_SEALED
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import UseCases
@@ -30,7 +30,7 @@ class HostDeliveries(UseCases):
         for stored in bundle.variables:
             variable = stored.variable
             with suppress(SealBroken):
-                value = key.open(stored.sealed or NOTHING, variable)
+                value = key.open(stored.sealed or NOTHING_SEALED, variable)
                 found[variable.id] = variable.with_value(value)
         damaged = [one.variable for one in bundle.variables if one.variable.id not in found]
         if damaged:

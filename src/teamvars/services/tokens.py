@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from teamvars.decisions import token_limits
 from teamvars.decisions import tokens as decisions
 from teamvars.decisions.needs import TokensIssued
 from teamvars.domain.access import Caller
@@ -55,8 +54,8 @@ class Tokens(UseCases):
 class TokenLimits(UseCases):
     """How long tokens of an organization and its teams may live. Refuses as `Tokens` does."""
 
-    page = looks(token_limits.page)
-    put = makes(token_limits.put, in_turns=True)
+    page = looks(decisions.limits_page)
+    put = makes(decisions.put_limits, in_turns=True)
 
 
 def fresh_token(owner_kind: str) -> decisions.Fresh:

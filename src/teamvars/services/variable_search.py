@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import refuse_all
+from teamvars.domain.generations import Sealed
 from teamvars.domain.pages import CursorPaged
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.variable_search import (
     FoundVariable,
     Place,

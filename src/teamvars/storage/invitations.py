@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from teamvars.domain.generations import Sealed
 from teamvars.domain.invitations import DAY, Delivery, Invitation, Invited, Link
-from teamvars.domain.sealed import Sealed
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.queues import Claimed, Queue

@@ -6,7 +6,7 @@ change set is written with a few statements for each kind of change (`changeset`
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -24,19 +24,18 @@ from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
-from teamvars.domain.projects import default_project
+from teamvars.domain.projects import default_project, default_project_of
 from teamvars.domain.runners import Runner
+from teamvars.domain.set_effects import Comparison, Effect, Layout, affected
 from teamvars.domain.teams import OWNERS, owners_of
 from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken, Step
 from teamvars.services.directory_files.contents import Contents, rename_organizations
-from teamvars.services.directory_files.effects import effects as effects_of
-from teamvars.services.directory_files.effects import layout_of
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.services.house import House, UseCases
-from teamvars.storage import data_keys, former_names, streams, users, workspaces
+from teamvars.storage import data_keys, former_names, streams, users, variable_sets, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 
 
@@ -189,3 +188,55 @@ def _created(entry: OrganizationEntry, changeset: Changeset) -> OrganizationStat
     return OrganizationState(
         organization, teams={OWNERS: owners}, projects={fold(project.name): project}
     )
+
+
+def layout_of(state: OrganizationState) -> Layout:
+    """How the sets of an organization stand now."""
+    default = default_project_of(state.id)
+    return Layout(
+        {one.id: one for one in state.sets.values()},
+        dict(state.attached),
+        {space.id: state.placed.get(space.id, default) for space in state.workspaces.values()},
+    )
+
+
+async def effects_of(
+    tx: Transaction,
+    changes: Sequence[tuple[Layout, OrganizationState]],
+    hands_out: Callable[[Runner, str], bool],
+) -> Mapping[str, Sequence[Effect]]:
+    """What becomes of workspaces, by the organization's name and in the order of theirs: of each
+    organization how its sets stood, and the state that they come to. `hands_out` says whether a
+    runner is handed a workspace with that id.
+    """
+    pairs = [(before, layout_of(state), state) for before, state in changes]
+    differing = [
+        id_
+        for before, after, state in pairs
+        for id_ in before.differing(after)
+        if state.set_variables.get(id_)
+    ]
+    if not differing:
+        return {}
+    keys = await variable_sets.keys_of(tx, differing)
+    of_sets, own = await variable_sets.held(tx, [state.id for _, state in changes], keys)
+    found = {}
+    for before, after, state in pairs:
+        was, is_ = (replace(side, held=of_sets) for side in (before, after))
+        comparison = Comparison(was, is_, own, {})
+        spaces = (space for _, space in sorted(state.workspaces.items()))
+        found[state.name] = [
+            replace(one, runners=_runners(state, one, hands_out))
+            for one in affected(map(comparison.of, spaces))
+        ]
+    return found
+
+
+def _runners(
+    state: OrganizationState, effect: Effect, hands_out: Callable[[Runner, str], bool]
+) -> Sequence[str]:
+    """The names of the runners that are handed what a workspace gets."""
+    if not (effect.gained or effect.changed):
+        return ()
+    runners = (one for _, one in sorted(state.runners.items()))
+    return tuple(one.spec.name for one in runners if hands_out(one, effect.workspace.id))
