@@ -232,20 +232,20 @@ def services(
     records, cursors = RecordKeys(keys), Cursors(keys)
     changes = Changes(OnceDatabase(database, records), tools, code.verdicts)
     quotas: Quotas = {Workspace: quota, VariableSet: setup.limits.of_set}
-    house = House(database, tools, changes, cursors, code, quotas, setup.limits)
+    trust = Trust(keys, setup.issuers, setup.approval)
+    house = House(database, tools, changes, cursors, code, quotas, setup.limits, trust)
     lists = RenderedLists(setup.cache_mib * 1024 * 1024)
     own_house = replace(house, changes=Changes(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
-    trust = Trust(keys, setup.issuers, setup.approval)
-    outbox = Outbox(own_house, mailer, trust)
-    deliveries = Deliveries(house, trust, keys, setup.service)
+    outbox = Outbox(own_house, mailer)
+    deliveries = Deliveries(house, keys, setup.service)
     admission = Admission(database, keys)
     users = tools.sealer, tools.chain, records, cursors, trust, deliveries, admission
     in_use = KeysInUse(keys, *users)
     data_keys = DataKeys(own_house, database)
-    all_keys = Keys(own_house, trust, in_use, data_keys)
+    all_keys = Keys(own_house, in_use, data_keys)
     installation = Installation(database, database.now)
     return Services(
         database=database,
@@ -259,10 +259,10 @@ def services(
         logins=Logins(own_house, setup.approving),
         variables=Variables(house, lists),
         effective=EffectiveVariables(house, lists),
-        variable_sets=VariableSets(house, trust),
+        variable_sets=VariableSets(house),
         searches=Searches(house),
-        applies=Applies(house, trust),
-        copies=Copies(house, trust),
+        applies=Applies(house),
+        copies=Copies(house),
         team_members=TeamMembers(house, usernames=dialect.usernames),
         memberships=Memberships(house),
         operator_leavers=OperatorLeavers(own_house),
@@ -277,8 +277,8 @@ def services(
         tags=Tags(house),
         users=Users(house),
         organizations=Organizations(house),
-        projects=Projects(house, trust),
-        workspaces=Workspaces(house, trust),
+        projects=Projects(house),
+        workspaces=Workspaces(house),
         value_checks=ValueChecks(house),
         parsed_files=ParsedFiles(house),
         code=code,
@@ -286,10 +286,10 @@ def services(
         token_limits=TokenLimits(house),
         issued_tokens=IssuedTokens(house),
         accounts=Accounts(house),
-        directory=DirectoryFiles(house, trust),
+        directory=DirectoryFiles(house),
         audit=Audit(house),
-        runners=Runners(house, trust),
-        approvals=Approvals(own_house, trust),
+        runners=Runners(house),
+        approvals=Approvals(own_house),
         deliveries=deliveries,
         gauges=Gauges(house),
         host_deliveries=HostDeliveries(own_house),

@@ -30,7 +30,6 @@ from teamvars.services.planning import (
     in_batches,
     is_unchanged,
 )
-from teamvars.services.trust import Trust
 from teamvars.storage.database import Transaction
 
 _MAX_LOOKS = 3
@@ -53,11 +52,8 @@ Asked = TypeVar("Asked")
 class Request(Generic[Asked]):
     """One apply or copy: planned without a lock, and carried out under one."""
 
-    def __init__(
-        self, house: House, trust: Trust, caller: Caller, to: ToOwner, asked: Asked
-    ) -> None:
+    def __init__(self, house: House, caller: Caller, to: ToOwner, asked: Asked) -> None:
         self._house = house
-        self._trust = trust
         self._tools = house.tools
         self._caller = caller
         self._to = to
@@ -88,7 +84,7 @@ class Request(Generic[Asked]):
             variable_sets.preview_variables,
             set_id=self._to.owner_id,
             alteration=plan.alteration,
-            trust=self._trust,
+            trust=self._house.trust,
         )
         foreseen = await self._house.changes.glance(self._caller, see)
         return replace(applied, effects=await previews.told(foreseen))
@@ -128,10 +124,6 @@ class Applies(UseCases):
 
     admit = admit_writer
 
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
-
     async def apply(
         self, caller: Caller, to: ToOwner, draft: ApplyDraft, versions: Versions
     ) -> Applied:
@@ -144,7 +136,7 @@ class Applies(UseCases):
 
         async def attempt(known: Known) -> Applied:
             asked = draft, versions, known
-            request = _Apply(self._house, self._trust, caller, to, asked)
+            request = _Apply(self._house, caller, to, asked)
             return await request.make(dry_run=draft.dry_run)
 
         return await self._house.changes.with_thoughts(caller, attempt)

@@ -24,9 +24,8 @@ from teamvars.domain.errors import (
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
 from teamvars.pace import Pace
 from teamvars.services.applies import Places, Request
-from teamvars.services.house import House, UseCases, access_to
+from teamvars.services.house import UseCases, access_to
 from teamvars.services.planning import Applied, Plan, Planner, by_name, in_batches, opened
-from teamvars.services.trust import Trust
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
@@ -35,10 +34,6 @@ _KEYS = "/data/attributes/keys"
 
 class Copies(UseCases):
     """What callers copy from one workspace or set into another."""
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def copy(self, caller: Caller, to: ToOwner, draft: CopyDraft) -> Applied:
         """Copies variables into a workspace or a set, all or none.
@@ -50,7 +45,7 @@ class Copies(UseCases):
         draft refuses that, a full workspace or set, keys that other sets have which are global like
         it, busy.
         """
-        return await _Copy(self._house, self._trust, caller, to, draft).make(dry_run=draft.dry_run)
+        return await _Copy(self._house, caller, to, draft).make(dry_run=draft.dry_run)
 
 
 class _Copy(Request[CopyDraft]):

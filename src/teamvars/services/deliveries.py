@@ -45,7 +45,6 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
-from teamvars.services.trust import Trust
 from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
 
@@ -150,10 +149,9 @@ class KeptValues:
 class Deliveries(UseCases):
     """What jobs do: ask for a token, and with it for values."""
 
-    def __init__(self, house: House, trust: Trust, keyring: Keyring, service: str | None) -> None:
+    def __init__(self, house: House, keyring: Keyring, service: str | None) -> None:
         """`service`: what audiences and resources begin with; None: no token is given."""
         super().__init__(house)
-        self._trust = trust
         self._service = service
         self._refused: dict[str, int] = {}
         """How many jobs each runner has refused, since this process began."""

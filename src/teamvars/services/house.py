@@ -16,6 +16,7 @@ from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
+from teamvars.services.trust import Trust
 from teamvars.storage import access
 from teamvars.storage.database import Store, Transaction
 
@@ -29,8 +30,8 @@ Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
 
 class House(msgspec.Struct, frozen=True):
     """The store, what changes are made with and what makes them, and what else use cases need: the
-    seals of cursors, what reads code, what a workspace or a set may hold, and what is the most of
-    sets.
+    seals of cursors, what reads code, what a workspace or a set may hold, what is the most of sets,
+    and what is believed of jobs and runners.
     """
 
     database: Store
@@ -40,6 +41,7 @@ class House(msgspec.Struct, frozen=True):
     code: CodeChecker
     quotas: Quotas
     limits: SetLimits
+    trust: Trust
 
 
 class UseCases:
@@ -50,6 +52,7 @@ class UseCases:
         self._database = house.database
         self._tools = house.tools
         self._clock = house.tools.clock
+        self._trust = house.trust
 
     async def _actor(self, tx: Transaction, caller: Caller) -> Actor:
         """Who calls. Refuses: unauthenticated."""

@@ -25,7 +25,6 @@ from teamvars.security.keyring import Keyring, KeySet, KeysInUse, check_value, n
 from teamvars.security.server_keys import thumbprint
 from teamvars.services.data_keys import DataKeys, afterwards, again
 from teamvars.services.house import House, UseCases, makes
-from teamvars.services.trust import Trust
 from teamvars.storage import data_keys, keys, runners, streams
 from teamvars.storage.database import MissingReference, Transaction
 from teamvars.storage.engines import schemas
@@ -75,10 +74,9 @@ class Keys(UseCases):
     _retire = makes(decisions.retire)
     _revoke = makes(approvals.revoke)
 
-    def __init__(self, house: House, trust: Trust, in_use: KeysInUse, data_keys_: DataKeys) -> None:
+    def __init__(self, house: House, in_use: KeysInUse, data_keys_: DataKeys) -> None:
         super().__init__(house)
         self._data_keys = data_keys_
-        self._trust = trust
         self._in_use = in_use
 
     async def status(self) -> list[Key]:

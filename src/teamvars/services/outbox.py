@@ -27,7 +27,6 @@ from teamvars.mail.smtp import SEND_SECONDS, Mailer, NotSent
 from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
-from teamvars.services.trust import Trust
 from teamvars.storage import invitations, memos, organizations, runners, streams, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.queues import Claimed, Queue
@@ -52,10 +51,9 @@ log = structlog.get_logger("teamvars.mail")
 class Outbox(UseCases):
     """Sends what waits, one message at a time. Without a mailer nothing ever does."""
 
-    def __init__(self, house: House, mailer: Mailer | None, trust: Trust) -> None:
+    def __init__(self, house: House, mailer: Mailer | None) -> None:
         super().__init__(house)
         self._mailer = mailer
-        self._trust = trust
         self._woken = asyncio.Event()
 
     def wake(self) -> None:

@@ -6,8 +6,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import PREFIX, ProjectDraft, ProjectSearch
-from teamvars.services.house import House, UseCases, looks, makes, reads
-from teamvars.services.trust import Trust
+from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access_by_name, projects
 from teamvars.storage.database import Transaction
 
@@ -22,10 +21,6 @@ class Projects(UseCases):
     read = looks(decisions.read)
     update = makes(decisions.update)
     delete = makes(decisions.delete)
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def move(self, caller: Caller, project_id: str, draft: MoveDraft) -> Foreseen | None:
         """See `decisions.projects.move`."""

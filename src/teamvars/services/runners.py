@@ -11,8 +11,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import ApprovalDraft, Change, Runner, RunnerDraft, WorkspacesDraft
 from teamvars.pace import Pace
-from teamvars.services.house import House, UseCases, makes
-from teamvars.services.trust import Trust
+from teamvars.services.house import UseCases, makes
 
 __all__ = ["Approvals", "Proposal", "RunnerView", "Runners"]
 
@@ -21,10 +20,6 @@ class Runners(UseCases):
     """What owners do with runners. All methods refuse unauthenticated and not found."""
 
     delete = makes(decisions.delete)
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def list(self, caller: Caller, organization: str, page: Page) -> Paged[RunnerView]:
         """A page of an organization's runners, by name. Refuses: forbidden."""
@@ -89,10 +84,6 @@ class Approvals(UseCases):
     """What the operator does with runners."""
 
     revoke = makes(approvals.revoke)
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def list(self, caller: Caller) -> Sequence[RunnerView]:
         """All runners, with what names what would be approved now."""

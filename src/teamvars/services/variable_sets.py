@@ -8,7 +8,6 @@ from teamvars.domain.set_effects import Effects, PreviewDraft
 from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDraft
 from teamvars.services import previews
 from teamvars.services.house import House, UseCases, looks, makes
-from teamvars.services.trust import Trust
 
 __all__ = ["SetView", "VariableSets"]
 
@@ -27,9 +26,9 @@ class VariableSets(UseCases):
     of_project = looks(decisions.page_of_project)
     delete = makes(decisions.delete, in_turns=True)
 
-    def __init__(self, house: House, trust: Trust) -> None:
+    def __init__(self, house: House) -> None:
         super().__init__(house)
-        self._rules = Rules(house.limits, trust)
+        self._rules = Rules(house.limits, house.trust)
 
     async def create(self, caller: Caller, organization: str, draft: SetDraft) -> SetView:
         """See `decisions.variable_sets.create`."""

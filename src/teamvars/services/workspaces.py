@@ -17,8 +17,7 @@ from teamvars.domain.access import (
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import Address, WorkspaceDraft, WorkspaceSearch
-from teamvars.services.house import House, UseCases, glances, looks, makes
-from teamvars.services.trust import Trust
+from teamvars.services.house import UseCases, glances, looks, makes
 from teamvars.storage import access, access_by_name, projects, team_access, workspaces
 from teamvars.storage.database import Transaction
 
@@ -47,10 +46,6 @@ class Workspaces(UseCases):
     ask_for_state = looks(decisions.ask_for_state)
     need_state = looks(decisions.need_state)
     need_runs = looks(decisions.need_runs)
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def update(
         self, caller: Caller, address: Address, draft: WorkspaceDraft

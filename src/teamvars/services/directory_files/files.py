@@ -16,7 +16,6 @@ from teamvars.changes.making import Storing
 from teamvars.decisions import Found, organizations, teams
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import DetailsOf
-from teamvars.decisions.runners import Trust
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
@@ -34,7 +33,7 @@ from teamvars.services.directory_files.changeset import Changeset, Overtaken, St
 from teamvars.services.directory_files.contents import Contents, rename_organizations
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
-from teamvars.services.house import House, UseCases
+from teamvars.services.house import UseCases
 from teamvars.storage import data_keys, former_names, streams, users, variable_sets, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 
@@ -50,10 +49,6 @@ class Options(msgspec.Struct, frozen=True):
 
 class DirectoryFiles(UseCases):
     """What an operator does with a directory file."""
-
-    def __init__(self, house: House, trust: Trust) -> None:
-        super().__init__(house)
-        self._trust = trust
 
     async def apply(self, caller: Caller, directory: Directory, options: Options) -> Applied:
         """Applies the file atomically and idempotently.
