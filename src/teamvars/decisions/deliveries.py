@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need, Write
-from teamvars.decisions.needs import ToOrganization, ToWorkspaceAt
+from teamvars.decisions.needs import ToWorkspaceAt, as_owner
 from teamvars.decisions.runners import Trust, claims_that_count
 from teamvars.domain.access import Permission, WrappedKey
 from teamvars.domain.audit import Actor, Stream
@@ -349,9 +349,7 @@ def receipts(
     found: Found, organization: str, search: ReceiptSearch, wanted: Page, trust: Trust
 ) -> Paged[ReceiptView]:
     """A page of the last deliveries of an organization. Refuses: not found, forbidden."""
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    return _receipts(found, granted.organization.id, search, wanted, trust)
+    return _receipts(found, as_owner(found, organization).id, search, wanted, trust)
 
 
 def receipts_of_workspace(

@@ -16,9 +16,9 @@ from teamvars.decisions.needs import (
     OrganizationCalled,
     TeamCalled,
     TeamsWithIds,
-    ToOrganization,
     UserAt,
     UserCalled,
+    as_owner,
     meant,
 )
 from teamvars.decisions.rows import Delete, together
@@ -117,14 +117,13 @@ def invite(
     another organization, somebody who is in the organization or invited to it, one invitation more
     than a day has.
     """
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
+    owner = as_owner(found, organization)
     into = [
         team
         for team in found.of(TeamsWithIds(tuple(draft.wanted())))
-        if team.organization_id == granted.organization.id
+        if team.organization_id == owner.id
     ]
-    return _invited(found, (granted.organization, into), draft, fresh, terms)
+    return _invited(found, (owner, into), draft, fresh, terms)
 
 
 def invite_by_operator(

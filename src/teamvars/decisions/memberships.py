@@ -16,9 +16,9 @@ from teamvars.decisions.needs import (
     TeamIdsOf,
     TeamsOf,
     TeamsWithIds,
-    ToOrganization,
     ToOrganizationWithId,
     WhoCalls,
+    as_owner,
     meant,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
@@ -201,9 +201,7 @@ def left_behind(found: Found, organization: str, user_id: str) -> LeftBehind:
     """What somebody leaves behind, who may be gone. Refuses: forbidden, and as not found whoever is
     not in the organization and has left nothing there.
     """
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    left = found.of(LeftBehindBy(granted.organization.id, user_id))
+    left = found.of(LeftBehindBy(as_owner(found, organization).id, user_id))
     if left.is_nothing and found.of(MembershipOf(left.organization_id, user_id)) is None:
         raise not_found()
     return left

@@ -34,6 +34,13 @@ from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, Wor
 T = TypeVar("T")
 
 
+def as_owner(found: Found, name: str) -> Organization:
+    """The organization of that name, to an owner of it. Refuses: not found, forbidden."""
+    granted = found.of(ToOrganization(name))
+    granted.require_owner()
+    return granted.organization
+
+
 def meant(found: Found, need: Need[T], what: str) -> T:
     """What an operator names by its id, who sees all there is: told is that there is no such thing.
 

@@ -4,7 +4,7 @@ import msgspec
 
 from teamvars.decisions import Decision, Found, Write, memberships, teams
 from teamvars.decisions.generations import Generations
-from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf
+from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf, as_owner
 from teamvars.decisions.projects import KeepDefault
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
@@ -92,9 +92,7 @@ def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
     The streams of teams, workspaces, sets and runners end in that of the organization, where they
     were opened, and that ends in the system's. Both entries say how many variables went.
     """
-    granted = found.of(ToOrganization(name))
-    granted.require_owner()
-    organization = granted.organization
+    organization = as_owner(found, name)
     of_workspaces = found.of(WorkspacesOf(organization.id))
     sets = found.of(SetsOf(organization.id))
     counts = [variables for _, variables in of_workspaces if variables]

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need, Thought
 from teamvars.decisions.needs import (
-    ToOrganization,
     ToOrganizationWithId,
     ToWorkspaceAt,
     WhoCalls,
     WorkspacesOf,
+    as_owner,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
@@ -150,9 +150,7 @@ def create(
     found: Found, organization: str, draft: RunnerDraft, id_: str, trust: Trust
 ) -> Decision[RunnerView]:
     """Proposes a runner. Refuses: forbidden, every fault of the draft, a taken name, too many."""
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    owner = granted.organization
+    owner = as_owner(found, organization)
     blank = RunnerSpec(name="", expires_at=0)
     spec = draft.applied_to(blank)
     full = [_FULL] if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS else []
@@ -249,9 +247,7 @@ def read(found: Found, runner_id: str, trust: Trust) -> Sight:
 
 def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[Sight]:
     """A page of an organization's runners, by name. Refuses: forbidden."""
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    owner = granted.organization
+    owner = as_owner(found, organization)
     runners = found.of(RunnersPage(owner.id, wanted))
     if runners.items:
         found.of(WorkspacesOf(owner.id))

@@ -31,6 +31,7 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhereToSignIn,
     WhoCalls,
+    as_owner,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -185,9 +186,8 @@ def end_of_teams(found: Found, organization: str, draft: IdsDraft) -> Decision[N
 
     Refuses: forbidden, ids of no such tokens.
     """
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    tokens = found.of(TeamTokensWithIds(granted.organization.id, draft.wanted))
+    owner_id = as_owner(found, organization).id
+    tokens = found.of(TeamTokensWithIds(owner_id, draft.wanted))
     refuse_all(draft.all_faults({token.id for token in tokens}, NO_SUCH_TOKEN))
     return together(None, *(revoked(found, token) for token in tokens))
 
@@ -238,9 +238,7 @@ def managed(found: Found, whose: Whose) -> TokenOwner:
     """Whose tokens they are. Refuses: not found, forbidden to whoever does not manage them."""
     match whose:
         case OfOrganization(name):
-            granted = found.of(ToOrganization(name))
-            granted.require_owner()
-            id_ = granted.organization.id
+            id_ = as_owner(found, name).id
             return TokenOwner("organization", id_, id_)
         case OfTeam(id_) | DescribedOfTeam(id_):
             found.of(ToTeam(id_)).require_manage_token()
@@ -289,9 +287,7 @@ def own(found: Found, token_id: str) -> Token:
 
 def of_teams(found: Found, organization: str, wanted: TeamTokenSearch, some: Page) -> Paged[Token]:
     """A page of the tokens of an organization's teams, expired ones too. Refuses: forbidden."""
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    return found.of(TeamTokensPage(granted.organization.id, wanted, some))
+    return found.of(TeamTokensPage(as_owner(found, organization).id, wanted, some))
 
 
 def _only(found: Found, whose: Whose, owner: TokenOwner) -> Sequence[Token]:
@@ -428,9 +424,7 @@ def _details(token: Token) -> dict[str, object]:
 
 def limits_page(found: Found, organization: str, wanted: Page | None) -> Paged[TokenLimit]:
     """The limits of an organization, all or a page of them. Refuses: forbidden."""
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
-    limits = found.of(TokenLimitsOf(granted.organization.id))
+    limits = found.of(TokenLimitsOf(as_owner(found, organization).id))
     some = limits if wanted is None else limits[wanted.offset : wanted.offset + wanted.size]
     return Paged(some, len(limits))
 
@@ -442,10 +436,8 @@ def put_limits(
 
     Refuses: forbidden, every fault of the draft.
     """
-    granted = found.of(ToOrganization(organization))
-    granted.require_owner()
+    owner = as_owner(found, organization)
     refuse_all(draft.all_faults())
-    owner = granted.organization
     limits = {one.kind: one for one in found.of(TokenLimitsOf(owner.id))}
     parts = []
     for kind, max_ttl_ms in draft.wanted().items():
