@@ -165,21 +165,24 @@ async def organization_meant(tx: Transaction, name: str) -> Organization:
 async def team_meant(tx: Transaction, organization_name: str, name: str) -> Team:
     """A team by its own name and its organization's."""
     within = await organization_meant(tx, organization_name)
-    found = await teams.find_named(tx, within.id, name)
-    if found is None:
-        former = await former_names.inside(tx, former_names.TEAMS, [within.id])
-        raise there_is_no(f"team {within.name}/{name}", former[within.id].present(name))
+    if (found := await teams.find_named(tx, within.id, name)) is None:
+        raise await _there_is_no(tx, "team", former_names.TEAMS, within, name)
     return found
 
 
 async def workspace_meant(tx: Transaction, organization_name: str, name: str) -> Workspace:
     """A workspace by its own name and its organization's."""
     within = await organization_meant(tx, organization_name)
-    found = await workspaces.find_named(tx, within.name, name)
-    if found is None:
-        former = await former_names.inside(tx, former_names.WORKSPACES, [within.id])
-        raise there_is_no(f"workspace {within.name}/{name}", former[within.id].present(name))
+    if (found := await workspaces.find_named(tx, within.name, name)) is None:
+        raise await _there_is_no(tx, "workspace", former_names.WORKSPACES, within, name)
     return found
+
+
+async def _there_is_no(
+    tx: Transaction, noun: str, table: str, within: Organization, name: str
+) -> Refusal:
+    former = await former_names.inside(tx, table, [within.id])
+    return there_is_no(f"{noun} {within.name}/{name}", former[within.id].present(name))
 
 
 async def _search(

@@ -288,9 +288,7 @@ def _named(one: Nameable) -> NamedResource:
 def _draft(document: object) -> DeliveryDraft:
     """What a job asks for. A mistyped `only` must not have everything handed out."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, _TYPE)
-    attributes = read.member(data, "attributes", dict, "/data")
+    attributes = read.attributes(_TYPE)
     read.refuse_unknown(attributes, known={_KEY, _ONLY})
     key = _key(read, attributes)
     globs = read.member(attributes, _ONLY, list, _AT, required=False)

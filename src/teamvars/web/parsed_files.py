@@ -173,9 +173,7 @@ def _file_draft(document: object) -> FileDraft:
 
 
 def _attributes(read: Reader, type_: str, known: set[str]) -> dict[str, Any] | None:
-    data = read.data(dict)
-    read.require_type(data, type_)
-    attributes = read.member(data, "attributes", dict, "/data")
+    attributes = read.attributes(type_)
     read.refuse_unknown(attributes, known)
     return attributes
 

@@ -434,10 +434,7 @@ def _listed_limits(found: Sequence[TokenLimit]) -> Response:
 
 def _limits_draft(request: Request) -> LimitsDraft:
     read, at = Reader(request.document), f"/data/attributes/{_ITEMS}"
-    data = read.data(dict)
-    read.require_type(data, LIMIT.type)
-    attributes = read.member(data, "attributes", dict, "/data")
-    items = read.member(attributes, _ITEMS, list, "/data/attributes")
+    items = read.member(read.attributes(LIMIT.type), _ITEMS, list, "/data/attributes")
     said = []
     for n, item in enumerate(read.at_most(MAX_ITEMS, items or [], at)):
         here = f"{at}/{n}"

@@ -199,10 +199,7 @@ def delete(api: Api, runner: str, yes: bool) -> None:
 
     Example: teamvars runner delete laptop --yes
     """
-    found = _runner(api, runner)
-    name = found["attributes"]["name"]
-    api.announce(f"Runner {name}")
-    asking.confirm(f"Delete the runner {name}?", yes=yes)
+    found, name = _agreed(api, runner, "Delete the runner {}?", yes=yes)
     api.delete(at(_TYPE, found["id"]))
     note(f"Deleted: {name}.")
 
@@ -236,10 +233,7 @@ def revoke(api: Api, runner: str, yes: bool) -> None:
 
     Example: teamvars runner revoke laptop --yes
     """
-    found = _runner(api, runner)
-    name = found["attributes"]["name"]
-    api.announce(f"Runner {name}")
-    asking.confirm(f"Take the approval of the runner {name} back?", yes=yes)
+    found, name = _agreed(api, runner, "Take the approval of the runner {} back?", yes=yes)
     api.post(at(_TYPE, found["id"], "actions", "revoke"), None)
     note(
         f"{name} is not approved. What it was handed before, it has: rotate that where you do not "
@@ -249,6 +243,15 @@ def revoke(api: Api, runner: str, yes: bool) -> None:
 
 def _path(api: Api) -> str:
     return at("organizations", api.target.organization_name, _TYPE)
+
+
+def _agreed(api: Api, word: str, question: str, *, yes: bool) -> tuple[Resource, str]:
+    """The runner of which something is to be done, once whoever is asked agrees, and its name."""
+    found = _runner(api, word)
+    name = found["attributes"]["name"]
+    api.announce(f"Runner {name}")
+    asking.confirm(question.format(name), yes=yes)
+    return found, name
 
 
 def _runner(api: Api, word: str) -> Resource:

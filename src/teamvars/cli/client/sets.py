@@ -194,15 +194,7 @@ def attach(
 
     Example: teamvars set attach 'Cloud account' network payments
     """
-    found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
-    path = at("varsets", found["id"], "relationships", kind)
-    foreseen = api.post(path, {**linked, **_DRY_RUN})
-    if not _is_agreed(foreseen, f"Attach {name}?", how):
-        return
-    api.post(path, linked)
-    words = [*workspaces, *projects]
-    note(f"Attached to {number(len(words), kind.removesuffix('s'))}.")
-    show({"id": found["id"], "attached": words}, ())
+    _link(api, name, (workspaces, projects), how, attaches=True)
 
 
 @command
@@ -221,15 +213,7 @@ def detach(
 
     Example: teamvars set detach 'Cloud account' payments
     """
-    found, (kind, linked) = set_named(api, name), _linked(api, workspaces, projects)
-    path = at("varsets", found["id"], "relationships", kind)
-    foreseen = api.delete(path, {**linked, **_DRY_RUN})
-    if not _is_agreed(foreseen, f"Detach {name}?", how):
-        return
-    api.delete(path, linked)
-    words = [*workspaces, *projects]
-    note(f"Detached from {number(len(words), kind.removesuffix('s'))}.")
-    show({"id": found["id"], "detached": words}, ())
+    _link(api, name, (workspaces, projects), how, attaches=False)
 
 
 @command
@@ -262,6 +246,22 @@ def _variables(api: Api, one: Resource) -> list[Resource]:
     path = at("varsets", one["id"], "relationships", "vars")
     found: list[Resource] = api.get(path).document["data"]
     return found
+
+
+def _link(
+    api: Api, name: str, places: tuple[Sequence[str], Sequence[str]], how: How, *, attaches: bool
+) -> None:
+    """Attaches a set to workspaces or to projects, or detaches it."""
+    found, (kind, linked) = set_named(api, name), _linked(api, *places)
+    path = at("varsets", found["id"], "relationships", kind)
+    send, verb = (api.post, "Attach") if attaches else (api.delete, "Detach")
+    if not _is_agreed(send(path, {**linked, **_DRY_RUN}), f"{verb} {name}?", how):
+        return
+    send(path, linked)
+    words = [word for some in places for word in some]
+    counted = number(len(words), kind.removesuffix("s"))
+    note(f"{verb}ed {'to' if attaches else 'from'} {counted}.")
+    show({"id": found["id"], f"{verb.lower()}ed": words}, ())
 
 
 def _linked(api: Api, workspaces: Sequence[str], projects: Sequence[str]) -> tuple[str, Resource]:

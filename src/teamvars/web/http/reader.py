@@ -101,6 +101,12 @@ class Reader:
         id_ = self.member(data, "id", str, "/data", required=False)
         return id_, self.member(data, "attributes", dict, "/data", required=False)
 
+    def attributes(self, type_: str) -> dict[str, Any] | None:
+        """Those of a document that asks for something of that type, which has no id."""
+        data = self.data(dict)
+        self.require_type(data, type_)
+        return self.member(data, "attributes", dict, "/data")
+
     def require_type(
         self,
         resource: Mapping[str, Any] | None,
