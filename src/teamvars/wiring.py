@@ -22,7 +22,7 @@ from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.sign_ins import Provider
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY
 from teamvars.domain.variable_sets import SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns

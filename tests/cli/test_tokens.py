@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
-from teamvars.domain.times import in_24_months, microseconds
-from teamvars.domain.tokens import DAY, MAX_LIVE_TOKENS
+from teamvars.domain.times import DAY, in_24_months, microseconds
+from teamvars.domain.tokens import MAX_LIVE_TOKENS
 from teamvars.security.tokens import is_token, new_token
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute

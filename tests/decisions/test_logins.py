@@ -38,9 +38,8 @@ from teamvars.domain.logins import (
     plain_user_code,
 )
 from teamvars.domain.sign_ins import Session
-from teamvars.domain.times import LATEST
+from teamvars.domain.times import DAY, LATEST
 from teamvars.domain.tokens import (
-    DAY,
     MAX_LIVE_TOKENS,
     HashedToken,
     Token,

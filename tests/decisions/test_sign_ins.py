@@ -51,7 +51,8 @@ from teamvars.domain.sign_ins import (
     device_of,
     is_entra,
 )
-from teamvars.domain.tokens import DAY, HashedToken, IssuedToken, Token
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import HashedToken, IssuedToken, Token
 from teamvars.domain.workspaces import Usage
 from tests.decisions.directory import (
     ACME,

@@ -40,10 +40,9 @@ from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.times import in_24_months
+from teamvars.domain.times import DAY, in_24_months
 from teamvars.domain.token_limits import ENABLED, TokenLimit, limit_of
 from teamvars.domain.tokens import (
-    DAY,
     DESCRIPTION_TAKEN,
     MAX_LIVE_TOKENS,
     WAY_BACK,

@@ -9,7 +9,7 @@ import pytest
 
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.sign_ins import Provider
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY
 from teamvars.security import answers
 from teamvars.services import issuers, provider_trials
 from teamvars.services.provider_trials import tried

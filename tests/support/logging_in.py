@@ -15,7 +15,8 @@ from teamvars.decisions.needs import UserWithId
 from teamvars.domain.ids import new_id
 from teamvars.domain.logins import CLIENT
 from teamvars.domain.sign_ins import IDLE, Provider
-from teamvars.domain.tokens import DAY, Token
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import Token
 from teamvars.security.tokens import challenge_of, hash_token, new_session, session_token
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant

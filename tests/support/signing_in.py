@@ -14,7 +14,7 @@ from teamvars import wiring
 from teamvars.console import routes as console
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.sign_ins import Provider
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY
 from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service
 from teamvars.services.directory_files.files import Options

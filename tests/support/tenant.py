@@ -22,7 +22,8 @@ from teamvars.domain.memberships import Status
 from teamvars.domain.projects import default_project_of
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
-from teamvars.domain.tokens import DAY, Token
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import Token
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import fresh_token
 from tests.support.deployment import Deployment, operator

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from teamvars import wiring
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.sign_ins import Provider
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service

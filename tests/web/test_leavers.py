@@ -6,7 +6,8 @@ import pytest
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found, tokens
-from teamvars.domain.tokens import DAY, Token
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import Token
 from teamvars.services.tokens import fresh_token
 from tests.support.deployment import operator
 from tests.support.jobs import runner_document

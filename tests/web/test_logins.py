@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY
 from teamvars.security.tokens import challenge_of, hash_token, is_token
 from teamvars.services.logins import Asked, Logins
 from teamvars.storage import logins

@@ -7,7 +7,8 @@ import pytest
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found, tokens
-from teamvars.domain.tokens import DAY, WAY_BACK, OwnerName, Token
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import WAY_BACK, OwnerName, Token
 from teamvars.services.tokens import fresh_token
 from tests.support.deployment import operator
 from tests.support.exchanging import job_in

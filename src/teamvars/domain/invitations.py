@@ -6,10 +6,10 @@ import msgspec
 
 from teamvars.domain.generations import Sealed
 from teamvars.domain.names import fold
+from teamvars.domain.times import DAY, MINUTE
 from teamvars.domain.users import User
 from teamvars.kernel import Discreet
 
-DAY = 86_400_000_000
 LIFETIME = 7 * DAY
 """Of an invitation and its link, in µs."""
 MAX_A_DAY = 50
@@ -19,7 +19,6 @@ MAX_A_DAY_OF_ADDRESS = 5
 FIRST_TOKEN_LIFETIME = 90 * DAY
 """Of the token that an invitation may end with, in µs; as those that operators make."""
 
-_MINUTE = 60_000_000
 _BACK_OFF = (1, 5, 15, 60, 240)
 
 
@@ -98,4 +97,4 @@ class Letter(Discreet, frozen=True):
 
 def retry_after(attempts: int) -> int:
     """How long to wait after so many attempts, in µs."""
-    return _BACK_OFF[min(attempts, len(_BACK_OFF)) - 1] * _MINUTE
+    return _BACK_OFF[min(attempts, len(_BACK_OFF)) - 1] * MINUTE

@@ -8,16 +8,14 @@ import re
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import derived_id
-from teamvars.domain.times import LATEST
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY, LATEST, SECOND
 from teamvars.kernel import Discreet
 
 CLIENT = "teamvars-cli"
 """The only program that is known: `teamvars login`."""
-_SECOND = 1_000_000
-CODE = 60 * _SECOND
+CODE = 60 * SECOND
 """How long what a browser brings is good, in µs."""
-DEVICE = 600 * _SECOND
+DEVICE = 600 * SECOND
 """How long a program waits whose code somebody types, in µs."""
 LIFETIME = 90 * DAY
 """How long a token lives unless somebody wants another time, in µs."""
@@ -27,7 +25,7 @@ HOST = re.compile(r"[A-Za-z0-9._-]{1,64}")
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 STATE = re.compile(r"[A-Za-z0-9_-]{22,128}")
 LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\]):([1-9][0-9]{0,4})/callback")
-LONGEST = LATEST // _SECOND
+LONGEST = LATEST // SECOND
 """In seconds: as long as there are calendars."""
 _PORTS = 65_535
 
@@ -101,7 +99,7 @@ class LoginDraft(Discreet, frozen=True):
     @property
     def lifetime(self) -> int | None:
         """How long the token is to live, in µs."""
-        return None if self.expires_in is None else self.expires_in * _SECOND
+        return None if self.expires_in is None else self.expires_in * SECOND
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule that it breaks."""

@@ -3,12 +3,12 @@
 import msgspec
 
 from teamvars.domain.names import fold
+from teamvars.domain.times import MINUTE
 from teamvars.kernel import Discreet
 
-_MINUTE = 60_000_000
-SESSION = 12 * 60 * _MINUTE
+SESSION = 12 * 60 * MINUTE
 """How long a session lasts at most, in µs."""
-IDLE = 30 * _MINUTE
+IDLE = 30 * MINUTE
 """How long one lasts that nobody uses, in µs."""
 MAX_SESSIONS = 100
 """Of one user. Whoever signs in once more is let in, and the oldest ends."""

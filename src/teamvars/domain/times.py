@@ -7,6 +7,10 @@ from datetime import UTC, datetime, timedelta
 Clock = Callable[[], int]
 """Says what time it is, in µs UTC."""
 
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+DAY = 86_400 * SECOND
+"""As long as it takes, in µs."""
 LATEST = 253_402_300_799_000_000
 """9999-12-31T23:59:59Z: the last second of the calendar, whatever a time is rounded to."""
 

@@ -9,7 +9,7 @@ import msgspec
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, invalid
 from teamvars.domain.names import is_safe
-from teamvars.domain.times import LATEST, in_24_months, moment, timestamp
+from teamvars.domain.times import DAY, LATEST, in_24_months, moment, timestamp
 from teamvars.kernel import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
@@ -27,7 +27,6 @@ SESSION_END = "Tokens that you make while you are signed in here expire at {} at
 ORGANIZATION_END = (
     "The organization limits how long such a token lives: now it ends at {} at the latest."
 )
-DAY = 86_400_000_000
 WAY_BACK = DAY // 24
 """A user's token that the host makes for so long at most is good where members have to sign in; in
 µs. So owners get back in while no provider lets them."""

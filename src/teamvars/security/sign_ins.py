@@ -11,6 +11,7 @@ from typing import Any
 
 from teamvars.domain.names import is_email
 from teamvars.domain.sign_ins import Person, SignOut, is_entra, is_subject
+from teamvars.domain.times import SECOND
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
 from teamvars.security.assertions import SKEW_SECONDS, Claimed, Unproven, asserted, stated
@@ -20,7 +21,6 @@ ATTEMPT_SECONDS = 600
 """How long somebody has to sign in with the provider."""
 _SECRET_BYTES = 32
 _SIGNED_OUT = "http://schemas.openid.net/event/backchannel-logout"
-_SECOND = 1_000_000
 
 
 class Attempt(Discreet, frozen=True):
@@ -121,7 +121,7 @@ def sign_out(said: Claimed, client_id: str, now: int) -> SignOut:
     subject, sid = _subject(said), _name(said, "sid")
     if subject is None and sid is None:
         raise Unproven("a logout token that names nobody")
-    return SignOut(subject, sid, found.once, (found.expires_at + SKEW_SECONDS) * _SECOND)
+    return SignOut(subject, sid, found.once, (found.expires_at + SKEW_SECONDS) * SECOND)
 
 
 def _subject(said: Claimed) -> str | None:

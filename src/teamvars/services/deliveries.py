@@ -28,6 +28,7 @@ from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
 from teamvars.domain.generations import NOTHING_SEALED
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.times import SECOND
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
@@ -55,7 +56,6 @@ SUBJECT_TYPES = (
     "urn:ietf:params:oauth:token-type:id_token",
 )
 _WORKSPACE = re.compile(r"/api/v2/workspaces/(ws-[1-9A-HJ-NP-Za-km-z]{16})")
-_SECOND = 1_000_000
 _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
@@ -66,7 +66,7 @@ more, it has as much as of any other refused request.
 _VARIABLE_BYTES = 1024
 """What a variable takes beside its value, with Python's own need; and a workspace beside these."""
 _FORGOTTEN_AT_ONCE = 500
-_KEPT = 3600 * _SECOND
+_KEPT = 3600 * SECOND
 """After what has expired, so that a clock that is set back makes no used token good again."""
 _AT_ONCE = 24
 """Deliveries of a worker, each of which holds all values of a workspace: more than an organization
@@ -185,7 +185,7 @@ class Deliveries(UseCases):
         workspace_id = self._workspace(form)
         try:
             said = claimed(form.subject_token)
-            assertion = asserted(said, self._clock() // _SECOND)
+            assertion = asserted(said, self._clock() // SECOND)
             thumbprint, is_bound = self._key_named(assertion, form)
             key = await self._trust.key_for(said)
             await check(assertion.job, lambda: require_signed(said, key))
@@ -199,7 +199,7 @@ class Deliveries(UseCases):
             assertion.issuer.removeprefix(MACHINE) if is_machine else None,
             assertion.claims,
             assertion.once,
-            (assertion.expires_at + SKEW_SECONDS) * _SECOND,
+            (assertion.expires_at + SKEW_SECONDS) * SECOND,
         )
         return Asked(workspace_id, proof, thumbprint, is_bound, form.runner)
 
@@ -234,7 +234,7 @@ class Deliveries(UseCases):
         caller.organization_id = issued.runner.organization_id
         self._house.changes.introduce(caller, hash_.hex())
         JOBS.add(_ISSUED)
-        lives = (issued.token.expires_at - self._clock()) // _SECOND
+        lives = (issued.token.expires_at - self._clock()) // SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
     async def receipts(
@@ -375,7 +375,7 @@ class Deliveries(UseCases):
     def _may_tell_more(self, organization: str) -> bool:
         """A flood of one organization's leaves that of others to be told."""
         if (now := self._clock()) >= self._told_until:
-            self._told, self._told_until = Counter(), now + 60 * _SECOND
+            self._told, self._told_until = Counter(), now + 60 * SECOND
         self._told[organization] += 1
         return self._told[organization] <= _TOLD_A_MINUTE
 
@@ -441,7 +441,7 @@ def _info(bundle: Bundle) -> Info:
         token_id(token.hash),
         token.thumbprint,
         bundle.has.head.hex(),
-        token.expires_at // _SECOND,
+        token.expires_at // SECOND,
         tuple(bundle.wanted.only),
     )
 

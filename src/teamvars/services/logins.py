@@ -18,6 +18,7 @@ from teamvars.domain.logins import (
     LoginDraft,
     Presented,
 )
+from teamvars.domain.times import SECOND
 from teamvars.domain.tokens import NewToken
 from teamvars.kernel import Discreet
 from teamvars.security.tokens import hash_token, new_code, new_user_code, written_code
@@ -29,10 +30,9 @@ from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 
 POLL_SECONDS = 5
 """How long a program waits before it asks again."""
-_SECOND = 1_000_000
-_LEAST = 4 * _SECOND
+_LEAST = 4 * SECOND
 """Between two that are not too soon: the first may have been on its way for longer."""
-_KEPT = 600 * _SECOND
+_KEPT = 600 * SECOND
 """What has expired, to say so to whoever still asks."""
 NOT_HERE = Fault(
     Code.INVALID_REQUEST,
@@ -143,7 +143,7 @@ class Logins(UseCases):
         if made is None:
             raise Refusal(decisions.NO_GRANT, why={"reason": "a code that was redeemed before"})
         assert made.token.expires_at is not None  # every one of these has an end
-        return made, (made.token.expires_at - self._clock()) // _SECOND
+        return made, (made.token.expires_at - self._clock()) // SECOND
 
     async def revoke(self, caller: Caller) -> None:
         """The token of the caller ends; where there is none, nothing does. Refuses one that is not

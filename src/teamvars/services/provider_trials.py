@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Finding
 from teamvars.domain.sign_in_findings import ProviderTrial, provider_findings
-from teamvars.domain.times import Clock
+from teamvars.domain.times import SECOND, Clock
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import Attempt
@@ -24,7 +24,6 @@ from teamvars.services.sign_ins import Client, departure, redeemed, word
 
 SECONDS = 10.0
 """For each provider; all are asked at once."""
-_SECOND = 1_000_000
 
 
 async def tried(
@@ -43,7 +42,7 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
     try:
         async with asyncio.timeout(SECONDS):
             has = await published(provider.issuer, tls)
-            attempt = Attempt.new(provider.name, clock() // _SECOND)
+            attempt = Attempt.new(provider.name, clock() // SECOND)
             # Nobody is signed in, so it has to send this back at once, to an address that it knows
             # (OpenID Connect Core 1.0, 3.1.2.6).
             asked = departure(client, has.about or {}, attempt, prompt="none")
@@ -67,7 +66,7 @@ async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> Pr
 def _seconds_apart(told: Answer, now: int) -> int:
     """How far a server's clock is from `now`, in µs UTC; 0: it does not say."""
     try:
-        return abs(int(parsedate_to_datetime(told.headers["date"]).timestamp()) - now // _SECOND)
+        return abs(int(parsedate_to_datetime(told.headers["date"]).timestamp()) - now // SECOND)
     except (KeyError, ValueError, OverflowError):
         return 0
 

@@ -21,6 +21,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import BUSY, NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.sign_ins import OpenSession, Person, Provider, SignOut, is_entra
+from teamvars.domain.times import SECOND
 from teamvars.domain.tokens import SIGNED_IN
 from teamvars.kernel import Discreet
 from teamvars.security.answers import Answer
@@ -37,7 +38,6 @@ MOST_AT_ONCE = 64
 """So many people wait for what providers say of them; whoever asks needs no token."""
 MOST_OF_ADDRESS = 16
 """So many of them at one address, which keeps out nobody elsewhere by what it sends."""
-_SECOND = 1_000_000
 _WORD = re.compile(r"[a-z_]{1,40}")
 _PLACE = re.compile(r"[\x21-\x7e]+")
 
@@ -119,11 +119,11 @@ class SignIns(UseCases):
 
     def attempt(self, name: str, *, links: bool = False) -> Attempt:
         """One that begins now."""
-        return Attempt.new(name, self._clock() // _SECOND, links=links)
+        return Attempt.new(name, self._clock() // SECOND, links=links)
 
     def links(self, name: str, answered: Answered) -> bool:
         """Whether this ends an attempt to link an account."""
-        now = self._clock() // _SECOND
+        now = self._clock() // SECOND
         try:
             attempt = Attempt.kept(name, answered.cookie, now, links=True)
             attempt.require_state(answered.parameters.get("state", ""))
@@ -199,7 +199,7 @@ class SignIns(UseCases):
             said = claimed(logout_token)
             if said.issuer != provider.issuer:
                 raise Unproven("a logout token of another issuer")
-            meant = sign_out(said, provider.client_id, self._clock() // _SECOND)
+            meant = sign_out(said, provider.client_id, self._clock() // SECOND)
             key = await self._keys[name].key_for(said)
             await check(said.issuer, lambda: require_signed(said, key))
         except Unproven as unproven:
@@ -240,7 +240,7 @@ class SignIns(UseCases):
     async def _person(self, name: str, answered: Answered, *, links: bool = False) -> Person:
         """Whom the provider means. Raises Unproven."""
         client, asked = self._clients[name], answered.parameters
-        now = self._clock() // _SECOND
+        now = self._clock() // SECOND
         attempt = Attempt.kept(name, answered.cookie, now, links=links)
         attempt.require_state(asked.get("state", ""))
         about = await self._keys[name].about()

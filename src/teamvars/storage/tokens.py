@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.sign_ins import IDLE
-from teamvars.domain.times import LATEST
+from teamvars.domain.times import DAY, LATEST
 from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import (
-    DAY,
     UNUSED_AFTER,
     IssuedToken,
     Suspects,

@@ -22,7 +22,7 @@ from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, text_of, words_of
+from teamvars.web.http.parameters import NAMES, PART, Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Identifier,
@@ -42,8 +42,6 @@ from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_wit
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/projects", "/api/v2/projects/{project_id}"
 _LINKED = f"{_ONE}/relationships/workspaces"
-_SEARCH = Parameter("q", "A part of the name.")
-_NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 _SORT = Parameter(
     "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
 )
@@ -263,7 +261,7 @@ def routes(projects: Projects) -> list[Route]:
             projects.list,
             shows=_found,
             asks=_search,
-            reads=(_SEARCH, _NAMES, *TAGGED, _SORT),
+            reads=(PART, NAMES, *TAGGED, _SORT),
         ),
         do.creates(_ALL, "Create a project.", projects.create, _NEW),
         do.reads(_ONE, "Read a project.", projects.read, shows=_found),
@@ -342,6 +340,6 @@ def _found(
 
 def _search(request: Request) -> tuple[str, ProjectSearch]:
     reverse = text_of(request, _SORT) == "-name"
-    names, part = words_of(request, _NAMES), text_of(request, _SEARCH)
+    names, part = words_of(request, NAMES), text_of(request, PART)
     wanted = ProjectSearch(names, part, tagged_with(request), reverse)
     return request.parameters["organization"], wanted

@@ -15,7 +15,7 @@ from teamvars.domain.tags import TagChange, TagsDraft, TagSearch
 from teamvars.services.tags import Tags
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations, Work
-from teamvars.web.http.parameters import Parameter, text_of
+from teamvars.web.http.parameters import PART, Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
@@ -37,7 +37,6 @@ _OF_TAG = "/api/v2/tags/{tag_id}/relationships/workspaces"
 _WORKSPACE = "/api/v2/workspaces/{workspace_id}"
 _NAMES = f"{_WORKSPACE}/relationships/tags"
 _PROJECT = "/api/v2/projects/{project_id}"
-_PART = Parameter("q", "A part of the name.")
 _NAME = Parameter("name", "As `q`.")
 _NOT_OF = Parameter("filter[exclude][taggable][id]", "A workspace whose own tags are left out.")
 
@@ -64,7 +63,7 @@ def routes(tags: Tags) -> list[Route]:
             "List the tags of the workspaces that the caller sees, by name.",
             tags.list,
             asks=_search,
-            reads=(_PART, _NOT_OF),
+            reads=(PART, _NOT_OF),
         ),
         _change(
             f"DELETE {_OF_ORGANIZATION}",
@@ -96,7 +95,7 @@ def _of_names(tags: Tags, add: Callable[..., Any], remove: Callable[..., Any]) -
             "List the tags of a workspace, by name.",
             tags.names,
             asks=_parts,
-            reads=(_PART, _NAME),
+            reads=(PART, _NAME),
             name="listWorkspaceTags",
         ),
         _change(
@@ -184,10 +183,10 @@ def _as_list(view: WorkspaceView | ProjectAccess, said: TagsDraft) -> Response:
 
 
 def _search(request: Request) -> tuple[str, TagSearch]:
-    wanted = TagSearch(text_of(request, _PART) or "", text_of(request, _NOT_OF))
+    wanted = TagSearch(text_of(request, PART) or "", text_of(request, _NOT_OF))
     return request.parameters["organization"], wanted
 
 
 def _parts(request: Request) -> tuple[str, list[str]]:
-    parts = [text_of(request, one) or "" for one in (_PART, _NAME)]
+    parts = [text_of(request, one) or "" for one in (PART, _NAME)]
     return request.parameters["workspace_id"], parts

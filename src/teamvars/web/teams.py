@@ -16,7 +16,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, text_of, words_of
+from teamvars.web.http.parameters import NAMES, PART, text_of, words_of
 from teamvars.web.http.resource_objects import (
     RelatedLink,
     identifiers,
@@ -31,8 +31,6 @@ from teamvars.web.users import USER
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/teams", "/api/v2/teams/{team_id}"
 _USERS, _MEMBERSHIPS = "users", MEMBERSHIP.type
-_SEARCH = Parameter("q", "A part of the name.")
-_NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
 _SSO = Meta(max_length=MAX_CHARACTERS, description="Kept; it puts nobody into the team.")
@@ -168,9 +166,9 @@ def routes(teams: Teams, dialect: Dialect) -> list[Route]:
             expands="members",
             asks=lambda request: (
                 request.parameters["organization"],
-                TeamFilter(words_of(request, _NAMES), text_of(request, _SEARCH)),
+                TeamFilter(words_of(request, NAMES), text_of(request, PART)),
             ),
-            reads=(_NAMES, _SEARCH),
+            reads=(NAMES, PART),
         ),
         do.creates(
             _ALL,

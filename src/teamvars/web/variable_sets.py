@@ -25,7 +25,7 @@ from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.operations import Operations
-from teamvars.web.http.parameters import Parameter, text_of
+from teamvars.web.http.parameters import PART, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -51,7 +51,6 @@ _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/varsets"
 _APPLICABLE = "/api/v2/workspaces/{workspace_id}/applicable-varsets"
 _OF_PROJECT = "/api/v2/projects/{project_id}/varsets"
 _WORKSPACES, _PROJECTS, _VARS, _PARENT = "workspaces", "projects", "vars", "parent"
-_PART = Parameter("q", "A part of the name.")
 _NAME = Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _GLOBAL = Meta(description="It reaches every workspace of the organization.")
@@ -280,7 +279,7 @@ def _preview_draft(document: object) -> PreviewDraft:
 def routes(sets: VariableSets) -> list[Route]:
     """One row an operation."""
     do = Operations(VARIABLE_SET)
-    lists = partial(do.lists, shows=_found, asks=_asked, reads=(_PART,))
+    lists = partial(do.lists, shows=_found, asks=_asked, reads=(PART,))
     return [
         lists(
             _ALL,
@@ -397,4 +396,4 @@ def _found(found: Paged[SetView] | SetView, includes: frozenset[str]) -> Found[S
 def _asked(request: Request) -> tuple[str, str]:
     """What the path names, and a part of the names that are wanted."""
     (what,) = request.parameters.values()
-    return what, text_of(request, _PART) or ""
+    return what, text_of(request, PART) or ""

@@ -44,10 +44,9 @@ from teamvars.cli.options import (
 )
 from teamvars.cli.output import note, show, show_token
 from teamvars.domain.names import NAME_RULE, fold, is_name
-from teamvars.domain.tokens import DAY
+from teamvars.domain.times import DAY, SECOND
 
 _MOST_BYTES = 4096
-_SECOND = 1_000_000
 _LOGINS = "teamvars.cli.client.logins"
 """Loaded only where it is used: what listens for a browser takes a while."""
 _MEMBERSHIPS = "organization-memberships"
@@ -228,7 +227,7 @@ def _approved(service: Address, travel: Travel, how: How) -> str:
     if lives is None:
         raise Misuse("What you are logged in with must expire.")
     is_here = not how.device and (how.browser or named(f"{_LOGINS}:has_browser")())
-    asked = named(f"{_LOGINS}:Service")(service, travel, lives // _SECOND or None)
+    asked = named(f"{_LOGINS}:Service")(service, travel, lives // SECOND or None)
     approved = named(f"{_LOGINS}:by_browser" if is_here else f"{_LOGINS}:by_code")
     token: str = approved(asked)
     return token

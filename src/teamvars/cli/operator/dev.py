@@ -28,7 +28,8 @@ from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.runners import RunnerDraft
-from teamvars.domain.tokens import DAY, OwnerName
+from teamvars.domain.times import DAY
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.kernel.variables import Category
 from teamvars.protocol import encoded

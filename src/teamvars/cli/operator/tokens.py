@@ -10,8 +10,8 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
-from teamvars.domain.times import in_24_months, moment
-from teamvars.domain.tokens import DAY, EXPIRY_RULE, IssuedToken, OwnerName, can_expire
+from teamvars.domain.times import DAY, in_24_months, moment
+from teamvars.domain.tokens import EXPIRY_RULE, IssuedToken, OwnerName, can_expire
 
 USER_TOKEN_LIFETIME = 90 * DAY
 """Of a user's token when the command does not say; in µs."""

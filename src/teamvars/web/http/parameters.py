@@ -41,6 +41,8 @@ class Parameter(msgspec.Struct, frozen=True):
 
 FLAG = {"type": "string", "enum": ["true", "false"]}
 """The schema of what `requested_flag` reads."""
+PART = Parameter("q", "A part of the name.")
+NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 INCLUDE = Parameter(
     "include",
     "Related resources that the answer should have as well, with commas.",
