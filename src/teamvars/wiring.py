@@ -46,11 +46,10 @@ from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
 from teamvars.services.data_keys import DataKeys
-from teamvars.services.deliveries import Deliveries
+from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
 from teamvars.services.gauges import Gauges
-from teamvars.services.host_deliveries import HostDeliveries
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness

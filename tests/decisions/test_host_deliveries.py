@@ -3,8 +3,7 @@
 import pytest
 
 from teamvars.decisions import Found, Needs
-from teamvars.decisions.deliveries import ValuesOf
-from teamvars.decisions.host_deliveries import HostDraft, WorkspaceCalled, hand_out
+from teamvars.decisions.deliveries import HostDraft, ValuesOf, WorkspaceCalled, hand_out
 from teamvars.decisions.needs import DataKeyOf
 from teamvars.domain.access import WrappedKey
 from tests.decisions.directory import NETWORK, OPERATOR, actions, found, refused

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpx
 
 from teamvars.domain.ids import new_id
-from teamvars.protocol import decoded, encoded, server_keys
+from teamvars.protocol import bundles, decoded, encoded
 from teamvars.protocol.bundles import Delivered, Delivery, Info, received
 from teamvars.protocol.job_keys import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
@@ -70,7 +70,7 @@ class JobService:
         """What an answer delivers to that key. Raises Malformed."""
         said = json.loads(content)["data"]["attributes"]
         delivery = Delivery(*(decoded(said[name]) for name in Delivery.__struct_fields__))
-        return received(delivery, key, server_keys.read(self.pinned))
+        return received(delivery, key, bundles.read_keys(self.pinned))
 
     async def token(self, client: httpx.AsyncClient, key: JobKey) -> str:
         """A token for a job of the issuer with that key."""

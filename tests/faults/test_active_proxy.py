@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.kernel.variables import Category
-from teamvars.protocol import Malformed, decoded, encoded, server_keys
+from teamvars.protocol import Malformed, bundles, decoded, encoded
 from teamvars.protocol.bundles import Delivered, Info, deliver
 from teamvars.protocol.job_keys import JobKey
 from tests.faults.canaries import canary, finds
@@ -275,7 +275,7 @@ def test_what_a_proxy_has_recorded_it_replays_for_nothing(eve: Eve) -> None:
 
 def test_the_pin_is_what_keeps_out_what_a_proxy_has_made(eve: Eve) -> None:
     """The control: who pins her key is handed what she forges."""
-    desk = eve.service.desk.having(server_key=server_keys.shown([eve.signer.public_key()]))
+    desk = eve.service.desk.having(server_key=bundles.shown_keys([eve.signer.public_key()]))
     eve.service.proxy.back = lambda asked, answered: delivered(Eve.forge)(eve, asked, answered)
     assert eve.run(desk).out == f"got {FORGED}\n"
 

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from teamvars.domain.keys import SERVER
-from teamvars.protocol.server_keys import read
+from teamvars.protocol.bundles import read_keys
 from teamvars.security.keyring import generate, new_key
 from teamvars.security.server_keys import text, thumbprint
 
@@ -29,6 +29,6 @@ def test_clients_are_told_the_former_key_only_while_nodes_sign_by_it() -> None:
     held = replace(generate(), server=before).holding(SERVER, added)
     after = held.using(SERVER, added.active).server
     assert after is not None
-    first, second = read(text(after, before))
-    assert [first] == read(text(after))
-    assert [second] == read(text(before))
+    first, second = read_keys(text(after, before))
+    assert [first] == read_keys(text(after))
+    assert [second] == read_keys(text(before))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from teamvars import wiring
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
+from teamvars.decisions.deliveries import HostDraft
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.tokens import created
 from teamvars.decisions.users import Disabling
@@ -33,7 +34,6 @@ from teamvars.kernel.variables import Category
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.keyring import Keyring
 from teamvars.security.tokens import hash_token
-from teamvars.services.host_deliveries import HostDraft
 from teamvars.services.tokens import fresh_token
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute

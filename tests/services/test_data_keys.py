@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from teamvars import wiring
+from teamvars.decisions.deliveries import HostDraft
 from teamvars.domain import diagnosis as findings
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, OrganizationEntry
@@ -18,7 +19,6 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.directory_files.files import Options
-from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage import data_keys, organizations
 from teamvars.storage import keys as key_rows
 from teamvars.storage.database import Transaction

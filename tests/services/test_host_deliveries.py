@@ -2,11 +2,11 @@
 
 import pytest
 
+from teamvars.decisions.deliveries import HostDraft
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
-from teamvars.services.host_deliveries import HostDraft
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller
 from tests.support.deployment import operator

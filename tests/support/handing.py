@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
 from teamvars.kernel.variables import Category
-from teamvars.protocol import decoded, encoded, server_keys, token_id
+from teamvars.protocol import bundles, decoded, encoded, token_id
 from teamvars.protocol.bundles import Delivered, Info, deliver
 
 WORKSPACE = "ws-2TeBwD7yRZ4pQ1nC"
@@ -39,7 +39,7 @@ class Handing:
     def __init__(self, *variables: Delivered) -> None:
         self.variables: Sequence[Delivered] = variables
         self.signer = Ed25519PrivateKey.generate()
-        self.pinned = server_keys.shown([self.signer.public_key()])
+        self.pinned = bundles.shown_keys([self.signer.public_key()])
         self.github: Callable[[str], str] = lambda _: "jwt-of-github"
         self.unready: list[int | None] = []
         self.changes: Mapping[str, Any] = {}

@@ -19,9 +19,9 @@ from teamvars.decisions.deliveries import (
     Use,
     ValuesForJob,
     ValuesOf,
+    WorkspaceCalled,
     job_of,
 )
-from teamvars.decisions.host_deliveries import WorkspaceCalled
 from teamvars.decisions.runners import (
     AllRunners,
     Matching,

@@ -1,4 +1,5 @@
-"""What becomes of a job that asks for a token, and of one that asks for values.
+"""What becomes of a job that asks for a token, of one that asks for values, and of a command on the
+service's own host that does: for each of these the receipt comes first.
 
 Whatever is not there, expired, revoked, not approved or another's is refused in the same words.
 """
@@ -9,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need, Write
-from teamvars.decisions.needs import ToWorkspaceAt, as_owner
+from teamvars.decisions.needs import DataKeyOf, ToWorkspaceAt, as_owner
 from teamvars.decisions.runners import Trust, claims_that_count
 from teamvars.domain.access import Permission, WrappedKey
 from teamvars.domain.audit import Actor, Stream
@@ -26,14 +27,7 @@ from teamvars.domain.deliveries import (
     Since,
 )
 from teamvars.domain.effective import Holdings
-from teamvars.domain.errors import (
-    NO_VALID_TOKEN,
-    Code,
-    Fault,
-    Refusal,
-    invalid,
-    refuse_all,
-)
+from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, invalid, refuse_all
 from teamvars.domain.federation import Claims, run_link
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Runner, of_workspace
@@ -460,3 +454,52 @@ def told(variable: Variable, workspace_id: str) -> Mapping[str, str]:
         "version-id": variable.version_id,
     }
     return said if variable.owner_id == workspace_id else {**said, "varset": variable.owner_id}
+
+
+class WorkspaceCalled(Need[Workspace], frozen=True):
+    """The workspace an operator names."""
+
+    organization: str
+    name: str
+
+
+class HostDraft(msgspec.Struct, frozen=True):
+    """Which workspace an operator means, for what `reason`, and what of it; no globs: all."""
+
+    organization: str
+    workspace: str
+    reason: str
+    only: tuple[str, ...] = ()
+
+
+class HostBundle(Discreet, frozen=True):
+    """What is to be handed out, once the receipt is committed: values are sealed still."""
+
+    key: WrappedKey
+    variables: tuple[StoredVariable, ...]
+
+
+def hand_out(found: Found, draft: HostDraft) -> Decision[HostBundle]:
+    """All that a run in the workspace gets, or what the globs name.
+
+    The receipt goes to the organization's stream: its owners find it, and no workspace's head
+    moves. Refuses: not found, a glob that names nothing.
+    """
+    workspace = found.of(WorkspaceCalled(draft.organization, draft.workspace))
+    owner_id = workspace.organization_id
+    found.require_locked([owner_id])
+    key = found.of(DataKeyOf(owner_id))
+    has = found.of(ValuesOf(workspace.id)).variables
+    for glob in draft.only:
+        if not DeliveryDraft(only=(glob,)).wanted(has):
+            detail = f"--only {glob}: there is no variable like this."
+            raise Refusal(Fault(Code.INVALID_VALUE, detail))
+    wanted = DeliveryDraft(only=draft.only)
+    variables = tuple(wanted.wanted(has))
+    details: dict[str, object] = {
+        "workspace": workspace.id,
+        "reason": draft.reason,
+        "variables": [told(each.variable, workspace.id) for each in variables],
+    }
+    note = found.note(owner_id, "variable.deliver", workspace.id, details)
+    return Decision(HostBundle(key, variables), (), (note,))

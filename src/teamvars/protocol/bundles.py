@@ -1,4 +1,6 @@
-"""What a delivery holds, what it is bound to, and the service's signature over both."""
+"""What a delivery holds, what it is bound to, the service's signature over both, and the keys that it
+signs with, as one text that clients are given beforehand.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
-from teamvars.protocol import Malformed
+from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.protocol.job_keys import JobKey, seal
 
+_SEPARATOR = ","
 _SIGNED = b"teamvars delivery 1\0"
 """Before what is signed, so that the signature is good for nothing else."""
 
@@ -103,3 +106,18 @@ def _is_by(signer: Ed25519PublicKey, signature: bytes, signed: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
+
+
+def shown_keys(keys: Iterable[Ed25519PublicKey]) -> str:
+    """The text for these keys; the one that signs comes first."""
+    return _SEPARATOR.join(encoded(key.public_bytes_raw()) for key in keys)
+
+
+def read_keys(text: str) -> list[Ed25519PublicKey]:
+    """The keys of such a text. Raises Malformed where it has none, or anything else."""
+    try:
+        return [
+            Ed25519PublicKey.from_public_bytes(decoded(part)) for part in text.split(_SEPARATOR)
+        ]
+    except ValueError:
+        raise Malformed from None

@@ -4,13 +4,13 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from teamvars.protocol import encoded, server_keys
+from teamvars.protocol import bundles, encoded
 from teamvars.security.keyring import KeySet
 
 
 def text(*key_sets: KeySet) -> str:
     """What clients are told to accept: the key of each that is in use."""
-    return server_keys.shown([_public(its.keys[its.active]) for its in key_sets])
+    return bundles.shown_keys([_public(its.keys[its.active]) for its in key_sets])
 
 
 def thumbprint(key_set: KeySet) -> str:

@@ -16,6 +16,7 @@ from teamvars.decisions.deliveries import (
     NO_TARGET,
     Asked,
     Bundle,
+    HostDraft,
     NoTarget,
     Proof,
     ToDelivery,
@@ -29,7 +30,7 @@ from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_
 from teamvars.domain.generations import NOTHING_SEALED
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import SECOND
-from teamvars.domain.variables import Variable, damaged_value
+from teamvars.domain.variables import StoredVariable, Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info
@@ -414,6 +415,20 @@ class Deliveries(UseCases):
 _THUMBPRINT_BYTES = 32
 
 
+class HostDeliveries(UseCases):
+    """What an operator's command is handed."""
+
+    async def hand_out(self, caller: Caller, draft: HostDraft) -> Sequence[Variable]:
+        """The variables with their values, sensitive ones too. The receipt is committed before any
+        value is opened.
+
+        Refuses: see `decisions.deliveries.hand_out`; damaged values.
+        """
+        bundle = await self._make(caller, decisions.hand_out, draft)
+        opened = _opened(bundle.variables, self._tools.sealer.data_key(bundle.key))
+        return [variable.with_value(value) for variable, value in opened]
+
+
 def _require_exchange(form: ExchangeForm) -> None:
     """Refuses a form that asks for anything else than a token for a job."""
     if not form.grant_type:
@@ -450,13 +465,30 @@ def _sealed(bundle: Bundle, key: DataKey, signer: Ed25519PrivateKey) -> Delivery
     """The bundle as it is sent. Refuses: damaged values, no public key."""
     try:
         return bundles.deliver(
-            _opened(bundle, key), _info(bundle), bundle.wanted.public_key, signer
+            _delivered(bundle, key), _info(bundle), bundle.wanted.public_key, signer
         )
     except Malformed:
         raise Refusal(_no_key()) from None
 
 
-def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
+def _delivered(bundle: Bundle, key: DataKey) -> list[Delivered]:
+    valued = [*_opened(bundle.variables, key), *((one, None) for one in bundle.withheld)]
+    return [
+        Delivered(
+            variable.id,
+            variable.key,
+            value,
+            variable.category,
+            variable.hcl,
+            variable.sensitive,
+            variable.version_id,
+        )
+        for variable, value in valued
+    ]
+
+
+def _opened(every: Sequence[StoredVariable], key: DataKey) -> list[tuple[Variable, str]]:
+    """Variables with their values. Refuses: damaged values."""
     damaged = set()
 
     def note(id_: str) -> str:
@@ -465,27 +497,13 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
 
     opener_of = cache(partial(key.opener, damaged=note))
     found = []
-    for stored in bundle.variables:
+    for stored in every:
         variable = stored.variable
         opened = opener_of(variable.owner_id, variable.sensitive)
         content, version = stored.sealed or NOTHING_SEALED
-        found.append(_delivered(variable, opened(content, version, variable.id)))
-    if damaged:
-        variables = [each.variable for each in bundle.variables]
-        refuse_all(damaged_value(one) for one in variables if one.id in damaged)
-    return found + [_delivered(variable, None) for variable in bundle.withheld]
-
-
-def _delivered(variable: Variable, value: str | None) -> Delivered:
-    return Delivered(
-        variable.id,
-        variable.key,
-        value,
-        variable.category,
-        variable.hcl,
-        variable.sensitive,
-        variable.version_id,
-    )
+        found.append((variable, opened(content, version, variable.id)))
+    refuse_all(damaged_value(one) for one, _ in found if one.id in damaged)
+    return found
 
 
 def _bad(detail: str) -> Fault:

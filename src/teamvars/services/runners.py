@@ -13,8 +13,6 @@ from teamvars.domain.runners import ApprovalDraft, Change, Runner, RunnerDraft, 
 from teamvars.pace import Pace
 from teamvars.services.house import UseCases, makes
 
-__all__ = ["Approvals", "Proposal", "RunnerView", "Runners"]
-
 
 class Runners(UseCases):
     """What owners do with runners. All methods refuse unauthenticated and not found."""

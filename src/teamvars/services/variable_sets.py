@@ -9,8 +9,6 @@ from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDr
 from teamvars.services import previews
 from teamvars.services.house import House, UseCases, looks, makes
 
-__all__ = ["SetView", "VariableSets"]
-
 
 class VariableSets(UseCases):
     """What callers do with variable sets. All methods refuse unauthenticated and not found.

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
+from teamvars.decisions.variable_sets import SetView
 from teamvars.domain.pages import Paged
 from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
 from teamvars.domain.team_members import MAX_ITEMS
@@ -20,7 +21,7 @@ from teamvars.domain.variable_sets import (
     TargetKind,
     TargetsDraft,
 )
-from teamvars.services.variable_sets import SetView, VariableSets
+from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from teamvars.protocol import server_keys
+from teamvars.protocol import bundles
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk, Homeless
 from tests.support.handing import ISSUED, RUNNER, WORKSPACE, Handing, variable
@@ -191,7 +191,7 @@ def test_what_another_has_signed_is_not_used(job: Desk, service: Handing) -> Non
     refused = job.run("run", "--", "true")
     assert refused.code == 125
     assert "not signed with the key" in refused.err
-    both = server_keys.shown(
+    both = bundles.shown_keys(
         [service.signer.public_key(), Ed25519PrivateKey.generate().public_key()]
     )
     assert job.having(server_key=both).run("run", "--", "true").code == 0

@@ -19,7 +19,7 @@ from teamvars.cli.client.jobs import Asked, Place, Proof
 from teamvars.cli.commands import SERVER_KEY
 from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.kernel import Discreet
-from teamvars.protocol import Malformed, decoded, encoded, server_keys, token_id
+from teamvars.protocol import Malformed, bundles, decoded, encoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info, received
 from teamvars.protocol.job_keys import JobKey
 
@@ -107,7 +107,7 @@ def names(asked: Asked, place: Place) -> Names:
 def pinned_keys(text: str) -> list[Any]:
     """The keys that are pinned so. Fails on any other text."""
     try:
-        return [*server_keys.read(text.strip())]
+        return [*bundles.read_keys(text.strip())]
     except Malformed:
         raise Misuse(
             f"{SERVER_KEY} is not what 'teamvars server-key show' prints on the service's host."

@@ -7,9 +7,10 @@ from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, json_option
 from teamvars.cli.output import Fields, note, say, show
+from teamvars.decisions.approvals import Proposal
+from teamvars.decisions.runners import RunnerView
 from teamvars.domain.runners import RunnerSpec
 from teamvars.domain.times import moment
-from teamvars.services.runners import Proposal, RunnerView
 
 _NAMED = re.compile(r"(run-[1-9A-HJ-NP-Za-km-z]{16})@([0-9A-Fa-f]{64})")
 _NONE = "none"

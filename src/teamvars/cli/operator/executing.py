@@ -10,13 +10,13 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import load_settings
 from teamvars.cli.options import argument, option
 from teamvars.cli.starting import Starter, Values, become, own_environment
+from teamvars.decisions.deliveries import HostDraft
 from teamvars.domain.audit import MAX_REASON_CHARACTERS
 from teamvars.domain.key_names import is_steering
 from teamvars.domain.names import is_safe
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Unfit, name_in_environment, text_of
 from teamvars.origins import origin
-from teamvars.services.host_deliveries import HostDraft
 
 _OWN = "TEAMVARS_"
 """How the names begin that no command gets: among them the password of the store."""
