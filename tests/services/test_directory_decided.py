@@ -45,6 +45,7 @@ from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage import variable_sets as variable_set_rows
+from teamvars.storage.former_names import PROJECTS, SETS, TEAMS, WORKSPACES
 
 DAY = 24 * 3600 * 1_000_000
 ANN, BEN, IVY, NEW = (
@@ -526,10 +527,12 @@ def former(was: str, id_: str, now: str) -> FormerNames:
 def renamed() -> OrganizationState:
     """One of which a thing of each kind was called `old`."""
     return organization(
-        former_workspaces=former("old", "ws-network", "network"),
-        former_projects=former("old", "prj-core", "core"),
-        former_teams=former("old", "team-crew", "crew"),
-        former_sets=former("old", "varset-own", "own"),
+        former={
+            WORKSPACES: former("old", "ws-network", "network"),
+            PROJECTS: former("old", "prj-core", "core"),
+            TEAMS: former("old", "team-crew", "crew"),
+            SETS: former("old", "varset-own", "own"),
+        },
     )
 
 

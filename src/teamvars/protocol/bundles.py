@@ -1,5 +1,5 @@
-"""What a delivery holds, what it is bound to, the service's signature over both, and the keys that it
-signs with, as one text that clients are given beforehand.
+"""What a delivery holds and it is bound to, and the service's signature over both; and the keys of
+such signatures, as one text that clients are given beforehand.
 """
 
 from collections.abc import Iterable, Sequence

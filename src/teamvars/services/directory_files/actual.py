@@ -1,5 +1,6 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.project_grants import ProjectGrant
-from teamvars.domain.projects import Project
+from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.runners import Runner
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
@@ -36,6 +37,7 @@ from teamvars.storage import (
     workspaces,
 )
 from teamvars.storage.database import Transaction
+from teamvars.storage.former_names import PROJECTS, SETS, TEAMS, WORKSPACES
 
 G = TypeVar("G", Grant, ProjectGrant)
 
@@ -55,7 +57,7 @@ _NOTHING = Changing()
 class OrganizationState(msgspec.Struct):
     """One organization as read, then as the entries so far have changed it.
 
-    `former_teams` and the others are names that what it has had before.
+    `former` has the names that teams and what else it has had before, by their table.
 
     Keyed by folded name, or by id: `variables`, `tags`, `placed` and `grants` by workspace,
     `bindings` by project, `in_team`, `grants` and `project_grants` by team, `set_variables` and
@@ -64,10 +66,9 @@ class OrganizationState(msgspec.Struct):
     """
 
     organization: Organization
-    former_teams: FormerNames = msgspec.field(default_factory=FormerNames)
-    former_workspaces: FormerNames = msgspec.field(default_factory=FormerNames)
-    former_projects: FormerNames = msgspec.field(default_factory=FormerNames)
-    former_sets: FormerNames = msgspec.field(default_factory=FormerNames)
+    former: defaultdict[str, FormerNames] = msgspec.field(
+        default_factory=lambda: defaultdict(FormerNames)
+    )
     members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
@@ -93,6 +94,10 @@ class OrganizationState(msgspec.Struct):
     def name(self) -> str:
         """What it is called, once the file is applied."""
         return self.organization.name
+
+    def project_of(self, workspace_id: str) -> str:
+        """The id of the project that a workspace is in."""
+        return self.placed.get(workspace_id, default_project_of(self.id))
 
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
@@ -120,15 +125,10 @@ async def find(
     people = await _people(tx, directory, changeset)
     loaded = await load(tx, again.values(), people, lock, _changing(directory, prune=prune))
     ids = [state.id for state in loaded.values()]
-    of_teams = await former_names.inside(tx, former_names.TEAMS, ids)
-    of_workspaces = await former_names.inside(tx, former_names.WORKSPACES, ids)
-    of_projects = await former_names.inside(tx, former_names.PROJECTS, ids)
-    of_sets = await former_names.inside(tx, former_names.SETS, ids)
-    for state in loaded.values():
-        state.former_teams = of_teams[state.id]
-        state.former_workspaces = of_workspaces[state.id]
-        state.former_projects = of_projects[state.id]
-        state.former_sets = of_sets[state.id]
+    for table in (TEAMS, WORKSPACES, PROJECTS, SETS):
+        former = await former_names.inside(tx, table, ids)
+        for state in loaded.values():
+            state.former[table] = former[state.id]
     return people, loaded
 
 

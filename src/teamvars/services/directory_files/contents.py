@@ -28,6 +28,7 @@ from teamvars.services.directory_files.grants import Grants
 from teamvars.services.directory_files.naming import Names
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.projects import Projects, record_of
+from teamvars.storage.former_names import TEAMS, WORKSPACES
 
 _NO_ORIGIN = Origin()
 
@@ -120,10 +121,10 @@ class Contents:
                 for name in entry.workspaces
             ],
             state.workspaces,
-            state.former_workspaces,
+            state.former[WORKSPACES],
         )
         named = [(team.name, team.origin, team.at) for team in entry.teams]
-        of_teams = Names("team", f"{state.name}/", named, state.teams, state.former_teams, OWNERS)
+        of_teams = Names("team", f"{state.name}/", named, state.teams, state.former[TEAMS], OWNERS)
         of_teams.rename(changeset, Step.RENAME_TEAM, teams.changed)
         for before, _ in spaces.rename(changeset, Step.RENAME_WORKSPACE, _workspace_renamed):
             changeset.changed_workspaces.add(before.id)

@@ -23,7 +23,7 @@ from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
-from teamvars.domain.projects import default_project, default_project_of
+from teamvars.domain.projects import default_project
 from teamvars.domain.runners import Runner
 from teamvars.domain.set_effects import Comparison, Effect, Layout, affected
 from teamvars.domain.teams import OWNERS, owners_of
@@ -187,11 +187,10 @@ def _created(entry: OrganizationEntry, changeset: Changeset) -> OrganizationStat
 
 def layout_of(state: OrganizationState) -> Layout:
     """How the sets of an organization stand now."""
-    default = default_project_of(state.id)
     return Layout(
         {one.id: one for one in state.sets.values()},
         dict(state.attached),
-        {space.id: state.placed.get(space.id, default) for space in state.workspaces.values()},
+        {space.id: state.project_of(space.id) for space in state.workspaces.values()},
     )
 
 

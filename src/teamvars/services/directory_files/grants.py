@@ -17,6 +17,7 @@ from teamvars.domain.teams import Team
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.storage.former_names import PROJECTS, WORKSPACES
 
 Place = TypeVar("Place", Workspace, Project)
 Said = TypeVar("Said", FileAccess, ProjectAccess)
@@ -40,12 +41,12 @@ class Grants:
         """Gives, changes and takes away what the file says exactly."""
         entry, state = self._entry, self._state
         if entry.workspaces is not None:
-            former, at = state.former_workspaces, entry.workspace_at
+            former, at = state.former[WORKSPACES], entry.workspace_at
             self._on_workspaces(
                 self._found(entry.workspaces, state.workspaces, "workspace", former, at)
             )
         if entry.projects is not None:
-            former, at = state.former_projects, entry.project_at
+            former, at = state.former[PROJECTS], entry.project_at
             self._on_projects(self._found(entry.projects, state.projects, "project", former, at))
 
     def _found(

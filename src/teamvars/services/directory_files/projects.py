@@ -9,7 +9,7 @@ from teamvars.decisions.set_reach import SetMove
 from teamvars.domain.directory import OrganizationEntry, ProjectEntry
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
-from teamvars.domain.projects import PREFIX, Project, default_project_of
+from teamvars.domain.projects import PREFIX, Project
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.variable_sets import Attached, VariableSet
@@ -17,6 +17,7 @@ from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.naming import Names
+from teamvars.storage.former_names import PROJECTS
 
 
 class Projects:
@@ -38,7 +39,7 @@ class Projects:
         state, changeset = self._state, self._changeset
         named = [(one.name, one.origin, one.at) for one in self._entry.projects]
         place = "project", f"{state.name}/"
-        names = Names(*place, named, state.projects, state.former_projects)
+        names = Names(*place, named, state.projects, state.former[PROJECTS])
         names.rename(changeset, Step.RENAME_PROJECT, projects.changed)
         names.object_to(changeset)
         for entry in self._entry.projects:
@@ -53,7 +54,7 @@ class Projects:
             return None
         found = self._state.projects.get(fold(name))
         if found is None:
-            hint = self._state.former_projects.hint(name)
+            hint = self._state.former[PROJECTS].hint(name)
             path = f"{self._state.name}/{workspace}"
             at = self._entry.workspace_at.get(workspace, self._entry.at)
             self._changeset.refuse(f"Workspace {path}: there is no project {name}.{hint}", at)
@@ -62,7 +63,7 @@ class Projects:
     def put(self, workspace: Workspace, project: Project) -> None:
         """A workspace comes into a project, unless it is there."""
         state, changeset = self._state, self._changeset
-        if self._place_of(workspace) == project.id:
+        if state.project_of(workspace.id) == project.id:
             return
         ended = self._left_by(workspace)
         state.placed[workspace.id] = project.id
@@ -82,7 +83,7 @@ class Projects:
     def _left_by(self, workspace: Workspace) -> Sequence[VariableSet]:
         """The sets of the project that a workspace leaves, to which it is attached no longer."""
         attached, ended = self._state.attached, []
-        for one in self._of[self._place_of(workspace)]:
+        for one in self._of[self._state.project_of(workspace.id)]:
             if workspace.id in attached[one.id]:
                 attached[one.id] -= {workspace.id}
                 ended.append(one)
@@ -94,7 +95,7 @@ class Projects:
         """
         state, changeset = self._state, self._changeset
         named = {fold(one.name) for one in self._entry.projects}
-        inside = Counter(map(self._place_of, state.workspaces.values()))
+        inside = Counter(state.project_of(one.id) for one in state.workspaces.values())
         for name, project in sorted(state.projects.items()):
             if name in named or project.is_default:
                 continue
@@ -127,9 +128,6 @@ class Projects:
         elif wanted != former:
             told, tagged = [f"change the tags of {path}"], (project, project, former, wanted)
             changeset.add(Step.TAG_PROJECT, told, projects.retagged, *tagged)
-
-    def _place_of(self, workspace: Workspace) -> str:
-        return self._state.placed.get(workspace.id, default_project_of(self._state.id))
 
 
 def _ended(one: VariableSet, workspace: Workspace) -> SetMove:

@@ -13,6 +13,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerSpec, spec_faults
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.storage.former_names import WORKSPACES
 
 _KEYS = {"workspace-patterns": "patterns"}
 """What a file calls a member of a document, where it is another name."""
@@ -104,7 +105,7 @@ class Proposals:
             if workspace is not None:
                 yield workspace.id
                 continue
-            hint = state.former_workspaces.hint(name)
+            hint = state.former[WORKSPACES].hint(name)
             detail = f"Runner {state.name}/{entry.name}: there is no workspace {name}.{hint}"
             self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
 

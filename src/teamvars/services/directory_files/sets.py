@@ -12,7 +12,7 @@ from teamvars.domain.errors import GLOBAL_KEY_TAKEN, Code, Fault
 from teamvars.domain.ids import new_id, prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.projects import PREFIX as PROJECT
-from teamvars.domain.projects import Project, default_project_of
+from teamvars.domain.projects import Project
 from teamvars.domain.variable_sets import (
     OF_PROJECT,
     PREFIX,
@@ -29,6 +29,7 @@ from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.naming import Names
 from teamvars.storage import variable_sets as storage
 from teamvars.storage.database import Transaction
+from teamvars.storage.former_names import PROJECTS, SETS, WORKSPACES
 
 Kind = Literal["workspace", "project"]
 """What a set is attached to."""
@@ -68,7 +69,7 @@ class Sets:
         state, changeset = self._state, self._changeset
         named = [(one.name, one.origin, one.at) for one in self._entry.variable_sets]
         place = "variable set", f"{state.name}/"
-        names = Names(*place, named, state.sets, state.former_sets)
+        names = Names(*place, named, state.sets, state.former[SETS])
         names.rename(changeset, Step.RENAME_SET, variable_sets.changed)
         names.object_to(changeset)
         for entry in self._entry.variable_sets:
@@ -169,15 +170,16 @@ class Sets:
             return
         spaces, projects = self._names["workspace"], self._names["project"]
         beside = [
-            *(spaces[id_] for id_ in attached.workspaces if self._place_of(id_) != one.project_id),
+            *(
+                spaces[id_]
+                for id_ in attached.workspaces
+                if self._state.project_of(id_) != one.project_id
+            ),
             *(projects[id_] for id_ in attached.projects if id_ != one.project_id),
         ]
         if beside:
             names = ", ".join(sorted(beside)[:_MOST_NAMED])
             self._refuse(entry, f"{OF_PROJECT} Not in it: {names}.")
-
-    def _place_of(self, workspace_id: str) -> str:
-        return self._state.placed.get(workspace_id, default_project_of(self._state.id))
 
     def _found(self, entry: SetEntry, kind: Kind, names: Sequence[str]) -> Iterator[str]:
         """The ids of what the file names; what is not there is refused."""
@@ -185,7 +187,7 @@ class Sets:
         live: Mapping[str, Workspace | Project] = (
             state.workspaces if kind == "workspace" else state.projects
         )
-        former = state.former_workspaces if kind == "workspace" else state.former_projects
+        former = state.former[WORKSPACES if kind == "workspace" else PROJECTS]
         places = entry.workspace_at if kind == "workspace" else entry.project_at
         for name in names:
             if (one := live.get(fold(name))) is not None:
