@@ -41,7 +41,7 @@ def places(pattern: str) -> Sequence[str]:
             [
                 "changes/making.py",
                 "changes/waves.py",
-                "services/audit_acceptance.py",
+                "services/audit_verification.py",
                 "services/installation.py",
             ],
         ),

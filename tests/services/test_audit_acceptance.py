@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from teamvars.domain.audit import SYSTEM_STREAM, Acceptance, AuditEntry, Break
 from teamvars.domain.errors import Refusal
 from teamvars.domain.variable_sets import SetDraft
-from teamvars.services import audit_acceptance, audit_verification
+from teamvars.services import audit_verification
 from teamvars.services.audit_verification import Remains
 from teamvars.storage import streams
 from tests.services.altered_trails import cut, execute, wipe
@@ -306,7 +306,7 @@ def place_of(remains: Remains, above: Remains = OF_ACME_ROW) -> Any:
     """A stream that an operator would accept, of which the one above is as it is."""
     heard = audit_verification.Testimony(CHAIN)
     heard.hear([*OF_SYSTEM.entries, *above.entries])
-    return audit_acceptance._Place(CHAIN, heard, remains, OF_SYSTEM, above)
+    return audit_verification._Place(CHAIN, heard, remains, OF_SYSTEM, above)
 
 
 @pytest.mark.parametrize(

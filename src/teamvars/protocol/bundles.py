@@ -1,4 +1,4 @@
-"""What a delivery holds and it is bound to, and the service's signature over both; and the keys of
+"""What a delivery holds and is bound to, and the service's signature over both; and the keys of
 such signatures, as one text that clients are given beforehand.
 """
 

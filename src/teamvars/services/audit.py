@@ -21,7 +21,7 @@ from teamvars.domain.audit import (
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
-from teamvars.services import audit_acceptance, audit_pages, audit_verification
+from teamvars.services import audit_pages, audit_verification
 from teamvars.services.audit_pages import AskedKey, AuditPage, OrganizationAuditPage
 from teamvars.services.audit_verification import Place, vouched
 from teamvars.services.house import UseCases, access_to, glances, reads
@@ -225,5 +225,5 @@ class Audit(UseCases):
         """
         chain = self._tools.chain
         return await self._database.write(
-            lambda tx: audit_acceptance.accept(tx, chain, caller, wanted, self._clock())
+            lambda tx: audit_verification.accept(tx, chain, caller, wanted, self._clock())
         )
