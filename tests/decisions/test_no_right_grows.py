@@ -15,7 +15,6 @@ from teamvars.decisions import (
     Found,
     Needs,
     needs,
-    project_grants,
     projects,
     team_access,
     team_members,
@@ -350,11 +349,15 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
                 ("change grant", lambda _: (team_access.update, some_grant, grant)),
                 (
                     "give a project",
-                    lambda world: (project_grants.create, of_project, f"tprj-{made(world)}"),
+                    lambda world: (
+                        team_access.create_on_project,
+                        of_project,
+                        f"tprj-{made(world)}",
+                    ),
                 ),
                 (
                     "give another",
-                    lambda _: (project_grants.update, some_of_project, of_project),
+                    lambda _: (team_access.update_on_project, some_of_project, of_project),
                 ),
                 ("move", lambda _: (projects.move, project, MoveDraft((space,)), TRUST)),
                 ("move", lambda _: (projects.move, project, MoveDraft((space,)), TRUST)),

@@ -1,17 +1,29 @@
-"""What becomes of a request to create, change or delete a grant, and what a change records."""
+"""What becomes of a request to create, change or delete a grant on a workspace or on a project, and
+what a change records.
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from teamvars.decisions import Decision, Found, Note
-from teamvars.decisions.needs import GrantWithId, ToTeam, ToWorkspaceAt, WhoCalls
+from teamvars.decisions.needs import (
+    GrantWithId,
+    ProjectGrantWithId,
+    ToTeam,
+    ToWorkspaceAt,
+    WhoCalls,
+)
+from teamvars.decisions.projects import kept, named, to_project
 from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.access import Level, TeamAccess
 from teamvars.domain.errors import (
     GRANT_TAKEN,
     NO_ACCESS_GIVEN,
+    NO_SUCH_PROJECT,
     NO_SUCH_TEAM,
     NO_SUCH_WORKSPACE,
     OWNERS_HAVE_ACCESS,
+    PROJECT_GRANT_TAKEN,
     Fault,
     Kind,
     Refusal,
@@ -19,17 +31,26 @@ from teamvars.domain.errors import (
     not_found,
     refuse_all,
 )
-from teamvars.domain.team_access import (
-    PERMISSIONS,
-    AccessType,
-    Grant,
-    GrantDraft,
-)
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant, ProjectGrantDraft
+from teamvars.domain.projects import Project
+from teamvars.domain.team_access import AccessDraft, AccessType, Grant, GrantDraft
+from teamvars.domain.teams import Team
+
+G = TypeVar("G", Grant, ProjectGrant)
 
 
 def read(found: Found, id_: str) -> Grant:
-    """One grant."""
+    """One grant on a workspace."""
     grant, _ = _seen(found, id_)
+    return grant
+
+
+def read_on_project(found: Found, id_: str) -> ProjectGrant:
+    """One grant on a project, of whoever sees the team and the project."""
+    found.of(WhoCalls())
+    grant = found.of(ProjectGrantWithId(id_))
+    found.of(ToTeam(grant.team_id)).require_visible()
+    to_project(found, grant.project_id)
     return grant
 
 
@@ -45,12 +66,35 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
         raise not_found()
     team = _named(found, team_id, workspace_id).team
     found.require_locked([team_id, workspace_id])
-    owners = [OWNERS_HAVE_ACCESS] if team.is_owners else []
     place = team.organization_id, team_id, workspace_id
     nothing = Grant(id_, *place, AccessType.CUSTOM, Level.NONE)
-    refuse_all([*draft.all_faults(), *draft.contradictions(nothing), *owners])
+    _require_new(draft, nothing, team)
     made = draft.applied_to(nothing)
     return together(made, created(found, made))
+
+
+def create_on_project(found: Found, draft: ProjectGrantDraft, id_: str) -> Decision[ProjectGrant]:
+    """Gives a team access to a project of its organization. Refuses as `create`."""
+    found.of(WhoCalls())
+    team_id, project_id = draft.team_id, draft.project_id
+    if team_id is None or project_id is None:
+        refuse_all(draft.all_faults())
+        raise not_found()
+    team = _to_named_team(found, team_id).team
+    project = named(found, team.organization_id, project_id)
+    if project is None:
+        raise Refusal(NO_SUCH_PROJECT)
+    found.require_locked([team_id, project.organization_id])
+    place = team.organization_id, team_id, project_id
+    nothing = ProjectGrant(id_, *place, ProjectAccessType.CUSTOM, Level.NONE)
+    _require_new(draft, nothing, team)
+    made = draft.applied_to(nothing)
+    return together(made, created_on_project(found, made, project))
+
+
+def _require_new(draft: AccessDraft, nothing: Grant | ProjectGrant, team: Team) -> None:
+    owners = [OWNERS_HAVE_ACCESS] if team.is_owners else []
+    refuse_all([*draft.all_faults(), *draft.contradictions(nothing), *owners])
 
 
 def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
@@ -59,8 +103,22 @@ def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
     Refuses: forbidden, every fault of the draft, another id than the path's.
     """
     before = _owned(found, id_)
-    refuse_all([*draft.all_faults(), *draft.contradictions(before), *draft.conflicts(id_)])
-    after = draft.applied_to(before)
+    _require_changed(draft, before)
+    return _updated(found, before, draft.applied_to(before))
+
+
+def update_on_project(found: Found, id_: str, draft: ProjectGrantDraft) -> Decision[ProjectGrant]:
+    """The same of a grant on a project."""
+    before = _owned_on_project(found, id_)
+    _require_changed(draft, before)
+    return _updated(found, before, draft.applied_to(before))
+
+
+def _require_changed(draft: AccessDraft, before: Grant | ProjectGrant) -> None:
+    refuse_all([*draft.all_faults(), *draft.contradictions(before), *draft.conflicts(before.id)])
+
+
+def _updated(found: Found, before: G, after: G) -> Decision[G]:
     return together(after, *([] if after == before else [changed(found, before, after)]))
 
 
@@ -70,28 +128,43 @@ def delete(found: Found, id_: str) -> Decision[None]:
     return deleted(found, grant.team_id, [grant])
 
 
+def delete_on_project(found: Found, id_: str) -> Decision[None]:
+    """Takes a team's access to a project away. Refuses: forbidden."""
+    grant = _owned_on_project(found, id_)
+    return deleted(found, grant.team_id, [grant])
+
+
 def created(found: Found, grant: Grant) -> Decision[None]:
     """A team gets access to a workspace."""
     note = _put(found, grant, _details(grant))
     return Decision(None, (Insert(grant),), (note,), taken=GRANT_TAKEN)
 
 
-def changed(found: Found, before: Grant, after: Grant) -> Decision[None]:
+def created_on_project(found: Found, grant: ProjectGrant, project: Project) -> Decision[None]:
+    """A team gets access to a project."""
+    note = _put(found, grant, _details(grant))
+    return Decision(None, (kept(project), Insert(grant)), (note,), taken=PROJECT_GRANT_TAKEN)
+
+
+def changed(found: Found, before: G, after: G) -> Decision[None]:
     """A grant becomes another."""
-    is_custom = after.access is AccessType.CUSTOM  # else the access says it
-    differing = PERMISSIONS.differing(before.permissions, after.permissions)
+    terms = after.terms
+    is_custom = after.access not in terms.implied  # else the access says it
+    differing = terms.permissions.differing(before.permissions, after.permissions)
     details = others(_details(before), _details(after), differing if is_custom else ())
     return Decision(None, (Update(before, after),), (_put(found, after, details),))
 
 
-def deleted(found: Found, team_id: str, removed: Sequence[Grant]) -> Decision[None]:
-    """A team loses its access to workspaces."""
-    details = {"workspaces": sorted(grant.workspace_id for grant in removed)}
-    note = found.note(team_id, "grant.remove", team_id, details)
-    return Decision(None, (Delete(Grant, tuple(grant.id for grant in removed)),), (note,))
+def deleted(found: Found, team_id: str, removed: Sequence[G]) -> Decision[None]:
+    """A team loses its access to workspaces, or to projects."""
+    terms = removed[0].terms
+    details = {f"{terms.place}s": sorted(grant.place_id for grant in removed)}
+    note = found.note(team_id, f"{terms.action}.remove", team_id, details)
+    gone = Delete(type(removed[0]), tuple(grant.id for grant in removed))
+    return Decision(None, (gone,), (note,))
 
 
-def to_named_team(found: Found, team_id: str) -> TeamAccess:
+def _to_named_team(found: Found, team_id: str) -> TeamAccess:
     """What an owner may do with the team that is to have access. Refuses: not found, with the place
     in the document, forbidden.
     """
@@ -100,11 +173,11 @@ def to_named_team(found: Found, team_id: str) -> TeamAccess:
         granted.require_visible()
     except Refusal as refusal:
         raise _pointing(refusal, NO_SUCH_TEAM) from None
-    require_owner(granted)
+    _require_owner(granted)
     return granted
 
 
-def require_owner(granted: TeamAccess) -> None:
+def _require_owner(granted: TeamAccess) -> None:
     """Refuses whoever is no owner of the team's organization."""
     if not granted.is_owner:
         raise forbidden(NO_ACCESS_GIVEN)
@@ -122,13 +195,19 @@ def _seen(found: Found, id_: str) -> tuple[Grant, TeamAccess]:
 
 def _owned(found: Found, id_: str) -> Grant:
     grant, granted = _seen(found, id_)
-    require_owner(granted)
+    _require_owner(granted)
+    return grant
+
+
+def _owned_on_project(found: Found, id_: str) -> ProjectGrant:
+    grant = read_on_project(found, id_)
+    _require_owner(found.of(ToTeam(grant.team_id)))
     return grant
 
 
 def _named(found: Found, team_id: str, workspace_id: str) -> TeamAccess:
     """What the caller may do with the team; the workspace is of the same organization."""
-    granted = to_named_team(found, team_id)
+    granted = _to_named_team(found, team_id)
     try:
         workspace = found.of(ToWorkspaceAt(workspace_id)).workspace
     except Refusal as refusal:
@@ -143,13 +222,13 @@ def _pointing(refusal: Refusal, fault: Fault) -> Refusal:
     return Refusal(fault) if refusal.kind is Kind.NOT_FOUND else refusal
 
 
-def _put(found: Found, grant: Grant, details: Mapping[str, object]) -> Note:
-    return found.note(grant.team_id, "grant.put", grant.team_id, details)
+def _put(found: Found, grant: G, details: Mapping[str, object]) -> Note:
+    return found.note(grant.team_id, f"{grant.terms.action}.put", grant.team_id, details)
 
 
-def _details(grant: Grant) -> dict[str, object]:
+def _details(grant: Grant | ProjectGrant) -> dict[str, object]:
     return {
-        "workspace": grant.workspace_id,
+        grant.terms.place: grant.place_id,
         "access": grant.access.value,
         "variables": grant.level.word,
     }

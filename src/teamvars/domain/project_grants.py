@@ -7,6 +7,7 @@ rights in the organization here.
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -108,11 +109,22 @@ PERMISSIONS_OF: Mapping[ProjectAccessType, Values] = {
 }
 """The same of each access type but `custom`, those of them that are no defaults."""
 
-TERMS = Terms(ProjectAccessType, LEVEL_OF, PERMISSIONS, PERMISSIONS_OF, VARIABLES, LOCKING)
+TERMS = Terms(
+    "project",
+    "project-grant",
+    ProjectAccessType,
+    LEVEL_OF,
+    PERMISSIONS,
+    PERMISSIONS_OF,
+    VARIABLES,
+    LOCKING,
+)
 
 
 class ProjectGrant(msgspec.Struct, frozen=True):
     """A team's access to a project of the same organization, as a `Grant` on a workspace."""
+
+    terms: ClassVar = TERMS
 
     id: str
     organization_id: str
@@ -121,6 +133,11 @@ class ProjectGrant(msgspec.Struct, frozen=True):
     access: ProjectAccessType
     level: GrantLevel
     custom: Values = {}
+
+    @property
+    def place_id(self) -> str:
+        """The id of the project."""
+        return self.project_id
 
     @property
     def permissions(self) -> Values:

@@ -99,13 +99,19 @@ class AnyGrant(Protocol):
     def custom(self) -> Values: ...
 
 
+G = TypeVar("G", bound=AnyGrant)
+
+
 class Terms(msgspec.Struct, frozen=True):
     """What accesses of one kind are called, and what each lets a team do.
 
+    They are to a `place`, and `action` is what their changes are called by in the audit trail.
     `levels` and `implied` have the level and the permissions of each type but `custom`, which says
     its own; `variables` and `locking` are the names of the attributes for the level and for that.
     """
 
+    place: str
+    action: str
     types: type[StrEnum]
     levels: Mapping[Any, GrantLevel]
     permissions: Settings
@@ -183,7 +189,9 @@ class AccessDraft(msgspec.Struct, frozen=True):
         }
 
 
-TERMS = Terms(AccessType, LEVEL_OF, PERMISSIONS, PERMISSIONS_OF, "variables", LOCKING)
+TERMS = Terms(
+    "workspace", "grant", AccessType, LEVEL_OF, PERMISSIONS, PERMISSIONS_OF, "variables", LOCKING
+)
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -191,6 +199,8 @@ class Grant(msgspec.Struct, frozen=True):
     type, where that has one. `custom` are those of `PERMISSIONS` that are no defaults; empty where
     the access type says them. Whether it locks follows from the level.
     """
+
+    terms: ClassVar = TERMS
 
     id: str
     organization_id: str
@@ -201,12 +211,14 @@ class Grant(msgspec.Struct, frozen=True):
     custom: Values = {}
 
     @property
+    def place_id(self) -> str:
+        """The id of the workspace."""
+        return self.workspace_id
+
+    @property
     def permissions(self) -> Values:
         """Those of `PERMISSIONS` that are no defaults."""
         return TERMS.permitted(self)
-
-
-G = TypeVar("G", bound=AnyGrant)
 
 
 class NamedGrant(msgspec.Struct, Generic[G], frozen=True):

@@ -1,7 +1,6 @@
 """Grants on workspaces and on projects: show, create, change and delete them."""
 
-from teamvars.decisions import project_grants as on_projects
-from teamvars.decisions import team_access as on_workspaces
+from teamvars.decisions import team_access as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
@@ -18,9 +17,9 @@ class Grants(UseCases):
     A grant is seen by whoever sees the team and may read the workspace's variables.
     """
 
-    read = looks(on_workspaces.read)
-    update = makes(on_workspaces.update)
-    delete = makes(on_workspaces.delete)
+    read = looks(decisions.read)
+    update = makes(decisions.update)
+    delete = makes(decisions.delete)
 
     @reads
     async def list(
@@ -42,7 +41,7 @@ class Grants(UseCases):
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """See `decisions.team_access.create`."""
-        return await self._make(caller, on_workspaces.create, draft, new_id("tws"))
+        return await self._make(caller, decisions.create, draft, new_id("tws"))
 
 
 class ProjectGrants(UseCases):
@@ -51,9 +50,9 @@ class ProjectGrants(UseCases):
     Such a grant is seen by whoever sees the team and the project.
     """
 
-    read = looks(on_projects.read)
-    update = makes(on_projects.update)
-    delete = makes(on_projects.delete)
+    read = looks(decisions.read_on_project)
+    update = makes(decisions.update_on_project)
+    delete = makes(decisions.delete_on_project)
 
     @reads
     async def list(
@@ -74,5 +73,5 @@ class ProjectGrants(UseCases):
         return await project_grants.find_visible(tx, seen, project_id, team_id, page)
 
     async def create(self, caller: Caller, draft: ProjectGrantDraft) -> ProjectGrant:
-        """See `decisions.project_grants.create`."""
-        return await self._make(caller, on_projects.create, draft, new_id("tprj"))
+        """See `decisions.team_access.create_on_project`."""
+        return await self._make(caller, decisions.create_on_project, draft, new_id("tprj"))

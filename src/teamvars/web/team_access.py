@@ -55,8 +55,8 @@ _PROJECT_FILTERS = (
 )
 
 
-def _permission(one: Grant, name: str) -> Value:
-    return PERMISSIONS.value(one.permissions, name)
+def _permission(one: G, name: str) -> Value:
+    return one.terms.permissions.value(one.permissions, name)
 
 
 def _path(one: Grant) -> str:
@@ -127,17 +127,13 @@ def _project_path(one: ProjectGrant) -> str:
     return f"/api/v2/team-projects/{one.id}"
 
 
-def _project_permission(one: ProjectGrant, name: str) -> Value:
-    return project_grants.PERMISSIONS.value(one.permissions, name)
-
-
 def _project_permissions(group: str) -> list[Attribute[ProjectGrant]]:
     its = (
         one
         for name, one in project_grants.PERMISSIONS.by_name.items()
         if name.startswith(f"{group}/")
     )
-    return [setting_attribute(one, _project_permission) for one in its]
+    return [setting_attribute(one, _permission) for one in its]
 
 
 def _named_on_project(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:

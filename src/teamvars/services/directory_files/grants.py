@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from teamvars.decisions import project_grants, team_access
+from teamvars.decisions import team_access
 from teamvars.domain.access import Level
 from teamvars.domain.directory import FileAccess, ProjectAccess, TeamEntry
 from teamvars.domain.ids import new_id
@@ -94,10 +94,10 @@ class Grants:
                 place = self._state.id, self._team.id, id_
                 nothing = ProjectGrant(new_id("tprj"), *place, said.access, Level.NONE)
                 step, made = Step.CREATE_PROJECT_GRANT, said.applied_to(nothing)
-                changeset.add(step, told, project_grants.created, made, project)
+                changeset.add(step, told, team_access.created_on_project, made, project)
             elif (after := said.applied_to(former)) != former:
                 step = Step.CHANGE_PROJECT_GRANT
-                changeset.add(step, told, project_grants.changed, former, after)
+                changeset.add(step, told, team_access.changed, former, after)
         if gone := [present[id_] for id_ in sorted(present.keys() - wanted)]:
             names = {one.id: one.name for one in self._state.projects.values()}
             told = [
@@ -105,4 +105,4 @@ class Grants:
                 for one in gone
             ]
             step = Step.DELETE_PROJECT_GRANTS
-            changeset.add(step, told, project_grants.deleted, self._team.id, gone)
+            changeset.add(step, told, team_access.deleted, self._team.id, gone)
