@@ -10,7 +10,7 @@ import pytest
 
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import Right, Visibility
-from teamvars.storage import memberships, organizations, project_grants, team_access, teams
+from teamvars.storage import memberships, organizations, team_access, teams
 from teamvars.storage.database import Transaction
 from teamvars.storage.projects import PROJECT_OF
 from tests.support.powers import Place, Power, gains
@@ -41,7 +41,7 @@ async def place_of(tenant: Tenant) -> Place:
             {grant.id: grant for grant in await team_access.of_teams(tx, its)},
             {id_: {*inside} for id_, inside in users.items()},
             {id_: team for id_, team in tokens if team in its},
-            {grant.id: grant for grant in await project_grants.of_teams(tx, its)},
+            {grant.id: grant for grant in await team_access.of_teams_on_projects(tx, its)},
             dict(map(tuple, places)),
         )
 

@@ -57,7 +57,6 @@ from teamvars.storage import (
     logins,
     memberships,
     organizations,
-    project_grants,
     projects,
     runners,
     sign_ins,
@@ -96,7 +95,7 @@ async def _access_to(tx: Transaction, _: Tools, __: Found, need: needs.AccessTo)
     return Access(
         await teams.of_organizations(tx, [need.organization_id]),
         await team_access.of_workspaces(tx, need.workspace_ids),
-        await project_grants.of_projects(tx, need.project_ids),
+        await team_access.of_projects(tx, need.project_ids),
     )
 
 
@@ -222,7 +221,7 @@ LOOK_UPS: LookUps = {
     needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
     needs.GrantWithId: by_fields(team_access.get),
-    needs.ProjectGrantWithId: by_fields(project_grants.get),
+    needs.ProjectGrantWithId: by_fields(team_access.get_on_project),
     needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
     needs.DetailsOf: _details,
     needs.TagsWithIds: by_fields(tags.names_of),
@@ -285,7 +284,7 @@ LOOK_UPS: LookUps = {
     PlacesOf: by_fields(projects.places),
     SetsAttached: by_fields(variable_sets.attached_to),
     SetsOfProjects: by_fields(variable_sets.of_projects),
-    LevelsOfSets: by_fields(project_grants.levels_of_sets),
+    LevelsOfSets: by_fields(team_access.levels_of_sets),
     Contested: by_fields(variable_sets.contested),
     Rivals: by_fields(variable_sets.rivals),
     needs.ToTeam: Look(

@@ -7,7 +7,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.project_grants import ProjectGrant, ProjectGrantDraft
 from teamvars.domain.team_access import Grant, GrantDraft, NamedGrant
 from teamvars.services.house import UseCases, looks, makes, reads
-from teamvars.storage import access, project_grants, team_access
+from teamvars.storage import access, team_access
 from teamvars.storage.database import Transaction
 
 
@@ -70,7 +70,7 @@ class ProjectGrants(UseCases):
         if team_id is not None:
             (await access.team(tx, caller, now, team_id)).require_visible()
         seen = await access.sight(tx, caller, now)
-        return await project_grants.find_visible(tx, seen, project_id, team_id, page)
+        return await team_access.find_visible_on_projects(tx, seen, project_id, team_id, page)
 
     async def create(self, caller: Caller, draft: ProjectGrantDraft) -> ProjectGrant:
         """See `decisions.team_access.create_on_project`."""

@@ -1,35 +1,23 @@
-"""Grants as rows, and everybody with rights to a workspace."""
+"""Grants on workspaces and on projects as rows, and everybody with rights to a workspace."""
 
 from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
 
 from teamvars.domain.access import Holder, Level, Principal, Sight, Standing, Way, WorkspaceHolders
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.team_access import (
-    GRANT_LEVELS,
-    PERMISSIONS,
-    PERMISSIONS_OF,
-    AccessType,
-    Grant,
-    NamedGrant,
-)
+from teamvars.domain.project_grants import ProjectGrant
+from teamvars.domain.team_access import GRANT_LEVELS, Grant, NamedGrant
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.access_statements import level_of_team
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
-from teamvars.storage.projects import PROJECT_OF, REACHED
+from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED
 
-_COLUMNS = (
-    "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
-    "grants.level, grants.custom"
-)
-_NAMES = "teams.name, teams.visibility, workspaces.name"
-_TABLES = (
-    "grants JOIN teams ON teams.id = grants.team_id "
-    "JOIN workspaces ON workspaces.id = grants.workspace_id"
-)
+G = TypeVar("G", Grant, ProjectGrant)
+
 # $1: organizations, $2: those whose teams are all seen, $3: those whose workspaces are all read,
 # $4: teams. What they may read is found once: asked of each row, it would be found as often as
 # there are rows and teams.
@@ -41,6 +29,18 @@ _SEEN = f"""WHERE teams.organization_id IN {{each $1}}
     AND grants.workspace_id IN (
         SELECT id FROM workspaces WHERE organization_id IN {{each $3}}
         UNION ALL {REACHED.replace("$n", "$4")}
+    )"""
+# $1: organizations, $2: those whose teams are all seen, $3: those whose projects are, $4: those
+# whose workspaces are all read, $5: teams.
+_SEEN_ON_PROJECTS = f"""WHERE teams.organization_id IN {{each $1}}
+    AND (
+        teams.visibility = 'organization' OR teams.organization_id IN {{each $2}}
+        OR teams.id IN {{each $5}}
+    )
+    AND (
+        projects.organization_id IN {{each $3}}
+        OR projects.organization_id IN {{each $4}} AND {OF_ANY.replace("$n", "$5")}
+        OR {OF_REACHED.replace("$n", "$5")}
     )"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
 _LEVEL_OF_TEAM = level_of_team("project_grants.level")
@@ -105,24 +105,59 @@ ORDER BY level DESC, team, team_id
 """
 
 
-def _grant(row: Row) -> Grant:
-    id_, organization_id, team_id, workspace_id, word, level, stored = row
-    access, custom = AccessType(word), from_column(PERMISSIONS, id_, stored)
-    place = organization_id, team_id, workspace_id
-    return Grant(id_, *place, access, _LEVELS[level], {} if access in PERMISSIONS_OF else custom)
+class _Kind(Generic[G]):
+    """The rows of grants of one kind, alone and with the names of their teams and places."""
+
+    def __init__(self, kind: type[G], table: str) -> None:
+        self._kind: type[G] = kind
+        self._table = table
+        place = kind.terms.place
+        names = ("id", "organization_id", "team_id", f"{place}_id", "access", "level", "custom")
+        columns = ", ".join(f"{table}.{name}" for name in names)
+        self.alone: Reading[G] = Reading(columns, table, self._grant)
+        self._named: Reading[NamedGrant[G]] = Reading(
+            f"{columns}, teams.name, teams.visibility, {place}s.name",
+            f"{table} JOIN teams ON teams.id = {table}.team_id "
+            f"JOIN {place}s ON {place}s.id = {table}.{place}_id",
+            lambda row: NamedGrant(self._grant(row[:7]), row[7], Visibility(row[8]), row[9]),
+        )
+
+    def _grant(self, row: Row) -> G:
+        id_, organization_id, team_id, place_id, word, level, stored = row
+        terms, place = self._kind.terms, (organization_id, team_id, place_id)
+        access: Any = terms.types(word)
+        custom = from_column(terms.permissions, id_, stored)
+        said = {} if access in terms.implied else custom
+        return self._kind(id_, *place, access, _LEVELS[level], said)
+
+    async def named(
+        self,
+        tx: Transaction,
+        seen: str,
+        args: list[object],
+        of: tuple[str | None, str | None],
+        page: Page,
+    ) -> Paged[NamedGrant[G]]:
+        """A page of those that are seen, `of` one place or team, or of all."""
+        table, place = self._table, self._kind.terms.place
+        for column, id_ in zip((f"{place}_id", "team_id"), of, strict=True):
+            if id_ is not None:
+                args.append(id_)
+                seen += f" AND {table}.{column} = ${len(args)}"
+        return await self._named.paged(tx, seen, f"{place}s.name_folded, {table}.id", args, page)
 
 
-_GRANTS = Reading(_COLUMNS, "grants", _grant)
-_NAMED = Reading(
-    f"{_COLUMNS}, {_NAMES}",
-    _TABLES,
-    lambda row: NamedGrant(_grant(row[:7]), row[7], Visibility(row[8]), row[9]),
-)
+_ON_WORKSPACES, _ON_PROJECTS = _Kind(Grant, "grants"), _Kind(ProjectGrant, "project_grants")
 
 
 async def get(tx: Transaction, grant_id: str) -> Grant:
-    """A grant by id. Refuses: not found."""
-    return await _GRANTS.get(tx, "WHERE id = $1", grant_id)
+    """A grant on a workspace by id. Refuses: not found."""
+    return await _ON_WORKSPACES.alone.get(tx, "WHERE id = $1", grant_id)
+
+
+async def get_on_project(tx: Transaction, grant_id: str) -> ProjectGrant:
+    """A grant on a project by id. Refuses: not found."""
+    return await _ON_PROJECTS.alone.get(tx, "WHERE id = $1", grant_id)
 
 
 async def find_visible(
@@ -133,12 +168,19 @@ async def find_visible(
     """
     secrets, spaces = map(seen.having, (Right.ACCESS_SECRET_TEAMS, Right.READ_WORKSPACES))
     args: list[object] = [each(ids) for ids in (seen.rights, secrets, spaces, seen.team_ids)]
-    wanted = _SEEN
-    for column, id_ in (("workspace_id", workspace_id), ("team_id", team_id)):
-        if id_ is not None:
-            args.append(id_)
-            wanted += f" AND grants.{column} = ${len(args)}"
-    return await _NAMED.paged(tx, wanted, "workspaces.name_folded, grants.id", args, page)
+    return await _ON_WORKSPACES.named(tx, _SEEN, args, (workspace_id, team_id), page)
+
+
+async def find_visible_on_projects(
+    tx: Transaction, seen: Sight, project_id: str | None, team_id: str | None, page: Page
+) -> Paged[NamedGrant[ProjectGrant]]:
+    """A page of the grants of teams that a caller sees, on projects that they see, by the names of
+    these: of one project or team, or of all.
+    """
+    rights = Right.ACCESS_SECRET_TEAMS, Right.READ_PROJECTS, Right.READ_WORKSPACES
+    having = (each(seen.having(right)) for right in rights)
+    args: list[object] = [each(seen.rights), *having, each(seen.team_ids)]
+    return await _ON_PROJECTS.named(tx, _SEEN_ON_PROJECTS, args, (project_id, team_id), page)
 
 
 async def beyond(
@@ -169,14 +211,40 @@ WHERE its.team_id IN {{each $1}} AND its.level > $3 AND NOT EXISTS (
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
-    """All grants of teams."""
-    return await _GRANTS.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
+    """All grants of teams on workspaces."""
+    return await _ON_WORKSPACES.alone.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
 
 
 async def of_workspaces(tx: Transaction, workspace_ids: Iterable[str]) -> list[Grant]:
     """All grants on workspaces, by id."""
     rest = "WHERE workspace_id IN {each $1} ORDER BY id"
-    return await _GRANTS.every(tx, rest, each(workspace_ids))
+    return await _ON_WORKSPACES.alone.every(tx, rest, each(workspace_ids))
+
+
+async def of_teams_on_projects(tx: Transaction, team_ids: Iterable[str]) -> list[ProjectGrant]:
+    """All grants of teams on projects."""
+    return await _ON_PROJECTS.alone.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
+
+
+async def of_projects(tx: Transaction, project_ids: Iterable[str]) -> list[ProjectGrant]:
+    """All grants on projects, by id."""
+    rest = "WHERE project_id IN {each $1} ORDER BY id"
+    return await _ON_PROJECTS.alone.every(tx, rest, each(project_ids))
+
+
+async def levels_of_sets(
+    tx: Transaction, project_ids: Iterable[str], team_ids: Iterable[str]
+) -> dict[str, Level]:
+    """What members of these teams may do with the variable sets of some projects by their grants,
+    by the ids of those on which they have any.
+    """
+    rows = await tx.fetch(
+        "SELECT project_id, max(set_level) FROM project_grants "
+        "WHERE project_id IN {each $1} AND team_id IN {each $2} GROUP BY project_id",
+        each(project_ids),
+        each(team_ids),
+    )
+    return {id_: Level(level) for id_, level in rows}
 
 
 async def holders(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:

@@ -26,7 +26,6 @@ from teamvars.storage import (
     former_names,
     memberships,
     organizations,
-    project_grants,
     projects,
     runners,
     tags,
@@ -250,7 +249,7 @@ async def _load_projects(
     for state in loaded.values():
         ids = (space.id for space in state.workspaces.values() if space.id in placed)
         state.placed = {id_: placed[id_] for id_ in ids}
-    granted = _by_team(await project_grants.of_teams(tx, team_ids))
+    granted = _by_team(await team_access.of_teams_on_projects(tx, team_ids))
     for state in loaded.values():
         there = {project.id for project in state.projects.values()}
         for team in state.teams.values():
