@@ -277,6 +277,11 @@ class Tally:
         )
 
 
+def keys_of(names: Sequence[Name]) -> list[str]:
+    """The keys of these variables, each once, whatever its category."""
+    return list(dict.fromkeys(key for key, _ in names))
+
+
 def affected(found: Iterable[Effect]) -> list[Effect]:
     """Those that say of a workspace that something becomes of it."""
     return [one for one in found if one.gained or one.changed or one.lost]

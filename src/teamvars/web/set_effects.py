@@ -1,11 +1,8 @@
 """What a change of a variable set makes of workspaces, as it is told."""
 
-from collections.abc import Sequence
-
 import msgspec
 
-from teamvars.domain.applies import Name
-from teamvars.domain.set_effects import Effects
+from teamvars.domain.set_effects import Effects, keys_of
 
 
 class EffectOnWorkspace(msgspec.Struct):
@@ -21,19 +18,15 @@ class EffectOnWorkspace(msgspec.Struct):
     runners: list[str]
 
 
-def _keys(names: Sequence[Name]) -> list[str]:
-    return list(dict.fromkeys(key for key, _ in names))
-
-
 def rows_of(one: Effects) -> list[EffectOnWorkspace]:
     """What becomes of the workspaces that are told by name."""
     return [
         EffectOnWorkspace(
             each.workspace.id,
             each.workspace.name,
-            _keys(each.gained),
-            _keys(each.changed),
-            _keys(each.lost),
+            keys_of(each.gained),
+            keys_of(each.changed),
+            keys_of(each.lost),
             list(each.runners),
         )
         for each in one.first

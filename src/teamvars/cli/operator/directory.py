@@ -15,9 +15,8 @@ from teamvars.cli.operator.invitations import issued_fields, links_of, told_issu
 from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
 from teamvars.cli.output import note, show, telling
 from teamvars.domain.access import Caller
-from teamvars.domain.applies import Name
 from teamvars.domain.directory import Applied, Directory
-from teamvars.domain.set_effects import MOST_NAMED, Effect
+from teamvars.domain.set_effects import MOST_NAMED, Effect, keys_of
 from teamvars.services.directory_files.files import Options
 from teamvars.services.invitations import Issued
 
@@ -133,7 +132,7 @@ def _told(effect: Effect) -> str:
         "gets another value of": effect.changed,
         "loses": effect.lost,
     }
-    told = [f"{verb} {_some(_keys(names))}" for verb, names in verbs.items() if names]
+    told = [f"{verb} {_some(keys_of(names))}" for verb, names in verbs.items() if names]
     runners = [f"runners that reach it: {_some(effect.runners)}"] if effect.runners else []
     return "; ".join([*told, *runners])
 
@@ -161,15 +160,11 @@ def _counted(effects: Sequence[Effect]) -> dict[str, object]:
         "workspaces": [
             {
                 "name": one.workspace.name,
-                "gains": _keys(one.gained),
-                "changes": _keys(one.changed),
-                "loses": _keys(one.lost),
+                "gains": keys_of(one.gained),
+                "changes": keys_of(one.changed),
+                "loses": keys_of(one.lost),
                 "runners": one.runners,
             }
             for one in effects[:MOST_NAMED]
         ],
     }
-
-
-def _keys(names: Sequence[Name]) -> list[str]:
-    return [*dict.fromkeys(key for key, _ in names)]
