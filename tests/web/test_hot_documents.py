@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType
-from teamvars.web import members
+from teamvars.web import teams
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http.json_body import parse
 from teamvars.web.http.resource_objects import Identifier
@@ -112,7 +112,7 @@ def test_no_string_of_a_variable_holds_a_nul(name: str) -> None:
 @pytest.mark.parametrize("linkage", LinkageType)
 def test_no_id_of_a_member_holds_a_nul(linkage: LinkageType) -> None:
     items = [{"type": linkage.value, "id": "a"}, {"type": linkage.value, "id": "a\0"}]
-    (fault,) = members.draft({"data": items}, linkage).faults
+    (fault,) = teams.members_draft({"data": items}, linkage).faults
     assert fault.pointer == "/data/1/id"
 
 
@@ -131,5 +131,5 @@ def test_no_id_of_a_member_holds_a_nul(linkage: LinkageType) -> None:
 )
 def test_so_does_one_of_members(items: list[Any]) -> None:
     for linkage in LinkageType:
-        by_hand = members.draft({"data": items, **READ_BY_HAND}, linkage)
-        assert members.draft({"data": items}, linkage) == by_hand
+        by_hand = teams.members_draft({"data": items, **READ_BY_HAND}, linkage)
+        assert teams.members_draft({"data": items}, linkage) == by_hand
