@@ -349,9 +349,5 @@ def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
         emails=words_of(request, _EMAILS) if named else None,
         names=words_of(request, _NAMES) if named else None,
         status=Status.INVITED if status == _INACTIVE else status,
-        by_name=_is_by_name(request),
+        by_name=text_of(request, _SORT) is not None,
     )
-
-
-def _is_by_name(request: Request) -> bool:
-    return text_of(request, _SORT) is not None

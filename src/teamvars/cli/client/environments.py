@@ -65,7 +65,10 @@ class Environment:
     """
 
     def __init__(self, own: Values, file: Values, rules: Rules) -> None:
-        self.values = {name: one for name, one in own.items() if not _is_ours(name)}
+        # Without what proves somebody to the service: no command needs it.
+        self.values = {
+            name: one for name, one in own.items() if name != TOKEN and not is_id_token(name)
+        }
         self.tools: list[Variable] = []
         self.notes: list[str] = []
         self.faults: list[str] = []
@@ -185,8 +188,3 @@ def agreed(address: Address, workspace: Owner, names: Sequence[str]) -> list[str
         return True
 
     return [name for name in names if name in known or asked(name)]
-
-
-def _is_ours(name: str) -> bool:
-    """Whether it holds what proves somebody to the service: no command needs it."""
-    return name == TOKEN or is_id_token(name)

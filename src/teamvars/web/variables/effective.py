@@ -2,6 +2,7 @@
 or alone.
 """
 
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, TypeVar
@@ -131,7 +132,7 @@ class EffectiveRoutes:
             Route(
                 "GET",
                 _ALL,
-                self._list_winners,
+                partial(self._list, kind=WINNERS, render=self._render_winners),
                 {200: VariableListDocument},
                 name="listAllVariables",
                 text="List all variables that count in a workspace, those of sets among them.",
@@ -140,19 +141,13 @@ class EffectiveRoutes:
             Route(
                 "GET",
                 _EFFECTIVE,
-                self._list_every,
+                partial(self._list, kind=EVERY, render=self._render_every),
                 {200: EffectiveListDocument},
                 name="listEffectiveVariables",
                 text="List what a workspace gets, where it is from, and what it comes before.",
                 **said,
             ),
         ]
-
-    async def _list_winners(self, request: Request) -> Response:
-        return await self._list(request, WINNERS, self._render_winners)
-
-    async def _list_every(self, request: Request) -> Response:
-        return await self._list(request, EVERY, self._render_every)
 
     async def _list(self, request: Request, kind: Kind[T], render: Render[T]) -> Response:
         caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
