@@ -27,7 +27,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
-from teamvars.domain.variables import ANY_VERSION, VariableDraft
+from teamvars.domain.variables import ANY_VERSION, Variable, VariableDraft
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.tokens import hash_token
 from teamvars.services.house import access_to
@@ -96,14 +96,7 @@ async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
             caller(tenant, "writer"), *place, VariableDraft(value="x"), ANY_VERSION
         )
 
-    async def revoke(tx: Transaction) -> None:
-        found, revoked = await revoking(tx, writers, workspace)
-        # The workspace's stream moves, which says that what was seen before it was is old.
-        note = found.note(workspace, "variable.delete", new_id("var"), variable.audited())
-        found.streams |= await streams.lock(tx, [workspace])
-        decision = together(None, revoked, Decision(None, notes=(note,)))
-        await Storing(tx, calls.tools, found).store(decision)
-
+    revoke = partial(revoke_and_move, calls, writers, workspace, variable)
     asked = await meanwhile([workspace, writers], ask, revoke)
     assert await refusal_of(asked) == "not_found"
     assert await calls.list() == {"region": "before"}
@@ -138,13 +131,7 @@ async def test_who_loses_a_grant_and_waits_to_copy_or_to_apply_changes_nothing(
         wanted = ApplyDraft([ItemDraft(draft(key="applied"))])
         return calls.services.applies.apply(who, ToWorkspace(target), wanted, ANY_VERSION)
 
-    async def revoke(tx: Transaction) -> None:
-        found, revoked = await revoking(tx, writers, target)
-        note = found.note(target, "variable.delete", new_id("var"), copied.audited())
-        found.streams |= await streams.lock(tx, [target])
-        decision = together(None, revoked, Decision(None, notes=(note,)))
-        await Storing(tx, calls.tools, found).store(decision)
-
+    revoke = partial(revoke_and_move, calls, writers, target, copied)
     asked = await meanwhile([target, writers, readers], ask, revoke)
     assert await refusal_of(asked) == "forbidden", "to read it is not enough"
     assert await calls.list() == {}
@@ -448,6 +435,19 @@ async def revoking(tx: Transaction, team_id: str, ws_id: str) -> tuple[Found, De
         each for each in await team_access.of_teams(tx, [team_id]) if each.workspace_id == ws_id
     ]
     return found, grant_decisions.deleted(found, team_id, given)
+
+
+async def revoke_and_move(
+    calls: Calls, team_id: str, workspace_id: str, variable: Variable, tx: Transaction
+) -> None:
+    """Takes a grant away, and moves the workspace's stream, which says that what was seen before it
+    was is old.
+    """
+    found, revoked = await revoking(tx, team_id, workspace_id)
+    note = found.note(workspace_id, "variable.delete", new_id("var"), variable.audited())
+    found.streams |= await streams.lock(tx, [workspace_id])
+    decision = together(None, revoked, Decision(None, notes=(note,)))
+    await Storing(tx, calls.tools, found).store(decision)
 
 
 def deleting(calls: Calls) -> Callable[[Transaction], Awaitable[object]]:

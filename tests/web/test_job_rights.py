@@ -4,15 +4,12 @@ import re
 
 import pytest
 
-from teamvars import wiring
-from teamvars.domain.workspaces import Quota
-from teamvars.security import keyring
 from teamvars.security.tokens import RUNNER, new_token
-from teamvars.storage.engines import database_for
 from tests.support.deployment import operator
 from tests.support.exchanging import CANARY, Job, job_in
 from tests.support.ids import filled, ids_of
 from tests.support.tenant import Tenant
+from tests.web.test_authorization import all_routes
 
 WORKSPACE = "/api/v2/workspaces/{workspace_id}"
 GOOD_FOR = {("POST", f"{WORKSPACE}/actions/deliver"), ("GET", f"{WORKSPACE}/actions/deliver")}
@@ -38,13 +35,6 @@ OF_ANYBODY = {
 @pytest.fixture
 async def job(tenant: Tenant) -> Job:
     return await job_in(tenant)
-
-
-def all_routes() -> list[tuple[str, str]]:
-    """Every route of the service, as it is put together."""
-    keys = keyring.generate()
-    services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    return [(route.method, route.template) for route in wiring.routes(services)]
 
 
 async def names(job: Job, token: str, workspace: str = "network") -> tuple[int, object]:
