@@ -40,6 +40,7 @@ from teamvars.web.users import USER
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/teams", "/api/v2/teams/{team_id}"
 _USERS, _MEMBERSHIPS = "users", MEMBERSHIP.type
+_MEMBERS = "Members"
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
 _SSO = Meta(max_length=MAX_CHARACTERS, description="Kept; it puts nobody into the team.")
@@ -302,7 +303,7 @@ def member_routes(members: TeamMembers) -> list[Route]:
 
     by_users = f"/api/v2/teams/{{team_id}}/relationships/{LinkageType.USERS}"
     return [
-        Route("GET", by_users, users, {200: LinkageDocument}, name="listTeamUsers"),
+        Route("GET", by_users, users, {200: LinkageDocument}, name="listTeamUsers", tag=_MEMBERS),
         *(
             _change(members, linkage, direction)
             for linkage in LinkageType
@@ -329,4 +330,5 @@ def _change(members: TeamMembers, linkage: LinkageType, direction: Direction) ->
         may_forbid=True,
         text=f"{'Put users into' if adds else 'Take users out of'} a team, all or none.",
         name=f"{direction}Team{_LINKAGES[linkage]}",
+        tag=_MEMBERS,
     )
