@@ -270,6 +270,22 @@ async def test_one_that_was_retired_is_gone_from_every_organization(own_calls: C
     assert await keys.add(operator()) == "data-3"
 
 
+async def test_whoever_began_before_another_came_into_use_takes_no_organization_back(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, each = own_calls.services.data_keys, own_calls.services.data_keys._each
+
+    async def after_another(*asked: Any) -> list[str]:
+        monkeypatch.setattr(keys, "_each", each)
+        await use_another(own_calls)
+        return await each(*asked)
+
+    monkeypatch.setattr(keys, "_each", after_another)
+    assert await keys.renew() == []
+    assert (await needed(own_calls)).keys() == {2}
+    await keys.retire(operator(), "data-1")
+
+
 async def test_whatever_ends_a_step_the_same_again_goes_on(
     own_calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

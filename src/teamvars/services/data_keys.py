@@ -128,9 +128,10 @@ class DataKeys(UseCases):
 
     def _renewed(self, stored: WrappedKey, version: int) -> WrappedKey:
         sealer = self._tools.sealer
-        if (stored.master_key_id, stored.version) == (sealer.active, version):
+        wanted = max(version, stored.version)  # a later one may have come into use meanwhile
+        if (stored.master_key_id, stored.version) == (sealer.active, wanted):
             return stored
-        return sealer.in_use(self._having(stored, version), version)
+        return sealer.in_use(self._having(stored, wanted), wanted)
 
     async def _each(self, step: Step, version: int) -> list[str]:
         """Has the data keys of each organization be what the step makes of them, even where others
