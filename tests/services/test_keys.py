@@ -979,6 +979,26 @@ async def test_what_the_store_knows_by_now_is_refused_whatever_the_file_said(han
     assert keyring.load(hand.path).held >= {server}
 
 
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_key_that_was_retired_while_its_activation_stood_still_comes_into_no_keyring(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch, purpose: str
+) -> None:
+    data_keys, key_id = hand.node.services.data_keys, await hand.add(purpose)
+    outlast = data_keys.outlast_writers
+
+    async def stand_still() -> None:
+        monkeypatch.setattr(data_keys, "outlast_writers", outlast)
+        await hand.replaced(purpose)
+        await hand.retire(key_id)
+        await outlast()
+
+    monkeypatch.setattr(data_keys, "outlast_writers", stand_still)
+    with pytest.raises(KeyRefused, match=f"^{key_id} is not in use: .* was activated after it"):
+        await hand.activate(key_id)
+    assert key_id not in hand.keyring.active
+    await hand.node.services.installation.require_ready(hand.keyring)
+
+
 @pytest.fixture
 async def following(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hand]:
     """A node that follows its file, and looks at it when it is told to alone."""

@@ -79,6 +79,16 @@ def activate(found: Found, purpose: str, key_id: str, former: str) -> Decision[N
     return Decision(None, (Update(noted, after),), (note,))
 
 
+def require_newest(known: Mapping[str, NotedKey], purpose: str, key_id: str) -> None:
+    """Refuses a key after which another of its purpose was activated, and that may be retired."""
+    newest = max(
+        (key for key in known.values() if key.purpose == purpose),
+        key=lambda key: key.activated_at or 0,
+    )
+    if newest.id != key_id:
+        raise KeyRefused(f"{key_id} is not in use: {newest.id} was activated after it.")
+
+
 def retire(found: Found, purpose: str, key_id: str, *, leaked: bool) -> Decision[None]:
     """The key is used no more. An audit key goes on to verify what was signed with it before.
     Refuses while a node uses it, and the one that was activated last.

@@ -150,6 +150,9 @@ class Keys(UseCases):
         with afterwards(again("activate", key_id)):
             # From here on no process without the key changes anything.
             await self._data_keys.outlast_writers()
+            known = await self._database.read(keys.noted)
+        decisions.require_newest(known, purpose, key_id)
+        with afterwards(again("activate", key_id)):
             file(lambda keyring: keyring.using(purpose, key_id))
 
     async def retire(self, caller: Caller, key_id: str, file: File, *, leaked: bool) -> None:
