@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from teamvars.domain.keys import AUDIT, noted_key
 from teamvars.services import installation
 from teamvars.services.installation import Filled, upgrade
-from teamvars.storage import migrations
+from teamvars.storage import keys, migrations
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.engines.schemas import Begun, SchemaMismatch
@@ -30,6 +31,7 @@ async def old(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         await tx.script("CREATE TABLE things (id {text} PRIMARY KEY, note {text} NOT NULL)")
         rows = [(f"{n:04}", "x" * (n % 7)) for n in range(THINGS)]
         await tx.execute_many("INSERT INTO things (id, note) VALUES ($1, $2)", rows)
+        await keys.insert(tx, noted_key("ak-1", AUDIT, b"", 0))
 
     async with opened(empty_url) as database:
         await bring_up(database)
@@ -141,6 +143,15 @@ async def test_a_backfill_goes_on_where_it_was_whatever_ended_it(new: Database) 
     await upgrade(new, told.append, contract=False)
     assert [(filled.rows, filled.all_rows) for filled in told] == [(100, 150), (150, 150)]
     assert await new.read(wrong) == 0
+
+
+async def test_in_a_store_that_nobody_has_served_nothing_waits_whatever_ended_the_work(
+    empty_url: str,
+) -> None:
+    async with opened(empty_url) as database:
+        await advance(database)
+        await bring_up(database)
+        assert schemas.contracts(await database.read(schemas.schema)) == []
 
 
 async def test_of_several_at_once_each_does_a_part_and_together_they_do_it_once(

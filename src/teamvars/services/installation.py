@@ -104,9 +104,7 @@ class Installation:
 
     async def is_initialised(self) -> bool:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
-        if not await self.database.read(schemas.schema):
-            return False
-        return await self.database.read(installation.knows_keys)
+        return await self.database.read(_is_initialised)
 
     async def initialise(self, keyring: Keyring, caller: Caller) -> bool:
         """Notes the keyring in a store that has none and begins its history, with the keyring's
@@ -327,14 +325,18 @@ def _require_fit(noted: Mapping[str, NotedKey], keyring: Keyring) -> None:
             )
 
 
+async def _is_initialised(tx: Transaction) -> bool:
+    return bool(await schemas.schema(tx)) and await installation.knows_keys(tx)
+
+
 async def upgrade(database: Database, tell: Tell, *, contract: bool) -> list[Migration]:
     """Does all that is to be done, and returns the migrations that it ended.
 
     Whatever ends it, another run goes on where it was; of several at once each does a part. Nodes
-    have half of the time between the pages of a backfill. No older node serves a new store, for
-    which nothing waits. Raises SchemaMismatch.
+    have half of the time between the pages of a backfill. No node serves a store before that knows
+    a keyring, and so nothing waits in one. Raises SchemaMismatch.
     """
-    contract = contract or not await database.read(schemas.schema)
+    contract = contract or not await database.read(_is_initialised)
     ended: list[Migration] = []
     most, filled = _FIRST_ROWS, None
     while True:
