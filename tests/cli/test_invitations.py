@@ -70,6 +70,8 @@ def test_links_that_were_made_are_shown_although_not_all_can_be(tmp_path: Path) 
     assert done.code != 0
     assert LINK.fullmatch(done.out.strip())
     assert "bob@example.com to acme" in done.err
+    assert "The rest was refused. The audit trail of org-" in done.err
+    assert "The file is applied. The same command invites whoever has no link yet." in done.err
 
 
 def test_an_invitation_is_made_renewed_and_taken_back(host: Host) -> None:

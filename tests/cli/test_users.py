@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
+from tests.support.commands import Host
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 
@@ -126,6 +127,40 @@ def test_the_tokens_a_leaver_made_for_others_are_named_and_revoked_when_told_to(
     assert firm.status(organization) == 401
     assert organization not in first.out + first.err + done.out
     host.succeed("user", "enable", firm.owner)
+
+
+@pytest.mark.parametrize("migrated_host", ["postgres"], indirect=True)
+def test_what_has_ended_of_it_is_told_although_the_rest_was_refused(migrated_host: Host) -> None:
+    host = migrated_host
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(
+        "users: [{username: alice}]\norganizations:\n"
+        "  - {name: acme, members: {alice: active}, teams: [{name: owners, members: [alice]}]}\n"
+        "  - {name: brittle, members: {alice: active}, teams: [{name: owners, members: [alice]}]}\n"
+    )
+    host.succeed("directory", "apply", "directory.yaml")
+    for name in ("acme", "brittle"):
+        host.succeed("token", "create", "--organization", name)
+    execute(host, "UPDATE tokens SET created_by = (SELECT id FROM users)")
+    listed = host.succeed("user", "left-behind", "alice", "--json").json
+    last = listed[-1]["tokens"][0]["id"]
+    execute(
+        host,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF OLD.id = '{last}' THEN RAISE 'stopped' USING ERRCODE = 'query_canceled'; END IF; "
+        "RETURN OLD; END $$;"
+        "CREATE TRIGGER refuse BEFORE DELETE ON tokens FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    done = host.run("user", "left-behind", "alice", "--end", "--json")
+    assert done.code == 1
+    assert [one["organization"] for one in done.json] == [listed[0]["organization"]]
+    assert done.said == (
+        "teamvars: The rest was refused (QueryCanceledError: stopped). What is told above has "
+        "ended. The same command ends the rest.\n"
+    )
+    execute(host, "DROP TRIGGER refuse ON tokens")
+    (rest,) = host.succeed("user", "left-behind", "alice", "--end", "--json").json[1:]
+    assert [one["id"] for one in rest["tokens"]] == [last]
 
 
 def test_what_a_leaver_leaves_behind_is_listed_and_ended_when_told_to(firm: Firm) -> None:

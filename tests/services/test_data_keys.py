@@ -11,7 +11,7 @@ from teamvars.decisions.deliveries import HostDraft
 from teamvars.domain import diagnosis as findings
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, OrganizationEntry
-from teamvars.domain.errors import storage_unavailable
+from teamvars.domain.errors import Unfinished, storage_unavailable
 from teamvars.domain.keys import DATA, KeyRefused
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.kernel.variables import Category
@@ -327,7 +327,7 @@ async def test_of_one_that_is_in_use_by_now_nobody_is_told_that_nothing_was_chan
     await keys.add(operator())
     monkeypatch.setattr(key_rows, "note_change", locked)
     told = r"^The rest was refused \(OSError: canceled\)\. A part of this is done\. "
-    with pytest.raises(KeyRefused, match=f"{told}'teamvars keys activate data-2' does the rest.$"):
+    with pytest.raises(Unfinished, match=f"{told}'teamvars keys activate data-2' does the rest.$"):
         await keys.activate(operator(), "data-2")
     monkeypatch.undo()
     await keys.activate(operator(), "data-2")

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import Found
 from teamvars.domain.audit import Stream
-from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.errors import Refusal, Unfinished, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval
 from teamvars.protocol import Malformed
@@ -663,7 +663,7 @@ async def test_of_a_change_whose_rest_is_refused_nobody_is_told_that_nothing_was
         await hand.node.services.data_keys.renew()
         key_id = former
     monkeypatch.setattr(hand.node.services.data_keys, "outlast_writers", _failing_last(change))
-    with pytest.raises(KeyRefused) as refused:
+    with pytest.raises(Unfinished) as refused:
         await getattr(hand, change)(key_id)
     assert "Nothing was changed" not in str(refused.value)
     rest = f"A part of this is done. 'teamvars keys {change} {key_id}' does the rest."
@@ -691,7 +691,7 @@ async def test_a_server_key_that_was_added_and_cannot_be_used_is_named(
     hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hand.node.services.data_keys, "outlast_writers", unavailable)
-    with pytest.raises(KeyRefused) as refused:
+    with pytest.raises(Unfinished) as refused:
         await hand.rotate()
     monkeypatch.undo()
     told = str(refused.value)
@@ -707,7 +707,7 @@ async def test_of_a_leaked_key_whose_approvals_are_void_by_now_a_part_is_said_to
     former, _ = await hand.replaced(AUDIT)
     await hand.keys.sign_anew()
     monkeypatch.setattr(hand.keys, "_retire", unavailable)
-    with pytest.raises(KeyRefused, match=f"'teamvars keys retire {former}' does the rest"):
+    with pytest.raises(Unfinished, match=f"'teamvars keys retire {former}' does the rest"):
         await hand.retire(former, leaked=True)
     monkeypatch.undo()
     assert await approval_of(own_calls) is None

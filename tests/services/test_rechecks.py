@@ -24,7 +24,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import NO_SUCH_SOURCE, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.memberships import InvitationDraft, LeftBehind, Status
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, Variable, VariableDraft
@@ -218,9 +218,10 @@ async def test_what_somebody_leaves_goes_with_an_organization_that_is_deleted_me
 ) -> None:
     calls, _ = both_nodes
     held, (owner,) = [await organization_of(calls)], calls.named("owner")
-    end = partial(calls.services.operator_leavers.end, operator(), owner)
-    asked = await meanwhile(held, end, deleting(calls))
-    assert await asked == []
+    ended: list[LeftBehind] = []
+    end = partial(calls.services.operator_leavers.end, operator(), owner, ended.append)
+    await (await meanwhile(held, end, deleting(calls)))
+    assert ended == []
 
 
 async def test_who_is_disabled_while_a_file_changes_them_is_told_as_that(

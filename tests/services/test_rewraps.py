@@ -9,6 +9,7 @@ from msgspec.structs import astuple, replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
+from teamvars.domain.errors import Unfinished, storage_unavailable
 from teamvars.domain.generations import ONLY, Rewrap, Sealed
 from teamvars.domain.keys import KeyRefused
 from teamvars.domain.variable_sets import SetDraft
@@ -542,6 +543,23 @@ async def test_what_is_under_another_generation_waits_and_no_organization_counts
 ) -> None:
     service = older.services.rewraps
     assert (await service._waiting(2), await service._waiting(1)) == (MANY + 2, 0)
+
+
+@pytest.mark.parametrize("own_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("at", ["_sign_anew", "_waiting", "page", "_end"])
+async def test_of_a_job_that_is_refused_on_the_way_nobody_is_told_that_nothing_was_changed(
+    older: Calls, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    async def unavailable(*_: Any) -> None:
+        raise storage_unavailable(OSError("canceled"))
+
+    monkeypatch.setattr(older.services.rewraps, at, unavailable)
+    told = r"^The rest was refused \(OSError: canceled\)\. 'teamvars keys rewrap' goes on where"
+    with pytest.raises(Unfinished, match=told):
+        await rewrap(older)
+    monkeypatch.undo()
+    assert (await rewrap(older)).broken == []
+    assert (await needed(older)).keys() == {2}
 
 
 @pytest.mark.parametrize("slow", ["_sign_anew", "_waiting"])

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from teamvars.domain.errors import Refusal, Unfinished, storage_unavailable
 from teamvars.domain.keys import AUDIT, noted_key
 from teamvars.services import installation
 from teamvars.services.installation import Filled, upgrade
 from teamvars.storage import keys, migrations
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.engines.schemas import Begun, SchemaMismatch
 from tests.storage.later import CONTRACT, EXPAND, later, released
@@ -142,6 +143,26 @@ async def test_a_backfill_goes_on_where_it_was_whatever_ended_it(new: Database) 
     told: list[Filled] = []
     await upgrade(new, told.append, contract=False)
     assert [(filled.rows, filled.all_rows) for filled in told] == [(100, 150), (150, 150)]
+    assert await new.read(wrong) == 0
+
+
+async def test_who_is_refused_on_the_way_is_told_that_a_part_is_done(
+    new: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate = new.migrate
+
+    async def refused(body: Body[T]) -> T:
+        raise storage_unavailable(OSError("canceled"))
+
+    def refuse(_: Filled) -> None:
+        monkeypatch.setattr(new, "migrate", refused)
+
+    with pytest.raises(Unfinished, match=r"refused \(OSError: canceled\)\. A part .* is done"):
+        await upgrade(new, refuse, contract=False)
+    with pytest.raises(Refusal):  # who has done nothing yet
+        await bring_up(new)
+    monkeypatch.setattr(new, "migrate", migrate)
+    await bring_up(new)
     assert await new.read(wrong) == 0
 
 

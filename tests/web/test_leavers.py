@@ -6,6 +6,7 @@ import pytest
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found, tokens
+from teamvars.domain.memberships import LeftBehind
 from teamvars.domain.times import DAY
 from teamvars.domain.tokens import Token
 from teamvars.services.tokens import fresh_token
@@ -109,8 +110,9 @@ async def test_an_operator_ends_it_in_all_organizations(tenant: Tenant) -> None:
     (shown,) = await leavers.show(owner)
     assert shown.organization == tenant.organization
     assert [one.id for one in shown.tokens] == ids["tokens"]
-    (ended,) = await leavers.end(operator(), owner)
-    assert [one.id for one in ended.runners] == ids["runners"]
+    ended: list[LeftBehind] = []
+    await leavers.end(operator(), owner, ended.append)
+    assert [one.id for each in ended for one in each.runners] == ids["runners"]
     (rest,) = await leavers.show(owner)
     assert (rest.tokens, rest.runners, rest.invitations) == ([], [], [])
     assert [team.is_owners for team in rest.teams] == [True]

@@ -248,6 +248,10 @@ class Refusal(Exception):
         return kinds.pop() if len(kinds) == 1 else Kind.INVALID
 
 
+class Unfinished(Exception):
+    """A part of a change is made, and the rest was refused; the text says what does the rest."""
+
+
 def tells_of_outage(error: BaseException) -> bool:
     """Whether it refuses for an outage of the store, of which the log has a line already."""
     return isinstance(error, Refusal) and error.kind is Kind.UNAVAILABLE

@@ -2,38 +2,20 @@
 retiring one that nothing needs any more.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller, WrappedKey
-from teamvars.domain.errors import Refusal
 from teamvars.domain.generations import Generation, active_of
 from teamvars.domain.keys import KeyRefused
 from teamvars.pace import Pace
-from teamvars.security.keyring import KeyringError
 from teamvars.security.sealing import SealBroken
-from teamvars.services.house import House, UseCases, makes
+from teamvars.services.house import House, UseCases, afterwards, makes
 from teamvars.storage import data_keys, keys
 from teamvars.storage.database import Database
-from teamvars.storage.engines.outages import reason
 
 Step = Callable[[WrappedKey, int], WrappedKey]
-
-
-@contextmanager
-def afterwards(told: str) -> Iterator[None]:
-    """Within it a part of a change is made, which a refusal of the rest says nothing of: `told`
-    does, and what to do about it.
-    """
-    try:
-        yield
-    except Refusal as refusal:
-        why = "" if refusal.__cause__ is None else f" ({reason(refusal.__cause__)})"
-        raise KeyRefused(f"The rest was refused{why}. {told}") from None
-    except (KeyRefused, KeyringError) as error:
-        raise type(error)(f"{error} {told}") from None
 
 
 def again(verb: str, key_id: str) -> str:
@@ -42,7 +24,7 @@ def again(verb: str, key_id: str) -> str:
 
 
 class DataKeys(UseCases):
-    """What an operator does with generations of data keys. Raises KeyRefused.
+    """What an operator does with generations of data keys. Raises KeyRefused, and Unfinished.
 
     Whatever ends a step, the same again goes on there: an organization whose data keys are as they
     should be is left alone.

@@ -1,6 +1,7 @@
 """What use cases have in common: a store, a time, and one way to decide by what is found."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -12,13 +13,17 @@ from teamvars.decisions import Decision, Found
 from teamvars.decisions.variables import ToOwner, ToWorkspace
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
+from teamvars.domain.errors import Kind, Refusal, Unfinished
+from teamvars.domain.keys import KeyRefused
 from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.variable_sets import SetLimits
 from teamvars.security.cursors import Cursors
+from teamvars.security.keyring import KeyringError
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.trust import Trust
 from teamvars.storage import access
 from teamvars.storage.database import Store, Transaction
+from teamvars.storage.engines.outages import reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,3 +141,20 @@ async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, to: ToOw
     """
     granted = await access_to(tx, caller, self._clock(), to)
     granted.require(Permission.WRITE_VARIABLES)
+
+
+@contextmanager
+def afterwards(told: str) -> Iterator[None]:
+    """Within it a part of a change is made, which a refusal of the rest says nothing of: `told`
+    does, and what to do about it. Raises Unfinished.
+    """
+    try:
+        yield
+    except Refusal as refusal:
+        why = "" if refusal.__cause__ is None else f" ({reason(refusal.__cause__)})"
+        # What tells of an outage says that nothing was changed.
+        faults = () if refusal.kind is Kind.UNAVAILABLE else refusal.faults
+        details = [fault.detail for fault in faults]
+        raise Unfinished(" ".join([f"The rest was refused{why}.", *details, told])) from None
+    except (Unfinished, KeyRefused, KeyringError) as error:
+        raise type(error)(f"{error} {told}") from None

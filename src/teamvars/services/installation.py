@@ -24,6 +24,7 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeysInUse
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.security.server_keys import thumbprint
+from teamvars.services.house import afterwards
 from teamvars.storage import installation, keys, migrations, streams
 from teamvars.storage.database import Database, NotReady, Transaction
 from teamvars.storage.engines import schemas
@@ -41,6 +42,7 @@ _FEWEST_ROWS = 50
 _MOST_ROWS = 10_000
 _PAGE_SECONDS = 0.05
 """How long a page of a backfill should hold what it locks: writers may wait for it."""
+_AGAIN = "A part of this is done. The same command does the rest."
 
 KNOWN = Gauge("teamvars_migrations_known", "The number of the newest migration of this release.")
 BEGUN = Gauge("teamvars_migrations_begun", "The number of the newest migration of the store.")
@@ -98,7 +100,9 @@ class Installation:
     async def migrate(
         self, tell: Tell = lambda _: None, *, contract: bool = False
     ) -> list[Migration]:
-        """Does what is missing and returns what it has ended; see `upgrade`. Raises NotReady."""
+        """Does what is missing and returns what it has ended; see `upgrade`. Raises NotReady, and
+        Unfinished.
+        """
         with _not_ready():
             return await upgrade(self.database, tell, contract=contract)
 
@@ -334,24 +338,26 @@ async def upgrade(database: Database, tell: Tell, *, contract: bool) -> list[Mig
 
     Whatever ends it, another run goes on where it was; of several at once each does a part. Nodes
     have half of the time between the pages of a backfill. No node serves a store before that knows
-    a keyring, and so nothing waits in one. Raises SchemaMismatch.
+    a keyring, and so nothing waits in one. Raises SchemaMismatch, and Unfinished.
     """
     contract = contract or not await database.read(_is_initialised)
     ended: list[Migration] = []
-    most, filled = _FIRST_ROWS, None
-    while True:
-        begun = time.monotonic()
-        progress = await database.migrate(partial(schemas.advance, contract=contract, most=most))
-        if progress is None:
-            return ended
-        if progress.is_done:
-            ended.append(progress.migration)
-        if progress.rows:
-            took = time.monotonic() - begun
-            filled = await _filled(database, progress, filled)
-            tell(filled)
-            most = _paced(progress.rows, took)
-            await asyncio.sleep(took)
+    most, filled, begun = _FIRST_ROWS, None, time.monotonic()
+    step = partial(schemas.advance, contract=contract)
+    progress = await database.migrate(partial(step, most=most))
+    with afterwards(_AGAIN):
+        while progress is not None:
+            if progress.is_done:
+                ended.append(progress.migration)
+            if progress.rows:
+                took = time.monotonic() - begun
+                filled = await _filled(database, progress, filled)
+                tell(filled)
+                most = _paced(progress.rows, took)
+                await asyncio.sleep(took)
+            begun = time.monotonic()
+            progress = await database.migrate(partial(step, most=most))
+    return ended
 
 
 async def _filled(database: Database, progress: schemas.Progress, before: Filled | None) -> Filled:

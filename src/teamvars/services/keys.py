@@ -23,8 +23,8 @@ from teamvars.domain.runners import Approval, Runner
 from teamvars.pace import Pace
 from teamvars.security.keyring import Keyring, KeySet, KeysInUse, check_value, new_key
 from teamvars.security.server_keys import thumbprint
-from teamvars.services.data_keys import DataKeys, afterwards, again
-from teamvars.services.house import House, UseCases, makes
+from teamvars.services.data_keys import DataKeys, again
+from teamvars.services.house import House, UseCases, afterwards, makes
 from teamvars.storage import data_keys, keys, runners, streams
 from teamvars.storage.database import MissingReference, Transaction
 from teamvars.storage.engines import schemas
@@ -66,7 +66,7 @@ def told(needed: Needed) -> str:
 
 
 class Keys(UseCases):
-    """What an operator does with keys. Raises KeyRefused, which says so where a part was done."""
+    """What an operator does with keys. Raises KeyRefused, and Unfinished where a part was done."""
 
     _add = makes(decisions.add)
     _rotate = makes(decisions.rotate)

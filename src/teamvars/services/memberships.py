@@ -1,6 +1,7 @@
 """Memberships of organizations: show and remove them, and what people who leave leave behind."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 from teamvars.decisions import memberships as decisions
 from teamvars.decisions.memberships import MembershipPage
@@ -8,9 +9,11 @@ from teamvars.domain.access import Caller
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.memberships import LeftBehind, Membership, MembershipFilter
 from teamvars.domain.pages import Page, Paged
-from teamvars.services.house import UseCases, looks, makes, reads
+from teamvars.services.house import UseCases, afterwards, looks, makes, reads
 from teamvars.storage import access, access_by_name, memberships, teams, users
 from teamvars.storage.database import Transaction
+
+_AGAIN = "What is told above has ended. The same command ends the rest."
 
 
 class Memberships(UseCases):
@@ -90,14 +93,20 @@ class OperatorLeavers(UseCases):
         ]
         return [one for one in found if not one.is_nothing]
 
-    async def end(self, caller: Caller, who: str) -> Sequence[LeftBehind]:
-        """Ends all of it but the teams, in each organization by itself; returns what it was."""
-        ended = []
-        for one in await self.show(who):
-            asked = one.organization_id, one.user_id
-            try:
-                ended.append(await self._make(caller, decisions.end_by_operator, *asked))
-            except Refusal as refusal:
-                if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
-                    raise
-        return ended
+    async def end(self, caller: Caller, who: str, tell: Callable[[LeftBehind], object]) -> None:
+        """Ends all of it but the teams, in each organization by itself, and tells of each what it
+        was. Raises Unfinished.
+        """
+        for n, one in enumerate(await self.show(who)):
+            with afterwards(_AGAIN) if n else nullcontext():
+                await self._end(caller, one, tell)
+
+    async def _end(
+        self, caller: Caller, one: LeftBehind, tell: Callable[[LeftBehind], object]
+    ) -> None:
+        asked = one.organization_id, one.user_id
+        try:
+            tell(await self._make(caller, decisions.end_by_operator, *asked))
+        except Refusal as refusal:
+            if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
+                raise

@@ -20,7 +20,7 @@ from teamvars.domain.ids import new_id
 from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.data_keys import DataKeys
-from teamvars.services.house import House, UseCases, makes
+from teamvars.services.house import House, UseCases, afterwards, makes
 from teamvars.storage import data_keys, rewraps
 from teamvars.storage.database import Taken, Transaction
 from teamvars.storage.rewraps import PARTS, Part, SealedRow
@@ -76,12 +76,13 @@ class Rewraps(UseCases):
         at it.
         """
         job = await self._held(caller)
-        job, broken = await self._holding(job, self._made_ready())
-        job, waiting = await self._holding(job, self._waiting(job.generation))
-        run = _Run(self, job, waiting, tell, rate)
-        broken += await run.through()
-        job = await self._taken(run.job, run.job)
-        await self._end(caller, job, len(broken))
+        with afterwards("'teamvars keys rewrap' goes on where this was."):
+            job, broken = await self._holding(job, self._made_ready())
+            job, waiting = await self._holding(job, self._waiting(job.generation))
+            run = _Run(self, job, waiting, tell, rate)
+            broken += await run.through()
+            job = await self._taken(run.job, run.job)
+            await self._end(caller, job, len(broken))
         return Outcome(job.done, broken)
 
     async def _made_ready(self) -> list[str]:

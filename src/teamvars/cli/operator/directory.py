@@ -18,6 +18,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
 from teamvars.domain.set_effects import MOST_NAMED, Effect, keys_of
 from teamvars.services.directory_files.files import Options
+from teamvars.services.house import afterwards
 from teamvars.services.invitations import Issued
 
 _WIDTH = 100
@@ -94,8 +95,9 @@ def _invite(directory: Directory, invited: list[Issued]) -> None:
 
     async def work(services: wiring.Services, caller: Caller) -> None:
         invite = services.operator_invitations.invite_missing
-        for organization in directory.organizations:
-            await invite(caller, organization.name, invited.append)
+        with afterwards("The file is applied. The same command invites whoever has no link yet."):
+            for organization in directory.organizations:
+                await invite(caller, organization.name, invited.append)
 
     run(work)
 

@@ -23,7 +23,7 @@ from teamvars.cli.exits import (
 )
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Code, Kind, Refusal
+from teamvars.domain.errors import Code, Kind, Refusal, Unfinished
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import KeyRefused
 from teamvars.security.keyring import KeyringError
@@ -47,6 +47,7 @@ PROBLEMS = (
     NotReady,
     SettingsError,
     StorageMisconfigured,
+    Unfinished,
     UnknownEngine,
 )
 

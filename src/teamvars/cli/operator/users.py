@@ -1,9 +1,9 @@
 """`user list`, `show`, `disable`, `enable`, `rename`, `left-behind`, `link`, and `access`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from teamvars.cli import output
-from teamvars.cli.exits import Misuse
+from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import load_settings
 from teamvars.cli.operator.tokens import cells_of, fields_of
@@ -95,12 +95,22 @@ def left_behind(who: str, end: bool) -> None:
     That is tokens of others that they made, runners that they proposed, invitations that they sent,
     and teams in which nobody else is who can act. Teams stay: add somebody to them.
     """
-    if end:
-        found = run(lambda services, caller: services.operator_leavers.end(caller, who))
-    else:
-        found = run(lambda services, _: services.operator_leavers.show(who))
+    if not end:
+        _show_left(run(lambda services, _: services.operator_leavers.show(who)))
+        return
+    ended: list[LeftBehind] = []
+    try:
+        run(lambda services, caller: services.operator_leavers.end(caller, who, ended.append))
+    except Failure:
+        if ended:
+            _show_left(ended, has_ended=True)
+        raise
+    _show_left(ended, has_ended=True)
+
+
+def _show_left(found: Sequence[LeftBehind], *, has_ended: bool = False) -> None:
     rows = [row for one in found for row in _left(one)]
-    said = "This has ended, but for the teams." if end else None
+    said = "This has ended, but for the teams." if has_ended else None
     output.show([*map(_left_fields, found)], rows, said=said if rows else "There is nothing.")
 
 
