@@ -347,6 +347,12 @@ async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) ->
     path = f"/workspaces/{tenant.workspaces['network']}/actions/copy"
     unsaid = await tenant.call("owner", "POST", path, {"data": {"type": "copies"}})
     assert faults(unsaid) == [("422", "missing_member", "/data/relationships")]
+    for linkage, code in (({}, "missing_member"), ({"id": 5}, "wrong_type")):
+        source = {"data": {"type": "varsets", **linkage}}
+        data = {"type": "copies", "relationships": {"source": source}}
+        assert faults(await tenant.call("owner", "POST", path, {"data": data})) == [
+            ("422", code, SOURCE)
+        ]
 
 
 async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:
