@@ -226,6 +226,13 @@ async def test_a_broken_rule_is_told_where_it_is_broken(
     assert [pointer.removeprefix("/data/attributes/") for pointer, _ in found] == at
 
 
+@ON_SQLITE
+async def test_an_end_without_a_zone_is_told_how_times_are_written(tenant: Tenant) -> None:
+    document = runner_document(tenant.workspaces["network"], expired_at="2999-01-01T00:00:00")
+    (error,) = (await tenant.call("owner", "POST", path_of(tenant), document)).json()["errors"]
+    assert "as in RFC 3339" in error["detail"]
+
+
 async def test_a_workspace_of_another_organization_is_no_workspace(tenant: Tenant) -> None:
     document = runner_document(tenant.other_workspace)
     answer = await tenant.call("owner", "POST", path_of(tenant), document)

@@ -317,7 +317,8 @@ def spec_faults(spec: RunnerSpec, issuers: Collection[str], now: int) -> Iterato
     if not MIN_TTL_SECONDS <= spec.max_ttl <= MAX_TTL_SECONDS:
         yield invalid("max-ttl", f"This is {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS} seconds.")
     if not now < spec.expires_at <= now + LONGEST_LIFE:
-        yield invalid("expired-at", "A runner ends in the future, at most 90 days ahead.")
+        detail = "This must be a future time as in RFC 3339, at most 90 days ahead."
+        yield invalid("expired-at", detail)
 
 
 def _proof_faults(spec: RunnerSpec, issuers: Collection[str]) -> Iterator[Fault]:
