@@ -22,7 +22,13 @@ async def _cost(rate_limit: int) -> float:
     """The median of some rounds, in µs a request."""
     nobody: Any = None  # no session is asked, no request has a body
     admission = Admission(nobody, TimeLimits(), rate_limit)
-    scope = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
+    scope = {
+        "http_version": "1.1",
+        "method": "GET",
+        "path": "/",
+        "query_string": b"",
+        "headers": [],
+    }
     request = Request(scope, nobody, TimeLimits(), nobody)
     caller = Caller(hash_token("t"), "r", Actor("user", "user-1", "at-1"), None, "org-1")
     request.caller, request.client = caller, "192.0.2.1"

@@ -108,7 +108,6 @@ BROKEN_HEADS = {
     "no version": (b"GET /healthz\r\n\r\n", {400}),
     "a version that there is not": (b"GET /healthz HTTP/9.9\r\n\r\n", {400}),
     "HTTP/1.0": (b"GET /healthz HTTP/1.0\r\n\r\n", {200}),
-    "no host": (b"GET /healthz HTTP/1.1\r\n\r\n", {200, 400}),
     "a space before the colon": (b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n", {400}),
     "a folded header": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n y\r\n\r\n", {400}),
     "a zero byte in a header": (b"GET /healthz HTTP/1.1\r\nA: \0\r\n\r\n", {400}),
@@ -121,7 +120,7 @@ BROKEN_HEADS = {
     "thousands of headers": (b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", {431}),
     "a path of a megabyte": (b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\n\r\n", {414, 431}),
     "escapes that are none": (b"GET /%zz%ff%00%c3%28/%2e%2e HTTP/1.1\r\n\r\n", {404}),
-    "a star for a path": (b"OPTIONS * HTTP/1.1\r\n\r\n", {401}),
+    "a star for a path": (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", {401}),
     "an authority for a path": (b"CONNECT a:443 HTTP/1.1\r\n\r\n", {405}),
     "an absolute path": (b"GET http://other/healthz HTTP/1.1\r\n\r\n", {200}),
     "a method that there is not": (b"G^T /healthz HTTP/1.1\r\n\r\n", {405}),
@@ -138,6 +137,35 @@ def test_a_broken_head_is_refused_and_the_next_connection_served(wire: Wire, nam
     (status,) = wire.statuses(sent)
     assert status in expected
     assert wire.is_well()
+
+
+BAD_HOSTS = {
+    "none": "",
+    "an empty one": "Host:\r\n",
+    "two": "Host: x\r\nHost: y\r\n",
+    "the same twice": "Host: x\r\nHost: x\r\n",
+    "a path": "Host: x/y\r\n",
+}
+GOOD_HOSTS = ("vars.example.com", "127.0.0.1:8080", "[::1]:8080", "x:")
+
+
+@pytest.mark.parametrize("name", BAD_HOSTS)
+def test_what_needs_a_token_needs_the_one_host_of_http_1_1(wire: Wire, name: str) -> None:
+    fields = f"{BAD_HOSTS[name]}Authorization: Bearer {wire.token}\r\n\r\n"
+    for method, path in (("GET", wire.vars), ("OPTIONS", wire.vars), ("GET", "/api/v2/nothing")):
+        expected = [404] if path != wire.vars else [400]
+        assert wire.statuses(f"{method} {path} HTTP/1.1\r\n{fields}".encode()) == expected
+    assert wire.statuses(f"GET /readyz HTTP/1.1\r\n{fields}".encode()) == [200], "a probe"
+    assert wire.statuses(f"GET {wire.vars} HTTP/1.0\r\n{fields}".encode()) == [200]
+    assert wire.is_well()
+
+
+@pytest.mark.parametrize("host", GOOD_HOSTS)
+def test_whatever_is_a_host_is_served(wire: Wire, host: str) -> None:
+    fields = f"Host: {host}\r\nAuthorization: Bearer {wire.token}\r\n\r\n"
+    assert wire.statuses(f"GET {wire.vars} HTTP/1.1\r\n{fields}".encode()) == [200]
+    absolute = f"GET http://{host}{wire.vars} HTTP/1.1\r\n{fields}"
+    assert wire.statuses(absolute.encode()) == [200]
 
 
 LENGTHS = {

@@ -55,6 +55,12 @@ ROWS: list[tuple[str, Wrong, int]] = [
         405,
     ),
     (
+        "a wrong method before the host",
+        Wrong("PUT", "{vars}", None, NO_JSON, {"Host": ""}),
+        405,
+    ),
+    ("the host before the token", Wrong("POST", "{vars}", None, NO_JSON, {"Host": ""}), 400),
+    (
         "the token before the headers",
         Wrong("POST", "{vars}", None, NO_JSON, ALL_HEADERS_WRONG),
         401,

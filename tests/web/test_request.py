@@ -16,6 +16,7 @@ from tests.support.patience import HANGS
 
 LIMIT = 0.05
 SCOPE: Scope = {
+    "http_version": "1.1",
     "method": "POST",
     "path": "/",
     "query_string": b"",

@@ -14,7 +14,13 @@ from teamvars.web.http.sending import PIECE_BYTES, Response, Sender
 from tests.support.patience import HANGS
 
 PIECES = (b"a" * (2 * PIECE_BYTES + 1), b"b" * PIECE_BYTES)
-SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
+SCOPE = {
+    "http_version": "1.1",
+    "method": "GET",
+    "path": "/",
+    "query_string": b"",
+    "headers": [],
+}
 
 
 async def staying() -> Message:

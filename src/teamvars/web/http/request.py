@@ -68,6 +68,7 @@ UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_HOST = re.compile(r"(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?", re.ASCII | re.IGNORECASE)
 _TRACE_PARENT = re.compile(
     "(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
 )
@@ -197,6 +198,7 @@ class Request:
         self, scope: Scope, receive: Receive, time_limits: TimeLimits, bodies: Bodies
     ) -> None:
         self.method: str = scope["method"]
+        self._http_version: str = scope["http_version"]
         self.full_path: str = scope["path"]
         self.query_string: bytes = scope["query_string"]
         self.caller: Caller | None = None
@@ -253,6 +255,15 @@ class Request:
         """A request header by lower-case name."""
         value = self._headers.get(name.encode())
         return None if value is None else value.decode("latin-1")
+
+    def require_host(self) -> None:
+        """Refuses a request of HTTP/1.1 without the one `Host` that it must have (RFC 9112, 3.2).
+
+        The server puts an empty one in the place of none; of two the values make up a list.
+        """
+        if self._http_version == "1.1" and _HOST.fullmatch(self.header("host") or "") is None:
+            detail = "A request of HTTP/1.1 has one Host."
+            raise Refusal(Fault(Code.INVALID_HEADER, detail, header="Host"))
 
     @property
     def trace_id(self) -> str | None:
