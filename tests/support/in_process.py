@@ -112,7 +112,7 @@ class _Exchange:
 
     async def receive(self) -> Message:
         """Each piece of the body, an empty one that ends it, and after the answer the end."""
-        if not self._has_more:
+        if not self._has_more or self._is_over.is_set():
             await self._is_over.wait()
             return {"type": "http.disconnect"}
         piece = await anext(self._body, None)

@@ -11,7 +11,7 @@ import pytest
 from teamvars.security.tokens import new_token
 from teamvars.web.http import request as requests
 from teamvars.web.http.forms import FORM, MAX_FORM_BYTES
-from tests.support.patience import HANGS
+from tests.support.patience import HANGS, wait_until
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, variable_document
 
@@ -70,6 +70,27 @@ async def test_who_sends_a_long_body_is_known_before_it_is_read(
         assert status_of(connection) in UNKNOWN
     with unfinished(served, path, valid, length) as connection:
         assert status_of(connection, LATER) is None
+
+
+async def test_who_is_refused_can_send_the_rest_of_a_long_body(
+    served: ServedDeployment, served_tenant: Tenant
+) -> None:
+    """Else the connection is reset, and a proxy in front of the service finds no answer."""
+    path = served_tenant.vars_path()
+    wait_until(lambda: is_heard_out(served, path))  # a busy host may send too late
+
+
+def is_heard_out(served: ServedDeployment, path: str) -> bool:
+    """Whether all of a body that fits into no buffer on the way goes out after its answer."""
+    with unfinished(served, path, "nobody's", 8 * LARGE) as connection:
+        assert status_of(connection) == 401
+        try:
+            connection.sendall(b"x" * (8 * LARGE - 1))
+            while connection.recv(4096):
+                pass
+        except ConnectionError:
+            return False
+        return True
 
 
 async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(

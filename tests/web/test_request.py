@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import repeat
 from typing import NoReturn
 
 import pytest
@@ -15,6 +16,7 @@ from teamvars.web.http.request import CALLER_BODY_BYTES, Bodies, Message, Receiv
 from tests.support.patience import HANGS
 
 LIMIT = 0.05
+MEGABYTE = 2**20
 SCOPE: Scope = {
     "http_version": "1.1",
     "method": "POST",
@@ -140,6 +142,29 @@ async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}
     assert await Request(scope, in_pieces(pieces), TimeLimits(), Bodies()).read_body() == b"{}"
     assert next(pieces, None) is None
+
+
+async def test_of_what_comes_after_the_answer_no_more_is_discarded_than_a_body_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("DRAIN_SECONDS", "DRAIN_SILENCE_SECONDS"):
+        monkeypatch.setattr(requests, name, HANGS)
+    pieces = repeat(b" " * MEGABYTE)
+    scope = {**SCOPE, "headers": [(b"transfer-encoding", b"chunked")]}
+    bodies = Bodies()
+    request = Request(scope, in_pieces(pieces), TimeLimits(), bodies)
+    await request.linger()
+    assert request.body_bytes == requests.LARGE_BODY_BYTES
+    assert not bodies.lingering
+
+
+@pytest.mark.parametrize("field", [(b"expect", b"100-continue"), (b"transfer-encoding", b"gzip")])
+async def test_what_nobody_is_to_read_is_not_discarded_either(field: tuple[bytes, bytes]) -> None:
+    async def receive() -> Message:
+        raise AssertionError
+
+    scope = {**SCOPE, "headers": [*SCOPE["headers"], field]}
+    await Request(scope, receive, TimeLimits(), Bodies()).linger()
 
 
 async def test_zeros_before_a_length_do_not_make_it_shorter() -> None:

@@ -12,7 +12,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -65,6 +65,8 @@ DRAIN_BYTES = 2 * MAX_BODY_BYTES
 """How much of it is discarded for a caller, so that one who sends too much sees the response."""
 UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 """The same before the caller is authenticated: enough for most whose token has expired."""
+LINGERING_PIECES_A_SECOND = 2000
+"""Of all bodies together that still come after their answers: at most 32 MiB, a tenth of a core."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -86,6 +88,8 @@ class Bodies:
         self._callers: dict[Principal, int] = {}
         self._worker = 0
         self._has_large = False
+        self.lingering = 0
+        """How many still come after their answers."""
 
     def admit_unauthenticated(
         self, size: int, most: int = UNAUTHENTICATED_BODY_BYTES
@@ -420,17 +424,29 @@ class Request:
         A client that still sends when its connection is closed may never see the response (RFC
         9112, 9.6). One that waits for `100 Continue` sends nothing.
         """
-        most = self._received + self._room_to_drain()
+        await self._discard(self._room_to_drain())
+        return not self.body_pending
+
+    async def linger(self) -> None:
+        """Discards what still comes of the body after its answer, for a while. A connection that is
+        closed while bytes are unread is reset, and proxies then find no answer.
+        """
+        if not self.body_pending or self._stays_unread:
+            return
+        self._bodies.lingering += 1
         try:
-            with TimeLimit(self._time_limits, DRAIN_SECONDS):
-                while self._received < most:
-                    with TimeLimit(self._time_limits, DRAIN_SILENCE_SECONDS):
-                        await self._next_chunk()
-                    if not self.body_pending:
-                        return True
-        except (TimeoutError, Refusal):
-            pass
-        return False
+            await self._discard(LARGE_BODY_BYTES)
+        finally:
+            self._bodies.lingering -= 1
+
+    async def _discard(self, size: int) -> None:
+        """Reads so many bytes of the body, unless it has ended before, or takes too long."""
+        most = self._received + size
+        with suppress(TimeoutError, Refusal), TimeLimit(self._time_limits, DRAIN_SECONDS):
+            while self.body_pending and self._received < most:
+                with TimeLimit(self._time_limits, DRAIN_SILENCE_SECONDS):
+                    await self._next_chunk()
+                await asyncio.sleep(self._bodies.lingering / LINGERING_PIECES_A_SECOND)
 
     def _give_up(self) -> None:
         self._is_given_up = True
@@ -442,9 +458,14 @@ class Request:
         self.give_room_back()
         self.release = self._bodies.admit_large()
 
+    @property
+    def _stays_unread(self) -> bool:
+        """Whether the rest of the body is not to be read, or will not be sent."""
+        return self._is_abandoned or self.header("expect") is not None or self._is_coded
+
     def _room_to_drain(self) -> int:
-        """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
-        if self._is_abandoned or self.header("expect") is not None or self._is_coded:
+        """How many bytes may be discarded; 0 where the body is longer."""
+        if self._stays_unread:
             return 0
         is_unauthenticated = self.principal is UNAUTHENTICATED
         most = UNAUTHENTICATED_DRAIN_BYTES if is_unauthenticated else DRAIN_BYTES
