@@ -117,7 +117,8 @@ class Application:
             if request.caller is not None:
                 self._sessions.note_use(request.caller)
             self._log(request, client, status, begun)
-        await request.linger()
+        if request.body_pending:
+            await request.linger()
 
     async def _respond(self, request: Request) -> Response:
         endpoint: Endpoint | None = None

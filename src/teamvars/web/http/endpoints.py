@@ -56,7 +56,6 @@ class Endpoint:
             raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
         if route is not None and route.public:
             return await self._respond_to_anybody(request, route)
-        request.require_host()
         if route is not None and route.for_jobs:
             return await self._respond_to_job(request, route)
         caller = request.require_caller()

@@ -202,7 +202,6 @@ class Request:
         self, scope: Scope, receive: Receive, time_limits: TimeLimits, bodies: Bodies
     ) -> None:
         self.method: str = scope["method"]
-        self._http_version: str = scope["http_version"]
         self.full_path: str = scope["path"]
         self.query_string: bytes = scope["query_string"]
         self.caller: Caller | None = None
@@ -225,6 +224,7 @@ class Request:
         if not _REQUEST_ID.fullmatch(self.request_id):
             # It protects nothing, so it need not cost a system call.
             self.request_id = f"{random.getrandbits(128):032x}"
+        self._is_of_http_1_1 = scope["http_version"] == "1.1"
         self._announced: int | None = 0
         """The length of the body that header fields announce (RFC 9112, 6.3). None where they do
         not say it, or in more digits than a length needs."""
@@ -259,15 +259,6 @@ class Request:
         """A request header by lower-case name."""
         value = self._headers.get(name.encode())
         return None if value is None else value.decode("latin-1")
-
-    def require_host(self) -> None:
-        """Refuses a request of HTTP/1.1 without the one `Host` that it must have (RFC 9112, 3.2).
-
-        The server puts an empty one in the place of none; of two the values make up a list.
-        """
-        if self._http_version == "1.1" and _HOST.fullmatch(self.header("host") or "") is None:
-            detail = "A request of HTTP/1.1 has one Host."
-            raise Refusal(Fault(Code.INVALID_HEADER, detail, header="Host"))
 
     @property
     def trace_id(self) -> str | None:
@@ -315,10 +306,15 @@ class Request:
     def require_caller(self, form: re.Pattern[str] = TOKEN) -> Caller:
         """The sender, by its bearer token, which storage has still to look up.
 
-        Refuses a missing or malformed token at once.
+        Refuses at once a missing or malformed token, and before it whoever does not name the one
+        `Host` that HTTP/1.1 demands (RFC 9112, 3.2). In the place of none the server puts an empty
+        one; of two the values make up a list.
         """
         if self.caller is not None:
             return self.caller
+        if self._is_of_http_1_1 and _HOST.fullmatch(self.header("host") or "") is None:
+            detail = "A request of HTTP/1.1 has one Host."
+            raise Refusal(Fault(Code.INVALID_HEADER, detail, header="Host"))
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or form.fullmatch(token) is None:
@@ -430,8 +426,10 @@ class Request:
     async def linger(self) -> None:
         """Discards what still comes of the body after its answer, for a while. A connection that is
         closed while bytes are unread is reset, and proxies then find no answer.
+
+        To be called while `body_pending`.
         """
-        if not self.body_pending or self._stays_unread:
+        if self._stays_unread:
             return
         self._bodies.lingering += 1
         try:
