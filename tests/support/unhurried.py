@@ -5,14 +5,13 @@ A busy host would reach them where only an order of events is tested.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import ModuleType
 
 import pytest
 
 from teamvars import fair_slots
 from teamvars.services import idempotency
-from teamvars.services.code import checker
+from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.process import Limits
 from teamvars.storage.engines import connections, poolers, servers, sqlite, sqlite_settlement
 from teamvars.web.http import admission
@@ -36,7 +35,7 @@ def unhurried() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in LIMITS:
             patch.setattr(module, name, HANGS)
-        patch.setattr(checker, "Limits", partial(Limits, seconds=HANGS))
+        patch.setattr(CodeChecker.__init__, "__defaults__", (Limits(seconds=HANGS),))
         for name in poolers.TIMEOUTS:
             patch.setitem(poolers.ALWAYS, name, f"{HANGS / 60:.0f}min")
         yield

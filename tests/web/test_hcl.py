@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from teamvars.services.code.process import Limits, Process
-from tests.support.patience import HANGS
 from tests.support.tenant import Tenant, faults, variable_document
 
 BROKEN = "{\n  a = 1\n  b = = 2\n}"
@@ -15,12 +14,6 @@ SYNTAX = "hcl_syntax"
 COMPLEX = ("422", "too_complex", "/data/attributes/value")
 LONG = "[" + "1," * 30_000 + "]"
 EIGHT = "[1,1,1,1,1,1,1,1]"
-
-
-@pytest.fixture(autouse=True)
-def patient(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code is waited for, however busy the host is."""
-    monkeypatch.setattr(tenant.deployment.services.code, "_limits", Limits(seconds=HANGS))
 
 
 @pytest.fixture

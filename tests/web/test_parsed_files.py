@@ -170,9 +170,6 @@ HOSTILE = {
 async def test_a_hostile_file_has_an_answer_that_is_bounded(tenant: Tenant, kind: str) -> None:
     file_format, content = HOSTILE[kind]
     answer = await parse(tenant, file_format, content)
-    while answer.status_code == 503:  # on a host that is busy with others
-        assert [code for _, code, *_ in faults(answer)] == ["busy"]
-        answer = await parse(tenant, file_format, content)
     assert answer.status_code in (200, 422), answer.text
     assert len(answer.content) < 4 * 1024 * 1024
     if answer.status_code == 422:
