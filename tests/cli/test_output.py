@@ -1,6 +1,5 @@
 """What commands print: JSON on demand, and not a word where nobody reads any more."""
 
-import os
 import re
 import subprocess
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ServedHost
-from tests.support.commands import SCRIPT, Host
+from tests.support.commands import SCRIPT, Host, full, unread
 from tests.support.engines import HOST_ON_SQLITE
 
 
@@ -61,30 +60,15 @@ MADE = {
 def test_what_was_made_and_cannot_be_shown_is_named_with_what_to_do(
     acme: Host, words: str, is_full: bool
 ) -> None:
-    if is_full:
-        out = os.open("/dev/full", os.O_WRONLY)
-    else:
-        nobody, out = os.pipe()
-        os.close(nobody)
-    try:
-        done = subprocess.run(
-            [SCRIPT, *words.replace("@", f"{is_full}@").split()],
-            cwd=acme.folder,
-            env=acme.environment,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    finally:
-        os.close(out)
-    assert done.returncode == (1 if is_full else 141)
-    _, told, *rest = done.stderr.splitlines()
+    with full() if is_full else unread() as out:
+        done = acme.print_to(out, *words.replace("@", f"{is_full}@").split())
+    assert done.code == (1 if is_full else 141)
+    _, told, *rest = done.err.splitlines()
     found = re.fullmatch(f"teamvars: {MADE[words]}", told)
-    assert found, done.stderr
+    assert found, done.err
     acme.succeed(*found[found.re.groups].split())
-    full = ["teamvars: The output cannot be written: No space left on device."]
-    assert rest == (full if is_full else [])
+    no_room = ["teamvars: The output cannot be written: No space left on device."]
+    assert rest == (no_room if is_full else [])
 
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:

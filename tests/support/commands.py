@@ -82,6 +82,13 @@ class Host:
         assert done.code == 0, done.err
         return done
 
+    def print_to(self, out: IO[str], *words: object) -> Done:
+        """Runs a command to its end that prints there, of which nothing is read."""
+        with (self.folder / ".err").open("w+") as err:
+            code = self.start(*words, out=out, err=err).wait(HANGS)
+            err.seek(0)
+            return Done(code, "", err.read())
+
     def start(self, *words: object, out: IO[str], err: IO[str]) -> Started:
         """Starts a command and returns at once; it is the leader of its own group."""
         with Path(os.devnull).open() as nothing:
@@ -109,3 +116,15 @@ class InstalledHost(Host):
             text=True,
             start_new_session=True,
         )
+
+
+def full() -> IO[str]:
+    """An output that has no room for anything."""
+    return Path("/dev/full").open("w")
+
+
+def unread() -> IO[str]:
+    """A pipe that nobody reads."""
+    nobody, out = os.pipe()
+    os.close(nobody)
+    return os.fdopen(out, "w")

@@ -190,6 +190,9 @@ def _become(request: _Request, files: list[int]) -> NoReturn:
     for descriptor, file in enumerate(files):
         os.dup2(file, descriptor)
         os.close(file)
+    # The stream knows of its file whether it can be sought in, which that of a pipe cannot.
+    own = sys.stdout
+    sys.stdout = os.fdopen(1, "w", encoding=own.encoding, errors=own.errors, closefd=False)
     code = _run(request["words"])
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
