@@ -1,4 +1,6 @@
-"""What only one browser takes for granted is found by the other: these tests run in both."""
+"""What only one browser takes for granted is found by the other: these tests run in both, unless
+they say that one is enough.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import pytest
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
     ElementNotInteractableException,
@@ -19,6 +20,11 @@ from selenium.webdriver.remote.webelement import WebElement
 from tests.console.visitors import Site
 from tests.support.patience import until, wait_until
 from tests.support.tenant import Tenant
+
+IN_ONE_BROWSER = pytest.mark.parametrize("driver", ["chromium"], indirect=True, scope="session")
+"""What our own code decides alone: of focus, keys and what is typed it takes nothing that browsers
+do each in their own way.
+"""
 
 _T = TypeVar("_T")
 # What is redrawn between two looks, or is covered yet, is looked at once more.

@@ -2,7 +2,7 @@
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import Person
+from tests.console.hands.people import IN_ONE_BROWSER, Person
 
 ROWS = "return document.querySelectorAll('tbody tr').length"
 
@@ -46,6 +46,7 @@ async def test_whoever_leaves_the_page_deletes_at_once(person: Person) -> None:
     await person.gone("C")
 
 
+@IN_ONE_BROWSER
 async def test_what_somebody_has_changed_meanwhile_is_not_deleted(person: Person) -> None:
     id_ = await person.site.make(person.tenant, "region", "eu")
     person.work()
@@ -58,6 +59,7 @@ async def test_what_somebody_has_changed_meanwhile_is_not_deleted(person: Person
     assert await has(person, "region")
 
 
+@IN_ONE_BROWSER
 async def test_what_is_added_under_a_filter_that_hides_it_is_seen_until_that_changes(
     person: Person,
 ) -> None:
@@ -75,6 +77,7 @@ async def test_what_is_added_under_a_filter_that_hides_it_is_seen_until_that_cha
     person.wait_for(lambda: not person.find("button", "Edit LEVEL"))
 
 
+@IN_ONE_BROWSER
 async def test_blanks_at_the_ends_are_seen_and_asked_about(person: Person) -> None:
     person.work()
     person.click("Add variable")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import Person
+from tests.console.hands.people import IN_ONE_BROWSER, Person
 
 FORMS = "return document.querySelectorAll('main form').length"
 DIALOGS = "return document.querySelectorAll('dialog').length"
@@ -136,6 +136,7 @@ async def test_a_dialog_that_comes_late_does_not_open_over_whoever_types(person:
     person.wait_for(lambda: person.focus() == "Type the name to confirm")
 
 
+@IN_ONE_BROWSER
 async def test_a_token_that_ends_takes_no_letter_of_a_value(person: Person) -> None:
     tenant = person.tenant
     person.work()
@@ -247,6 +248,7 @@ async def test_a_link_that_is_clicked_twice_is_left_by_going_back_once(person: P
     person.wait_for(lambda: person.find("input", "Find a key anywhere"))
 
 
+@IN_ONE_BROWSER
 async def test_what_is_typed_last_stands_in_no_address_of_another_page(person: Person) -> None:
     person.enter("writer", f"/{person.tenant.organization}/workspaces")
     person.hold("/teams", "GET")
@@ -283,6 +285,7 @@ async def test_whoever_filters_goes_on_into_a_list_below_the_window(person: Pers
     assert person.focus() == "Edit A"
 
 
+@IN_ONE_BROWSER
 async def test_single_keys_wait_until_whoever_types_has_stopped(person: Person) -> None:
     """The field that they typed in may be gone."""
     person.work()
@@ -296,6 +299,7 @@ async def test_single_keys_wait_until_whoever_types_has_stopped(person: Person) 
     person.wait_for(lambda: person.focus() == "Key")
 
 
+@IN_ONE_BROWSER
 async def test_a_key_that_is_held_goes_on_nowhere_else(person: Person) -> None:
     await person.site.make(person.tenant, "A", "x")
     person.work()

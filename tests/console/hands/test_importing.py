@@ -2,7 +2,7 @@
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import Person
+from tests.console.hands.people import IN_ONE_BROWSER, Person
 
 FILE = "DB_PASSWORD=a\nDB_HOST=b\nLEVEL=c\nPASSENGERS=4\n"
 
@@ -22,6 +22,7 @@ def preview(person: Person, file: str) -> None:
     person.wait_for(lambda: person.find("button", "Back"))
 
 
+@IN_ONE_BROWSER
 async def test_ticks_belong_to_keys_and_outlive_the_way_back(person: Person) -> None:
     await person.site.make(person.tenant, "API_TOKEN", "readable so far")
     person.work()
@@ -42,6 +43,7 @@ async def test_ticks_belong_to_keys_and_outlive_the_way_back(person: Person) -> 
     assert set(stored) == {"FIRST", "DB_PASSWORD", "DB_HOST", "PASSENGERS", "MY_TOKEN", "API_TOKEN"}
 
 
+@IN_ONE_BROWSER
 async def test_all_new_ones_are_made_sensitive_with_one_tick(person: Person) -> None:
     await person.site.make(person.tenant, "LEVEL", "readable so far")
     person.work()
@@ -60,6 +62,7 @@ async def test_all_new_ones_are_made_sensitive_with_one_tick(person: Person) -> 
     assert {key for key, one in stored.items() if not one["sensitive"]} == {"LEVEL"}
 
 
+@IN_ONE_BROWSER
 async def test_a_suggestion_changes_nothing_that_somebody_made_meanwhile(person: Person) -> None:
     person.work()
     person.click("Import")
@@ -75,6 +78,7 @@ async def test_a_suggestion_changes_nothing_that_somebody_made_meanwhile(person:
     assert (stored["A_TOKEN"]["sensitive"], stored["A_TOKEN"]["value"]) == (False, "mine")
 
 
+@IN_ONE_BROWSER
 async def test_a_preview_shows_the_values_that_others_have_put_there(person: Person) -> None:
     """What is replaced is what somebody has seen, however long ago the page was loaded."""
     site, tenant = person.site, person.tenant
@@ -130,6 +134,7 @@ def presses_for_nothing(person: Person) -> None:
     person.release()
 
 
+@IN_ONE_BROWSER
 async def test_a_copy_holds_to_the_versions_that_were_shown(person: Person) -> None:
     site, tenant = person.site, person.tenant
     await site.make(tenant, "LEVEL", "debug", workspace="network")

@@ -6,7 +6,7 @@ from functools import partial
 from selenium.webdriver.common.keys import Keys
 
 from tests.console.deliveries import hand_out, propose
-from tests.console.hands.people import Person
+from tests.console.hands.people import IN_ONE_BROWSER, Person
 from tests.console.visitors import WHEN
 
 
@@ -126,6 +126,7 @@ async def test_a_key_is_set_in_a_workspace_that_is_named_and_in_those_that_are_t
         assert (await person.site.stored(person.tenant, workspace))["LEVEL"]["value"] == "info"
 
 
+@IN_ONE_BROWSER
 async def test_what_others_have_made_is_compared_once_one_comes_back(person: Person) -> None:
     await person.site.make(person.tenant, "HERE", "x")
     person.enter("owner", f"/{person.tenant.organization}/workspaces/network/compare?with=payments")
@@ -135,6 +136,7 @@ async def test_what_others_have_made_is_compared_once_one_comes_back(person: Per
     person.reads("LATER", "main")
 
 
+@IN_ONE_BROWSER
 async def test_who_was_handed_a_secret_is_found(person: Person) -> None:
     tenant = person.tenant
     id_ = await person.site.make(tenant, "PSK", "x", sensitive=True)

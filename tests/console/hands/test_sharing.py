@@ -4,7 +4,7 @@ from functools import partial
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import Person
+from tests.console.hands.people import IN_ONE_BROWSER, Person
 from tests.console.test_variable_sets import EVERYWHERE, FIRST, gets, make_set, put
 
 FOCUSED = "return [document.activeElement.value, document.activeElement.selectionStart]"
@@ -30,6 +30,7 @@ async def test_rows_that_come_and_go_with_sets_leave_a_form_as_it_is(person: Per
     assert len(person.value("Value")) == len("own" + "typed-" + "on")
 
 
+@IN_ONE_BROWSER
 async def test_nothing_is_attached_before_somebody_has_read_what_that_does(person: Person) -> None:
     tenant = person.tenant
     set_id = await make_set(tenant, "Shared")

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webdriver import WebDriver
 
-from tests.console.hands.people import LATER, Person
+from tests.console.hands.people import IN_ONE_BROWSER, LATER, Person
 from tests.console.provided import Provided, provided
 from tests.support.server import free_port
 
@@ -160,6 +160,7 @@ async def test_whoever_goes_back_is_as_signed_in_as_before(guest: Guest) -> None
     assert "network" not in guest.text()
 
 
+@IN_ONE_BROWSER
 async def test_whoever_idles_is_signed_out_and_signs_in_again(guest: Guest) -> None:
     guest.go(guest.workspaces)
     guest.sign_in("writer")

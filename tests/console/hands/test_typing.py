@@ -2,7 +2,7 @@
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.hands.people import LATER, Person
+from tests.console.hands.people import IN_ONE_BROWSER, LATER, Person
 
 SCROLLED = "return document.querySelector('textarea').scrollTop"
 PLACE = "return [...document.querySelectorAll('tbody tr')].findIndex((one) => one.matches('.open'))"
@@ -141,6 +141,7 @@ async def test_while_a_save_is_under_way_nothing_can_be_typed_and_nothing_is_los
     assert (await person.site.stored(person.tenant))["once"]["value"] == "sent and more"
 
 
+@IN_ONE_BROWSER
 async def test_a_refresh_that_fails_takes_no_letter_from_whoever_types(person: Person) -> None:
     await person.site.make(person.tenant, "region", "eu")
     person.work()
@@ -157,6 +158,7 @@ async def test_a_refresh_that_fails_takes_no_letter_from_whoever_types(person: P
     assert person.run(DIALOGS) == 0
 
 
+@IN_ONE_BROWSER
 async def test_whoever_is_asked_in_time_stays_signed_in(person: Person) -> None:
     await person.site.make(person.tenant, "region", "eu")
     person.work()
