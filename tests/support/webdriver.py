@@ -1,4 +1,5 @@
-"""Browsers that are driven by WebDriver: Debian's Chromium and Firefox, without a window.
+"""Browsers that are driven by WebDriver: Debian's Chromium, as `tests.support.browser` has it, and
+Firefox, without a window.
 
 They are installed where that can be done (as root, with apt-get). Firefox has no driver in Debian,
 and is spoken to in its own protocol.
@@ -19,6 +20,8 @@ from tests.support.marionette import open_firefox
 from tests.support.patience import HANGS
 
 BROWSERS = ("chromium", "firefox")
+SHELL = "/usr/lib/chromium/chromium-headless-shell"
+"""The command of that name is a script, and the driver would end it alone."""
 _WIDTH, _HEIGHT = 1200, 900
 
 
@@ -40,7 +43,7 @@ def _firefox() -> AbstractContextManager[WebDriver]:
 
 def _chromium() -> AbstractContextManager[WebDriver]:
     options = webdriver.ChromeOptions()
-    options.binary_location = _program("chromium", package="chromium")
+    options.binary_location = shutil.which(SHELL) or _program("chromium", package="chromium")
     options.accept_insecure_certs = True  # of providers on this machine
     for one in ("--headless=new", *ALL_OURS):
         options.add_argument(one)
