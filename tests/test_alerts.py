@@ -147,6 +147,8 @@ class Prometheus:
 
 # What goes wrong, each until the block ends
 
+BETWEEN = 0.1
+"""Seconds: many in what Prometheus looks at, which is every second."""
 
 Fault = Callable[[Scraped, str], AbstractContextManager[object]]
 
@@ -170,11 +172,11 @@ def hanging(made: Scraped, token: str) -> Iterator[None]:
 def again_and_again(
     do: Callable[[Scraped, httpx.Client], object], made: Scraped, token: str
 ) -> Iterator[None]:
-    """Does something all the while."""
+    """Does something all the while, and leaves the processor to others in between."""
     is_over = threading.Event()
 
     def go_on() -> None:
-        while not is_over.is_set():
+        while not is_over.wait(BETWEEN):
             with suppress(httpx.TransportError), made.server.client(token) as client:
                 do(made, client)
 
