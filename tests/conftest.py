@@ -2,12 +2,14 @@
 
 import gc
 import os
+import shutil
 import signal
 import ssl
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from tests.storage.stores import bring_up, fresh_postgres, fresh_sqlite, migrate
 from tests.support import forked, workers
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
+from tests.support.furnished import Furnished, furnish
 from tests.support.memory import folder_in_memory
 from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import LocalPostgres, Postgres
@@ -197,29 +200,83 @@ def migrated_postgres(postgres: Postgres, migrated_database: str) -> Iterator[st
         yield url
 
 
+@pytest.fixture(scope="session")
+async def furnished_file(
+    migrated_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Furnished]:
+    """A store on SQLite that has organizations in it, to be copied."""
+    folder = tmp_path_factory.mktemp("furnished")
+    file = Path(shutil.copy(migrated_file, folder))
+    return file, await furnish(fresh_sqlite(folder))
+
+
+@pytest.fixture(scope="session")
+async def furnished_database(
+    postgres: Postgres, migrated_database: str
+) -> AsyncIterator[tuple[str, Furnished]]:
+    """The name of such a database on PostgreSQL."""
+    name = f"furnished-{uuid4()}"
+    postgres.create_database(name, migrated_database)
+    furnished = await furnish(postgres.url(name))
+    postgres.wait_until_unused(name)
+    yield name, furnished
+    postgres.drop_database(name)
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def store_url(
+def furnished_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """The URL of a store that is migrated; what asks for it runs on both engines."""
-    with migrated(request, tmp_path_factory.mktemp("store")) as url:
-        yield url
+) -> Iterator[tuple[str, Furnished]]:
+    """The URL of a store that has organizations in it; what asks for it runs on both engines."""
+    if request.param == "sqlite":
+        file, furnished = request.getfixturevalue("furnished_file")
+        folder = tmp_path_factory.mktemp("store")
+        shutil.copy(file, folder)
+        yield fresh_sqlite(folder), furnished
+        return
+    template, furnished = request.getfixturevalue("furnished_database")
+    with fresh_postgres(request.getfixturevalue("postgres"), template) as url:
+        yield url, furnished
 
 
 @pytest.fixture(scope="module")
-async def deployment(store_url: str) -> AsyncIterator[Deployment]:
+def store_url(furnished_store: tuple[str, Furnished]) -> str:
+    """The URL alone."""
+    url, _ = furnished_store
+    return url
+
+
+@pytest.fixture(scope="module")
+async def deployment(furnished_store: tuple[str, Furnished]) -> AsyncIterator[Deployment]:
     """A running installation, shared by all tests of a module on one engine.
 
     Not by those of all modules: many verify every stream that there is.
     """
-    async with open_deployment(store_url) as deployment:
+    url, furnished = furnished_store
+    async with open_deployment(url, keys=furnished.keys) as deployment:
         yield deployment
 
 
+@pytest.fixture(scope="module")
+def stock(furnished_store: tuple[str, Furnished], deployment: Deployment) -> list[Tenant]:
+    """Tenants of the module that no test has taken yet."""
+    _, furnished = furnished_store
+    return [replace(tenant, deployment=deployment) for tenant in furnished.tenants]
+
+
 @pytest.fixture
-async def tenant(deployment: Deployment) -> Tenant:
+async def tenant(deployment: Deployment, stock: list[Tenant]) -> Tenant:
     """An organization of this test's own, with people of every kind in it, and another beside."""
-    return await build_tenant(deployment)
+    return stock.pop() if stock else await build_tenant(deployment)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def modules_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A migrated store of a module's own, on each engine, in which there is nothing."""
+    with migrated(request, tmp_path_factory.mktemp("own")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ def durable() -> Iterator[LocalPostgres]:
 
 
 @pytest.fixture(scope="module")
-async def nodes(store_url: str) -> AsyncIterator[list[Deployment]]:
+async def nodes(modules_url: str) -> AsyncIterator[list[Deployment]]:
     """Two nodes on one store; on SQLite they meet as two processes on a host would."""
-    async with open_nodes(store_url, 2) as deployments:
+    async with open_nodes(modules_url, 2) as deployments:
         yield deployments
 
 

@@ -29,10 +29,10 @@ SHOW = ("run", "--", "sh", "-c", 'echo "got $SECRET"; touch started')
 
 @pytest.fixture(scope="module")
 async def service(
-    store_url: str, tmp_path_factory: pytest.TempPathFactory
+    modules_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[JobService]:
     """A service with a secret in two workspaces."""
-    host = Host(tmp_path_factory.mktemp("proxied")).having(database_url=store_url)
+    host = Host(tmp_path_factory.mktemp("proxied")).having(database_url=modules_url)
     async with open_job_service(host) as service:
         yield service
 

@@ -54,15 +54,6 @@ async def own_nodes(migrated_postgres: str) -> AsyncIterator[tuple[Deployment, D
         yield deployment, node
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def modules_url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """A migrated store of a module's own, on each engine."""
-    with migrated(request, tmp_path_factory.mktemp("own")) as url:
-        yield url
-
-
 @pytest.fixture(scope="module")
 async def modules_own(modules_url: str) -> AsyncIterator[Deployment]:
     """An installation of a module's own: to be damaged, or since a large one takes its time."""

@@ -19,10 +19,10 @@ from tests.support.tenant import Tenant, build_tenant
 
 
 @pytest.fixture(scope="module")
-async def deployment(store_url: str) -> AsyncIterator[Deployment]:
+async def deployment(modules_url: str) -> AsyncIterator[Deployment]:
     """An installation whose operator accepts all of these issuers."""
     setup = wiring.Setup(issuers=ISSUERS, service=SERVICE)
-    async with open_deployment(store_url, setup=setup) as deployment:
+    async with open_deployment(modules_url, setup=setup) as deployment:
         yield deployment
 
 

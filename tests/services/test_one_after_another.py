@@ -44,7 +44,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
+@pytest.mark.parametrize("furnished_store", ["postgres"], indirect=True)
 async def test_each_is_one_statement_and_one_more_for_the_variable_that_it_changes(
     calls: Calls, asked: list[str]
 ) -> None:
