@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
 from playwright.async_api import Locator, Route, expect
 
 from tests.console.deliveries import propose
 from tests.console.test_projects import give, make_project
-from tests.console.visitors import PAINTED, Crowd, Site, Visitor, on_each_engine, overtaken
+from tests.console.visitors import PAINTED, Crowd, Site, Visitor, held, on_each_engine, overtaken
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, variable_document
 
@@ -152,6 +153,48 @@ async def test_what_a_variable_of_a_set_does_to_workspaces_is_read_before_it_is_
     await visitor.page.get_by_role("radio", name=".env").check()
     await visitor.button("Preview").click()
     await expect(dialog).to_contain_text("1 workspace gets another value.")
+
+
+@pytest.mark.parametrize("workspaces", [[], ["network"]])
+async def test_whoever_leaves_a_form_while_it_is_looked_at_sends_nothing_and_is_asked_nothing(
+    sqlite_site: Site, crowd: Crowd, workspaces: list[str]
+) -> None:
+    tenant = await sqlite_site.tenant()
+    set_id = await make_set(tenant, "Shared", *workspaces)
+    await put(tenant, set_id, "REGION", "eu")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"varsets/{set_id}")
+    page, sent = visitor.page, list[str]()
+    page.on("request", lambda one: sent.append(one.method))
+    form = await visitor.edit("REGION")
+    await form.get_by_label("Value").fill("us")
+    looks = "**/actions/apply"
+    async with page.expect_response(looks), held(page, looks) as is_asked_for:
+        await form.get_by_role("button", name="Save").click()
+        await is_asked_for()
+        await form.get_by_role("button", name="Cancel").click()
+        await visitor.row("REGION").get_by_text("eu").wait_for()
+    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
+    assert "PATCH" not in sent
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_what_is_looked_at_before_it_is_saved_is_what_is_saved(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """Nothing is typed on while the page is still asking for what looks at it."""
+    tenant = await sqlite_site.tenant()
+    set_id = await make_set(tenant, "Shared", "network")
+    await put(tenant, set_id, "REGION", "eu")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"varsets/{set_id}")
+    form = await visitor.edit("REGION")
+    await form.get_by_label("Value").fill("us")
+    async with held(visitor.page, "**/healthz") as is_asked_for:
+        await visitor.page.keyboard.press("Control+Enter")
+        await is_asked_for()
+        await visitor.page.keyboard.type("x")
+    await confirm(visitor, "Save").click()
+    await form.wait_for(state="detached")
+    assert await gets(tenant) == {"REGION": "us"}
 
 
 @on_each_engine

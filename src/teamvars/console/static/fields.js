@@ -81,7 +81,7 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
  * sent again, nor can anything in it be changed, and what it throws is shown where it belongs. Whoever has waited for
  * long may stop, which aborts the signal. Nobody leaves what is typed in it unasked, unless it is nothing that would be
  * missed. `sure(held)` is asked before; nothing in the form is changed while what it gives to `held` goes on, which fails
- * where somebody types elsewhere by then: no question opens over that.
+ * where somebody types elsewhere by then, or has left the form: no question opens over that, and nothing is sent.
  * @typedef {<T>(work: (signal: AbortSignal) => T | Promise<T>) => Promise<T>} Held
  * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: (held: Held) => Promise<boolean>, isMissed?: boolean, busy?: string,
  *   [attribute: string]: unknown}} said
@@ -116,7 +116,7 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
     const asked = async (work) => {
       const isStill = stay();
       const found = await held(work);
-      if (!isStill()) throw new Error(ELSEWHERE);
+      if (!isStill() || !element.isConnected) throw new Error(ELSEWHERE); // whoever has left the form wants nothing of it
       return found;
     };
     try {

@@ -22,8 +22,10 @@ export async function setVariablesPage(context) {
     warns: (list) => (isGlobal && list.all.some((one) => one.sensitive) ? REACHES_ALL : null),
     inherited: null,
     agrees: async (items, title, yes, held) => {
-      const { effectsOfItems, agreed } = await late(() => import("./set_effects.js"));
-      const effects = await held((waiting) => effectsOfItems(found.id, items, waiting));
+      const [{ agreed }, effects] = await held(async (waiting) => {
+        const module = await late(() => import("./set_effects.js"));
+        return /** @type {const} */ ([module, await module.effectsOfItems(found.id, items, waiting)]);
+      });
       return agreed(title, effects, yes);
     },
   });
