@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Request, Route, expect
 
-from tests.console.visitors import Crowd, Site, on_each_engine
+from tests.console.visitors import Crowd, Site, held, on_each_engine
 
 
 def attributes_of(request: Request) -> Any:
@@ -392,6 +392,27 @@ async def test_a_list_that_comes_late_takes_back_nothing_that_was_saved(
     is_over.set()
     await visitor.row("second").wait_for()
     await expect(visitor.row("first")).to_contain_text("mine")
+
+
+async def test_a_late_answer_ends_no_form_of_the_same_variable_that_was_opened_since(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "region", "eu")
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.edit("region")
+    await form.get_by_label("Value").fill("us")
+    one = "**/vars/*"
+    async with visitor.page.expect_response(one), held(visitor.page, one) as is_sent:
+        await form.get_by_role("button", name="Save").click()
+        await is_sent()
+        await form.get_by_role("button", name="Cancel").click()
+        form = await visitor.edit("region")
+        await form.get_by_label("Value").fill("typed since")
+    await visitor.page.get_by_text("region is saved.").wait_for(state="attached")
+    await expect(form.get_by_label("Value")).to_have_value("typed since")
+    await form.get_by_role("button", name="Cancel").click()
+    await expect(visitor.row("region")).to_contain_text("us")
 
 
 async def test_a_user_for_whom_no_more_answers_are_kept_goes_on_editing(

@@ -107,11 +107,15 @@ export class VariableTable {
   }
 
   /**
-   * Shows the row of a variable again, as `variable` is now, and puts the focus there; undefined where it is gone.
+   * Shows the row of a variable again, as `variable` is now, and puts the focus there; undefined where it is gone. What
+   * was opened there since `element` was left stays.
    * @param {string} id
    * @param {Variable | undefined} variable
+   * @param {HTMLElement} element
    */
-  close(id, variable) {
+  close(id, variable, element) {
+    const row = this.#editing.get(id)?.row;
+    if (row && !row.contains(element)) return;
     this.#editing.delete(id);
     this.#rows = this.#rows.flatMap((one) => (one.id !== id ? [one] : variable ? [variable] : []));
     this.#put(this.#drawn);

@@ -201,7 +201,8 @@ class VariablesPage {
   #open(id) {
     const variable = this.list.get(id);
     if (!variable) return;
-    const close = () => this.table.close(id, this.list.get(id));
+    const close = () => this.table.close(id, this.list.get(id), element);
+    /** @type {HTMLElement} */
     const element = this.place.may
       ? this.#formOf(variable, {
           cancel: close,
