@@ -68,6 +68,24 @@ async def test_what_is_refused_is_brought_back_and_what_is_no_question_is_not_as
     assert back.startswith(REDIRECT)
 
 
+async def test_a_program_is_approved_once_however_often_the_button_is_pressed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """The second answer would make the code void that the first one has brought."""
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page, program = visitor.page, Program(tenant)
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.url))
+    await page.route(f"{REDIRECT}**", lambda route: route.fulfill(body="Go back."))
+    await page.goto(opened(sqlite_site, program))
+    await visitor.paste(tenant.tokens["writer"])
+    await visitor.button("Approve").wait_for()
+    await visitor.button("Approve").evaluate("one => { one.click(); one.click(); }")
+    await page.get_by_text("Go back.").wait_for()
+    assert len([one for one in sent if one.endswith("/actions/approve")]) == 1
+
+
 @pytest.mark.parametrize("word", ["Approve", "Refuse"])
 async def test_the_code_of_a_terminal_is_typed_and_judged(
     sqlite_site: Site, crowd: Crowd, word: str

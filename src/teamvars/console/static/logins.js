@@ -22,14 +22,17 @@ export async function loginPage({ account, query, signal }) {
   const asked = Object.fromEntries(SAID.map((one) => [one.replaceAll("_", "-"), query.get(one)]));
   if (query.has("expires_in")) asked["expires-in"] = Number(query.get("expires_in"));
   const shown = await told("show", asked, signal);
-  const back = (/** @type {string | null} */ place) => location.replace(place ?? "");
+  const back = once(async (/** @type {() => Promise<Api.LoginResource>} */ answer) => {
+    const { attributes } = await answer();
+    location.replace(attributes["redirect-uri"] ?? "");
+  });
   return h("section", { class: "narrow" },
     await question(shown, account, signal),
     h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
       " on this machine yourself. If a link led you here, or somebody told you to come, refuse."),
     h("div", { class: "actions" },
-      button("Approve", async () => back((await told("approve", asked, signal)).attributes["redirect-uri"]), { kind: "primary" }),
-      button("Refuse", () => back(shown.attributes["redirect-uri"]))));
+      button("Approve", () => back(() => told("approve", asked, signal)), { kind: "primary" }),
+      button("Refuse", () => back(async () => shown))));
 }
 
 /**
@@ -53,24 +56,16 @@ export async function devicePage({ account, signal }) {
         element.hidden = false;
         input.value = "";
       };
-      let isAnswered = false;
-      /**
-       * Once: of two answers the second would be told that nothing waits. Where no program waits any more, another code may be typed.
-       * @param {() => Promise<unknown>} send
-       * @param {string} text
-       */
-      const answer = async (send, text) => {
-        if (isAnswered) return;
-        isAnswered = true;
+      // Where no program waits any more, another code may be typed.
+      const answer = once(async (/** @type {() => Promise<unknown>} */ send, /** @type {string} */ text) => {
         try {
           await send();
         } catch (error) {
-          isAnswered = false;
           if (!(error instanceof Refused && error.status === 422)) throw error;
           text = error.message;
         }
         ended(text);
-      };
+      });
       element.hidden = true;
       place.replaceChildren(h("section", { class: "card" }, asks,
         h("p", { class: "notice caution" }, "Approve only if you have just run ", h("code", {}, "teamvars login"),
@@ -113,6 +108,25 @@ async function question({ attributes }, account, signal) {
   ];
   return h("div", {}, h(code ? "h2" : "h1", { tabindex: -1 }, "Log in ", name(attributes.host), "?"),
     h("dl", { class: "facts" }, rows.map(([term, said]) => [h("dt", {}, term), h("dd", {}, said)])));
+}
+
+/**
+ * What answers once: a second answer would void the first, or be told that nothing waits. Where it fails, one may answer again.
+ * @template {unknown[]} S
+ * @param {(...said: S) => Promise<unknown>} act
+ */
+function once(act) {
+  let isAnswered = false;
+  return async (/** @type {S} */ ...said) => {
+    if (isAnswered) return;
+    isAnswered = true;
+    try {
+      await act(...said);
+    } catch (error) {
+      isAnswered = false;
+      throw error;
+    }
+  };
 }
 
 /** @param {Asked} attributes */
