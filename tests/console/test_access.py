@@ -273,6 +273,18 @@ async def test_a_violation_that_is_there_is_found(window: BrowserContext) -> Non
     assert rules >= {"label-content-name-mismatch", "color-contrast"}
 
 
+async def test_which_page_it_is_is_seen_in_colors_of_the_system(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.page.emulate_media(forced_colors="active")
+    lines = await visitor.page.locator(".pages a").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one).borderBottomColor)"
+    )
+    assert lines.count(lines[0]) == 1, lines
+    await visitor.page.emulate_media(forced_colors="none")
+
+
 @pytest.mark.parametrize("width", [640, 375, 320])  # a window of 1280, enlarged; phones
 async def test_sorting_is_seen_and_used_on_narrow_screens(
     sqlite_site: Site, crowd: Crowd, width: int

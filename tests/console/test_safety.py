@@ -33,12 +33,14 @@ async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Cro
     await site.make(tenant, TURNING, TURNING, description=TURNING)
     await site.make(tenant, "family", FAMILY, description=f"joined{JOINER}alone")
     await site.make(tenant, "red", HEART, description="red\ufe0f1\ufe0f\u034f")
+    await site.make(tenant, "cut", "x" * 196 + FAMILY)  # in the middle of the second of them
     await site.make(tenant, "longest", LONGEST[: 256 * 1024])
     visitor = await crowd.member(site, tenant)
     page = visitor.page
     await expect(visitor.row("family").locator("code")).to_have_text(FAMILY)
     await expect(visitor.row("family").locator(".description")).to_have_text("joined\\u200dalone")
     await expect(visitor.row("red").locator("code")).to_have_text(HEART)
+    await expect(visitor.row("cut").locator("code")).to_have_text("x" * 196 + FAMILY[0] + "…")
     await expect(visitor.row("red").locator(".description")).to_have_text(
         "red\\ufe0f1\\ufe0f\\u034f"
     )

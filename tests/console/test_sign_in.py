@@ -45,6 +45,18 @@ async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, cr
     await row.wait_for()
 
 
+async def test_what_was_pasted_with_a_token_and_is_not_seen_is_no_fault_of_the_server(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go("/")
+    await visitor.paste(tenant.tokens["owner"] + "\u200b")
+    await visitor.page.locator("form .error").wait_for()
+    await expect(visitor.page.locator("form .error")).to_contain_text("This is not a token")
+    await expect(visitor.page.locator("#notices")).to_be_empty()
+
+
 async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -90,6 +90,15 @@ export function shown(text) {
 }
 
 /**
+ * The beginning of a text, in which nothing that is seen as one is cut in two.
+ * @param {string} text
+ * @param {number} most characters
+ */
+export function beginning(text, most) {
+  return text.length > most ? text.slice(0, most).replace(/\u200d?\p{Cs}?$/u, "") : text;
+}
+
+/**
  * A character as JSON would have it.
  * @param {string} character
  */
@@ -204,7 +213,7 @@ export function announce(text) {
 export function little({ value, sensitive }) {
   if (sensitive || value === null) return h("span", { class: "write-only" }, icon("lock"), "write-only");
   if (value === "") return h("span", { class: "hint" }, "empty");
-  const cut = value.slice(0, LITTLE).replace(/\s*\n\s*/g, " ");
+  const cut = beginning(value, LITTLE).replace(/\s*\n\s*/g, " ");
   const lines = value.split("\n").length;
   return [h("code", {}, h("bdi", {}, shown(cut), value.length > LITTLE && "…")),
     lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];

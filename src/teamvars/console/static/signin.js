@@ -83,6 +83,8 @@ async function begunSince() {
   }
 }
 
+const NO_TOKEN = "This is not a token, or it has expired or was revoked.";
+
 /**
  * Whose token it is: one that is given, or that of whoever is signed in.
  * @param {string} [token]
@@ -90,6 +92,7 @@ async function begunSince() {
  * @returns {Promise<Account>}
  */
 export async function accountOf(token, signal) {
+  if (token && /[^!-~]/.test(token)) throw new Error(NO_TOKEN); // no header has it, and what else was pasted may be unseen
   try {
     /** @type {Answer<Api.UserDocument>} */
     const { document } = await read("/account/details", { token, signal });
@@ -97,6 +100,6 @@ export async function accountOf(token, signal) {
     return { id: document.data.id, name: username, isUser: !isService };
   } catch (error) {
     if (!(error instanceof Refused && error.status === 401)) throw error;
-    throw new Error("This is not a token, or it has expired or was revoked.", { cause: error });
+    throw new Error(NO_TOKEN, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 /** The field of a value: monospaced, of many lines, with their numbers, and checked where it is code. */
 
-import { h, shown } from "./dom.js";
+import { beginning, h, shown } from "./dom.js";
 import { field } from "./fields.js";
 import { ValueCheck } from "./value_check.js";
 
@@ -73,7 +73,7 @@ export function valueField(tries, { value, label }) {
 function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) {
   if (!valid) return [h("p", { class: "error" }, culprit(error))];
   if (evaluated) {
-    const text = JSON.stringify(value, null, 2).slice(0, PREVIEWED_CHARACTERS);
+    const text = beginning(JSON.stringify(value, null, 2), PREVIEWED_CHARACTERS);
     return [h("p", { class: "hint" }, "Evaluates to"), h("pre", { class: "evaluated", tabindex: 0 }, shown(text))];
   }
   if (names.length || calls.length) {
