@@ -339,6 +339,29 @@ async def test_what_was_typed_is_kept_behind_its_preview(sqlite_site: Site, crow
     assert (await site.stored(tenant))["LEVEL"]["value"] == "debug"
 
 
+async def test_whoever_closes_the_dialog_deletes_nothing_that_was_not_under_way(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await make_workspaces(tenant, "a", "b", "c", "d")
+    for workspace in ("network", "payments", "a", "b", "c", "d"):
+        await site.make(tenant, "LEVEL", "x", workspace)
+    visitor = await found(site, crowd, tenant, "level")
+    page = visitor.page
+    await page.get_by_label("Choose all variables").check()
+    await visitor.button("Delete …").click()
+    delete = visitor.button("Delete: 6 variables in 6 workspaces")
+    await delete.wait_for()
+    async with held(page, "**/actions/apply") as is_asked_for:
+        await delete.click()
+        await is_asked_for()
+        await page.keyboard.press("Escape")
+        await page.locator("dialog").wait_for(state="detached")
+    await page.get_by_text("4 variables in 4 workspaces deleted.").first.wait_for()
+    await page.get_by_text("2 variables chosen").wait_for()
+    await expect(page.get_by_label("Choose LEVEL in")).to_have_count(2)
+
+
 async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -59,15 +59,16 @@ const KINDS = {
 };
 
 /**
- * `done(left)` is called when it is closed, with what of these did not become so.
+ * `done(left)` is called when it is closed, with what of these did not become so; once more where some was under way then.
  * @param {Kind} kind
  * @param {Chosen[]} chosen
  * @param {AbortSignal} signal
  * @param {(left: Chosen[]) => unknown} done
  */
 export function severalDialog(kind, chosen, signal, done) {
-  const several = new Several(kind, kind === "sensitive" ? chosen.filter((one) => !one.sensitive) : chosen, signal);
-  show(KINDS[kind].title, (close) => several.begin(close), { wide: true, onclose: () => done(several.left) });
+  const those = kind === "sensitive" ? chosen.filter((one) => !one.sensitive) : chosen;
+  const several = new Several(kind, those, signal, () => done(several.left));
+  show(KINDS[kind].title, (close) => several.begin(close), { wide: true, onclose: () => several.leave() });
 }
 
 /**
@@ -77,23 +78,25 @@ export function severalDialog(kind, chosen, signal, done) {
  * @param {(left: Owner[]) => unknown} done
  */
 export function keyDialog(start, signal, done) {
-  const several = new Several("key", [], signal);
-  show(KINDS.key.title, (close) => several.beginKey(start, close), { wide: true,
-    onclose: () => done(several.left.map(({ owner }) => owner)) });
+  const several = new Several("key", [], signal, () => done(several.left.map(({ owner }) => owner)));
+  show(KINDS.key.title, (close) => several.beginKey(start, close), { wide: true, onclose: () => several.leave() });
 }
 
 class Several {
   /** @type {Attributes} */
   #attributes = {};
+  #isClosed = false;
 
   /**
    * @param {Kind} kind
    * @param {Chosen[]} chosen
    * @param {AbortSignal} signal
+   * @param {() => unknown} done
    */
-  constructor(kind, chosen, signal) {
+  constructor(kind, chosen, signal, done) {
     this.kind = kind;
     this.signal = signal;
+    this.done = done;
     this.chosen = chosen;
     this.parts = partsOf(chosen);
     this.preview = h("div", {});
@@ -113,6 +116,12 @@ class Several {
   /** @param {Part["state"]} wanted */
   #those(wanted) {
     return this.parts.filter(({ state }) => state === wanted);
+  }
+
+  /** The dialog is closed: nothing more of it is begun. */
+  leave() {
+    this.#isClosed = true;
+    this.done();
   }
 
   /** @param {() => void} close */
@@ -291,10 +300,9 @@ class Several {
     this.back.remove();
     await inTurns(this.#those("waiting"), (part) => this.#try(part, false, signal));
     const told = `${this.#counted(this.#those("done"))} ${KINDS[this.kind].done}.`;
-    if (!this.left.length) {
-      this.close?.();
-      return notify("told", told);
-    }
+    if (this.#isClosed) this.done(); // some was under way then
+    else if (!this.left.length) this.close?.();
+    if (this.#isClosed) return notify("told", told);
     const again = button("Try again", () => {
       for (const part of this.#those("failed")) part.state = "waiting";
       again.remove();
@@ -314,6 +322,7 @@ class Several {
    * @param {AbortSignal} signal
    */
   async #try(part, dryRun, signal) {
+    if (this.#isClosed || this.signal.aborted) return;
     const data = part.chosen.map(({ key, category, version }) => ({ type: "vars", attributes: { key, category, ...this.#attributes },
       meta: { "version-id": version, ...(this.kind === "delete" && { delete: true }) } }));
     const document = { data, meta: { versioned: true, "dry-run": dryRun } };
