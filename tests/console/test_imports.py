@@ -129,6 +129,39 @@ async def test_lines_of_json_are_pasted_as_others_are(sqlite_site: Site, crowd: 
     await expect(visitor.page.get_by_role("radio", name=".tfvars.json")).to_be_checked()
 
 
+async def test_all_of_a_long_file_is_seen_and_left_out(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await crowd.member(site, tenant)
+    page = visitor.page
+    many = "".join(f"KEY_{number:03}=x\n" for number in range(200))
+    await page.evaluate(PASTE, f"{many}Y_TOKEN=mine\nZ_TOKEN=mine\n")
+    await visitor.button("Preview").click()
+    await visitor.button("Show 2 more").click()
+    row = dialog(page).get_by_role("row").filter(has_text="Z_TOKEN")
+    await expect(row.get_by_label("Sensitive")).to_be_checked()
+    await row.get_by_label("Sensitive").uncheck()
+    await dialog(page).get_by_label("Import Y_TOKEN").uncheck()
+    await visitor.button("Apply 201 changes").click()
+    await dialog(page).wait_for(state="detached")
+    stored = await site.stored(tenant)
+    assert "Y_TOKEN" not in stored
+    assert not stored["Z_TOKEN"]["sensitive"]
+
+
+async def test_a_preview_shows_what_is_there_whoever_looks_elsewhere_meanwhile(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    id_ = await site.make(tenant, "LEVEL", "loaded")
+    visitor = await crowd.member(site, tenant)
+    page = visitor.page
+    await site.change(tenant, id_, value="theirs")
+    await page.evaluate(PASTE, "LEVEL=mine\nOTHER=mine\n")
+    await page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
+    await visitor.button("Preview").click()
+    await expect(dialog(page).locator(".before")).to_have_text("theirs")
+
+
 async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd) -> None:
     site, tenant = sqlite_site, await sqlite_site.tenant()
     visitor = await crowd.member(site, tenant)

@@ -1,7 +1,7 @@
 /** What an import or a copy would do, as a table, before it is done. */
 
 import { late } from "./api.js";
-import { h, name, scrolling, shown } from "./dom.js";
+import { button, h, name, scrolling, shown } from "./dom.js";
 
 /** @import { Child } from "./dom.js" */
 /** @typedef {Api.VariableResult} Result */
@@ -37,7 +37,7 @@ export function changesOf(results) {
 }
 
 /**
- * The table; what changes comes first.
+ * The table; what changes comes first, and of many the rest once one asks for it.
  * @param {Result[]} results
  * @param {string} heading of the last column
  * @param {(result: Result) => Child} more what stands in it
@@ -45,16 +45,20 @@ export function changesOf(results) {
  */
 export function resultTable(results, heading, more, first = () => null) {
   const sorted = [...results].sort((a, b) => Number(a.outcome === "unchanged") - Number(b.outcome === "unchanged"));
-  const rows = sorted.slice(0, MOST_ROWS).map((one) =>
+  const rowOf = (/** @type {Result} */ one) =>
     h("tr", {},
       h("td", {}, first(one), h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
       h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
-      h("td", {}, more(one))));
-  const rest = sorted.length - rows.length;
-  return [
-    scrolling("What would change", table("results", ["Outcome", "Key", heading], rows)),
-    rest > 0 && h("p", { class: "hint" }, `And ${rest.toLocaleString("en")} more.`),
-  ];
+      h("td", {}, more(one)));
+  const element = table("results", ["Outcome", "Key", heading], sorted.slice(0, MOST_ROWS).map(rowOf));
+  const place = scrolling("What would change", element);
+  const rest = sorted.slice(MOST_ROWS);
+  const show = button(`Show ${rest.length.toLocaleString("en")} more`, () => {
+    element.tBodies[0].append(...rest.map(rowOf));
+    place.focus();
+    show.parentElement?.remove();
+  });
+  return [place, rest.length > 0 && h("div", { class: "actions" }, show)];
 }
 
 /**

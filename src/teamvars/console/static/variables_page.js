@@ -103,7 +103,7 @@ class VariablesPage {
     this.element = h("section", {},
       place.head, this.#toolbar(), this.warning, this.form.element, this.summary, this.table.element, this.nothing);
     if (place.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
-    document.addEventListener("visibilitychange", () => this.#refresh(), { signal: context.signal });
+    document.addEventListener("visibilitychange", () => document.hidden || this.#refresh(), { signal: context.signal });
     this.#draw();
   }
 
@@ -312,7 +312,6 @@ class VariablesPage {
    * @returns {Promise<void>}
    */
   async #refresh() {
-    if (document.hidden) return;
     try {
       const [changes, isNewest] = [this.#changes, this.#asks()];
       /** @type {Answer<Api.VariableListDocument | null>} */
