@@ -283,6 +283,21 @@ async def test_a_deletion_waits_ten_seconds_for_somebody_to_think_better_of_it(
     assert await site.stored(tenant) == {}
 
 
+async def test_what_is_being_deleted_is_offered_no_more_to_be_had_back(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "region", "eu")
+    visitor = await crowd.member(site, tenant)
+    await visitor.button("Delete region").click()
+    async with held(visitor.page, "**/vars/*") as is_sent:
+        await visitor.button("Delete now: region").click()
+        await is_sent()
+        await expect(visitor.row("region")).to_contain_text("Deleting …")
+        await expect(visitor.row("region").get_by_role("button")).to_have_count(0)
+    await visitor.row("region").wait_for(state="detached")
+
+
 async def test_whoever_waits_for_long_may_stop_and_send_the_same_again(
     sqlite_site: Site, timeless: Crowd
 ) -> None:

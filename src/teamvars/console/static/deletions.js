@@ -38,8 +38,12 @@ export class Deletions {
   add({ id, key, version }) {
     const act = (token = /** @type {string | undefined} */ (undefined)) => this.#delete({ id, key, version }, token);
     const token = session.token() ?? undefined; // whoever signs out meanwhile has deleted it all the same
-    this.#waiting.set(id, { timer: setTimeout(act, WAIT_MS), act: () => act(token) });
-    this.told.goes(id, "Deleted in ten seconds", [["Undo", () => this.#undo(id)], ["Delete now", () => act()]]);
+    const now = () => {
+      this.told.goes(id, "Deleting …", []); // what is sent is not had back
+      return act();
+    };
+    this.#waiting.set(id, { timer: setTimeout(now, WAIT_MS), act: () => act(token) });
+    this.told.goes(id, "Deleted in ten seconds", [["Undo", () => this.#undo(id)], ["Delete now", now]]);
   }
 
   /** @param {string} id */
