@@ -1,6 +1,6 @@
 /** Deletes what has a name, once somebody has typed it. */
 
-import { Refused, remove } from "./api.js";
+import { remove } from "./api.js";
 import { show } from "./dialogs.js";
 import { h, name } from "./dom.js";
 import { field, form, leaveButton } from "./fields.js";
@@ -9,11 +9,11 @@ import { field, form, leaveButton } from "./fields.js";
 
 /**
  * Asks for its name.
- * @param {{title: string, text: Child, what: string, word: string, path: string, ifMatch?: string, more?: Child}} said
+ * @param {{title: string, text: Child, what: string, word: string, path: string, more?: Child}} said
  *   `word` is what is to be typed, and `what` says which; `more` is what to read before
  * @param {() => unknown} done called once it is gone
  */
-export function deleteDialog({ title, text, what, word, path, ifMatch, more = null }, done) {
+export function deleteDialog({ title, text, what, word, path, more = null }, done) {
   const input = h("input", { class: "code", spellcheck: "false", autocapitalize: "none", autofocus: true });
   const sure = h("button", { class: "button danger", disabled: true }, "Delete");
   input.addEventListener("input", () => {
@@ -25,13 +25,7 @@ export function deleteDialog({ title, text, what, word, path, ifMatch, more = nu
       busy: "Deleting …",
       onsubmit: async (signal) => {
         if (sure.disabled) throw new Error(`Type the ${what} first, exactly as above.`);
-        try {
-          await remove(path, { ifMatch, signal });
-        } catch (error) {
-          if (!(error instanceof Refused && error.status === 412)) throw error;
-          throw new Error("Somebody has changed it meanwhile. Close this, load the page again and look at it first.",
-            { cause: error });
-        }
+        await remove(path, { signal });
         close();
         done();
       },
