@@ -134,7 +134,7 @@ async def test_what_a_list_is_narrowed_by_survives_a_reload_and_the_way_back(
     await expect(rows).to_have_text(["network"])
 
 
-async def test_a_page_begins_at_its_top_and_back_leads_to_where_one_was(
+async def test_a_page_begins_at_its_top_and_back_and_forward_lead_to_where_one_was(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
@@ -151,9 +151,14 @@ async def test_a_page_begins_at_its_top_and_back_leads_to_where_one_was(
     await oldest.press("Enter")
     await visitor.button("Edit KEY_00").wait_for()
     assert await page.evaluate("scrollY") == 0
+    await page.evaluate("scrollTo(0, 300)")
+    await page.wait_for_function("history.state?.top === 300")
     await page.go_back()
     await oldest.wait_for()
     await page.wait_for_function("was => scrollY === was", arg=was)
+    await page.go_forward()
+    await visitor.button("Edit KEY_00").wait_for()
+    await page.wait_for_function("scrollY === 300")
 
 
 async def test_the_name_of_a_tab_says_which_page_of_what_it_has(

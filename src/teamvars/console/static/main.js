@@ -260,6 +260,8 @@ async function start() {
   watchHands();
   watchKeys(main);
   addEventListener("popstate", goBack);
+  // Forward leads to where one was as well: a page that one has gone back from is not asked any more.
+  addEventListener("scrollend", () => shown.aborted || history.replaceState({ top: scrollY }, ""));
   addEventListener("unhandledrejection", complain);
   addEventListener("beforeunload", (event) => holds() && event.preventDefault());
   // Going back, a browser may show a document again that was left.
