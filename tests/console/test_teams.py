@@ -8,7 +8,7 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, U
 from teamvars.domain.memberships import Status
 from teamvars.services.directory_files.files import Options
 from tests.console.test_access import tab_to
-from tests.console.visitors import Crowd, Site, Visitor, overtaken
+from tests.console.visitors import Crowd, Site, Visitor, held, overtaken
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant, linkage_document
 
@@ -291,6 +291,27 @@ async def test_a_late_answer_ends_no_form_that_was_opened_meanwhile(
     await add(visitor, username(tenant, "plain"))
     await row(visitor, username(tenant, "plain")).wait_for()
     await expect(named).to_have_value("typed meanwhile")
+
+
+async def test_a_late_answer_asks_nothing_of_whoever_has_gone_on_to_type(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(crowd, sqlite_site, tenant, team="crew")
+    page = visitor.page
+    saved = f"**/teams/{tenant.teams['crew']}"
+    async with page.expect_response(saved), held(page, saved) as is_sent:
+        await visitor.button("Change team").click()
+        await page.get_by_label("Manages members").check()
+        await visitor.button("Save").click()
+        await is_sent()
+        await visitor.button("Cancel").click()
+        await visitor.button("Add members").click()
+        await page.get_by_label("Whom to add").press_sequentially("half of ")
+    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.keyboard.type("the letters")
+    await expect(page.get_by_label("Whom to add")).to_have_value("half of the letters")
 
 
 async def test_a_team_of_many_is_shown_in_pages(sqlite_site: Site, crowd: Crowd) -> None:

@@ -64,9 +64,10 @@ async function render() {
     if (!signal.aborted) account = found;
     return found;
   });
+  // What was asked on a page that one has left leads nowhere, and opens no question over whoever has gone on to type there.
   /** @type {typeof go} */
   const goOn = async (...how) => {
-    if (!signal.aborted) await go(...how); // what was asked on a page that one has left leads nowhere
+    if (!signal.aborted && !(holds() && fieldInUse())) await go(...how);
   };
   /** @type {HTMLElement | null} */
   let content;
