@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from tests.console.deliveries import hand_out, machine_key
-from tests.console.visitors import Crowd, Site, Visitor, held, overtaken
+from tests.console.visitors import Crowd, Site, Visitor, held
 from tests.support.deployment import operator
 from tests.support.patience import HANGS
 from tests.support.tenant import Tenant
@@ -115,21 +115,33 @@ async def test_a_change_that_is_proposed_at_once_keeps_the_workspaces(
     await expect(row(visitor, "renamed")).to_contain_text("1 workspace")
 
 
-async def test_workspaces_that_one_has_typed_are_not_replaced_by_those_that_come_late(
+async def test_what_others_have_changed_of_a_runner_is_not_changed_back(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
-    visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
-    await propose(visitor, "backup")
-    form = visitor.page.get_by_role("form", name="Change the runner")
-    workspaces = form.get_by_label("Workspaces")
-    async with overtaken(visitor.page, "**/workspaces?*") as are_read:
+    """A tab has shown the form for a while, and another one was faster."""
+    tenant = await sqlite_site.tenant()
+    slow = await visit(crowd, sqlite_site, tenant)
+    await propose(slow, "backup")
+    fast = await visit(crowd, sqlite_site, tenant)
+    changing: list[Locator] = []
+    for visitor in (slow, fast):
         await visitor.button("Change backup").click()
-        await are_read()
-        await form.get_by_label("Name", exact=True).fill("")
-        await form.get_by_role("button", name="Propose").click()
-        await form.locator(".error").first.wait_for()
-        await workspaces.fill("payments")
-    await expect(workspaces).to_have_value("payments")
+        changing.append(visitor.page.get_by_role("form", name="Change the runner"))
+        await expect(changing[-1].get_by_label("Workspaces")).to_have_value("network")
+    mine, theirs = changing
+    await theirs.get_by_label("Workspaces").fill("payments")
+    await theirs.get_by_label("Sensitive values too").uncheck()
+    await theirs.get_by_role("button", name="Propose").click()
+    await theirs.wait_for(state="detached")
+    await mine.get_by_label("Description").fill("every night")
+    await mine.get_by_role("button", name="Propose").click()
+    await mine.wait_for(state="detached")
+    path = f"/organizations/{tenant.organization}/runners"
+    (runner,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    named = runner["relationships"]["workspaces"]["data"]
+    assert [one["id"] for one in named] == [tenant.workspaces["payments"]]
+    assert not runner["attributes"]["include-sensitive"]
+    assert runner["attributes"]["description"] == "every night"
 
 
 async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:

@@ -202,8 +202,9 @@ export async function linkAccount(named) {
  * @returns {Partial<S>}
  */
 export function changed(before, now) {
-  const is = new Map(Object.entries(before));
-  return /** @type {Partial<S>} */ (Object.fromEntries(Object.entries(now).filter(([one, said]) => said !== is.get(one))));
+  const was = new Map(Object.entries(before).map(([one, said]) => [one, JSON.stringify(said)]));
+  const others = Object.entries(now).filter(([one, said]) => JSON.stringify(said) !== was.get(one));
+  return /** @type {Partial<S>} */ (Object.fromEntries(others));
 }
 
 /**

@@ -1,11 +1,11 @@
 /** The form of a runner: who the job is, which workspaces it reaches, and until when. */
 
-import { Refused, readAll } from "./api.js";
+import { Refused, changed, readAll } from "./api.js";
 import { beginOf, h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { findWorkspaces } from "./named.js";
 
-/** @typedef {{type: "runners", attributes: Partial<Api.RunnerAttributes> & {name: string}, relationships: object}} Proposal */
+/** @typedef {{type: "runners", attributes: Partial<Api.RunnerAttributes>, relationships?: object}} Proposal */
 
 const AT = "/data/attributes";
 const WORKSPACES = "/data/relationships/workspaces/data";
@@ -15,23 +15,36 @@ const DAYS = 89;
 const PROOFS = [{ value: "issuer", label: "Its issuer says so" }, { value: "key", label: "It has a key of its own" }];
 
 /**
- * The form. `runner` is null for a new one; `save(data)` proposes what the form says, of the organization at `path`.
- * @param {{path: string, runner: Api.RunnerResource | null, save: (data: Proposal, signal: AbortSignal) => Promise<unknown>,
- *   cancel: () => unknown, signal: AbortSignal}} said
+ * The form. `runner` is null for a new one; `save(data, called)` proposes what the form says, of one that is there what is
+ * another than it was: others may have changed the rest. `path` is that of the organization.
+ * @param {{path: string, runner: Api.RunnerResource | null, cancel: () => unknown, signal: AbortSignal,
+ *   save: (data: Proposal, called: string, signal: AbortSignal) => Promise<unknown>}} said
  */
 export function runnerForm({ path, runner, save, cancel, signal }) {
   const fields = new Fields(runner?.attributes);
   const workspaces = h("textarea", { rows: 2, spellcheck: "false" });
-  if (runner) fill(workspaces, path, runner.relationships.workspaces.data, signal);
+  const start = runner && fields.attributes();
+  let named = "";
+  if (runner) {
+    fill(workspaces, path, runner.relationships.workspaces.data, signal).then((names) => {
+      named = names;
+    });
+  }
   /** @type {HTMLFormElement} */
   const element = form({
     class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
     busy: "Proposing …",
     onsubmit: async (waiting) => {
-      if (runner && workspaces.disabled) await fill(workspaces, path, runner.relationships.workspaces.data, waiting);
-      const found = await findWorkspaces(path, lines(workspaces), WORKSPACES, waiting);
-      const data = found.map(({ id }) => ({ type: "workspaces", id }));
-      await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } }, waiting);
+      const now = fields.attributes();
+      const attributes = start ? changed(start, now) : now;
+      const isNamed = !runner || (!workspaces.disabled && workspaces.value !== named);
+      if (!isNamed && !Object.keys(attributes).length) {
+        cancel();
+        return;
+      }
+      const found = isNamed && (await findWorkspaces(path, lines(workspaces), WORKSPACES, waiting));
+      const relationships = found && { workspaces: { data: found.map(({ id }) => ({ type: "workspaces", id })) } };
+      await save({ type: "runners", attributes, ...(relationships && { relationships }) }, now.name, waiting);
       keepTyped(element, false);
     },
   },
@@ -119,21 +132,21 @@ class Fields {
 }
 
 /**
- * The names of workspaces, once they are known; where they have come by another way, somebody may have changed them.
+ * The names of workspaces, once they are known; until then nobody changes them.
  * @param {HTMLTextAreaElement} control
  * @param {string} path
  * @param {Api.Identifier[]} named
  * @param {AbortSignal} signal
  */
 async function fill(control, path, named, signal) {
-  if (!named.length) return;
+  if (!named.length) return "";
   control.disabled = true;
   const ids = new Set(named.map((one) => one.id));
   /** @type {Api.WorkspaceResource[]} */
   const all = await readAll(`${path}/workspaces`, { signal });
-  if (!control.disabled) return;
   control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
   control.disabled = false;
+  return control.value;
 }
 
 /**

@@ -125,10 +125,10 @@ class RunnersPage {
     const change = new Change();
     return runnerForm({
       path: this.path, runner, signal: this.context.signal, cancel: () => end(),
-      save: async (data, signal) => {
+      save: async (data, called, signal) => {
         if (runner) await send("PATCH", `/runners/${runner.id}`, { data: { ...data, id: runner.id } }, { change, signal });
         else await send("POST", `${this.path}/runners`, { data }, { change, signal });
-        end(["Somebody has to approve ", name(data.attributes.name), " before it is handed anything more."]);
+        end(["Somebody has to approve ", name(called), " before it is handed anything more."]);
         await this.draw();
       },
     });
