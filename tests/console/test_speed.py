@@ -101,6 +101,21 @@ async def test_the_first_page_is_small(sqlite_site: Site, crowd: Crowd) -> None:
     assert sum(sizes) < FIRST_PAGE_BYTES
 
 
+async def test_what_comes_late_and_is_of_another_release_is_not_said_to_be_unreachable(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    newer = 'import { $newer } from "./main.js"; export const importDialog = $newer;'
+    await page.route(
+        "**/import_dialog.js",
+        lambda route: route.fulfill(content_type="text/javascript", body=newer),
+    )
+    await visitor.button("Import").click()
+    await page.get_by_text("The server has another release by now. Load the page again.").wait_for()
+    await expect(page.get_by_text("cannot be reached")).to_have_count(0)
+
+
 async def test_what_comes_late_and_cannot_be_fetched_is_said_and_comes_once_it_can(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -7,6 +7,7 @@ const MEDIA_TYPE = "application/vnd.api+json";
 const PAGE_SIZE = 100;
 const ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 5000;
+const OUTDATED = "The server has another release by now. Load the page again.";
 /**
  * Nothing was changed, or it may be found out by sending the same again under the same key.
  * @type {Set<string | undefined>}
@@ -316,14 +317,16 @@ export async function late(load) {
 }
 
 /**
- * Modules that a page waits for. Where they cannot be fetched, that is said as of an answer that does not come.
+ * Modules that a page waits for. Where they cannot be fetched, that is said as of an answer that does not come; where they
+ * are of another release, and want of those that are there what these do not have, that is said.
  * @template M
  * @param {Promise<M>} asked
  */
 export async function loaded(asked) {
   try {
     return await asked;
-  } catch {
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Refused(0, [{ detail: OUTDATED }]);
     unreached();
     throw new Unreachable();
   }
