@@ -114,10 +114,8 @@ async def test_what_a_list_is_narrowed_by_survives_a_reload_and_the_way_back(
     site: Site, crowd: Crowd
 ) -> None:
     tenant = await site.tenant()
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page, rows = visitor.page, visitor.page.locator("main ul.rows:visible > li .name")
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
     await page.get_by_label("Filter by name").fill("NET")
     await expect(rows).to_have_text(["network"])
     await page.reload()
@@ -180,6 +178,19 @@ async def test_what_the_page_has_said_is_not_said_again_by_the_next_one(
     await page.get_by_role("link", name="Activity").click()
     await expect(page).to_have_title("network · Activity · teamvars")
     assert await page.evaluate("moves") == 0
+
+
+async def test_what_the_page_has_said_is_not_printed_on_every_sheet(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    form = await visitor.add("LEVEL", "x")
+    await form.get_by_role("button", name="Add variable").click()
+    told = visitor.page.locator("#notices").get_by_text("LEVEL is added.")
+    await told.wait_for()
+    await visitor.page.emulate_media(media="print")
+    await expect(told).to_be_hidden()
+    await visitor.page.emulate_media(media="screen")
 
 
 async def test_no_more_is_looked_for_than_an_address_can_say(
