@@ -178,9 +178,7 @@ async def test_changes_of_people_and_access_read_as_sentences(
     assert given.is_success, given.text
     gone = f"/team-workspaces/{given.json()['data']['id']}"
     assert (await tenant.call("owner", "DELETE", gone)).is_success
-    visitor = await crowd.visitor(sqlite_site, tenant)
-    await visitor.go(f"/{tenant.organization}/activity")
-    await visitor.sign_in("owner")
+    visitor = await crowd.arrived(sqlite_site, tenant, "activity")
     rows = visitor.page.locator("ol.rows > li .name")
     for text in (
         "invited new@sent.ence",
@@ -196,9 +194,7 @@ async def test_changes_of_people_and_access_read_as_sentences(
 
 async def test_a_day_that_there_is_not_is_told_by_the_api(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
-    await visitor.go(f"/{tenant.organization}/activity?since=2026-13-45")
-    await visitor.sign_in("owner")
+    visitor = await crowd.arrived(sqlite_site, tenant, "activity?since=2026-13-45")
     await expect(visitor.page.get_by_text("filter[since]")).to_be_visible()
 
 
@@ -206,9 +202,7 @@ async def test_changes_since_a_day_and_the_workspaces_that_teams_were_given(
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
-    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}/activity")
-    await visitor.sign_in("owner")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"teams/{tenant.teams['writers']}/activity")
     rows = visitor.page.locator("ol.rows > li")
     await expect(rows.filter(has_text="gave access to network")).to_have_count(1)
     await visitor.go(f"/{tenant.organization}/activity?since=2000-01-01")

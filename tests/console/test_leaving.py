@@ -12,10 +12,8 @@ async def test_an_owner_sees_what_somebody_leaves_behind_and_ends_it(
     path = f"/teams/{tenant.teams['readers']}/authentication-tokens"
     document = {"data": {"type": "authentication-tokens", "attributes": {"description": "for ci"}}}
     assert (await tenant.call("owner", "POST", path, document)).status_code == 201
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "members")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/members")
-    await visitor.sign_in("owner")
     username = f"owner-{tenant.organization.removeprefix('org-')}"
     await page.get_by_role("link", name=f"Leaving: what {username} leaves behind").click()
     await page.get_by_role("heading", name="What they leave behind").wait_for()
@@ -33,10 +31,8 @@ async def test_whoever_has_not_signed_in_is_told_that_they_cannot_have_others_do
     sqlite_site: Site, crowd: Crowd
 ) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, "settings")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/settings")
-    await visitor.sign_in("owner")
     await page.get_by_label("Members have to sign in").check()
     await visitor.button("Save").click()
     await page.get_by_text("Only an owner who has signed in").first.wait_for()

@@ -42,9 +42,7 @@ async def invite(tenant: Tenant, email: str) -> str:
 
 async def visit(site: Site, crowd: Crowd, tenant: Tenant, who: str = "owner") -> Visitor:
     """Somebody who looks at the members."""
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/members")
-    await visitor.sign_in(who)
+    visitor = await crowd.arrived(site, tenant, "members", who)
     await rows(visitor).first.wait_for()
     return visitor
 

@@ -32,9 +32,9 @@ async def give(tenant: Tenant, project: str, team: str, access: str) -> None:
 async def test_a_team_shows_the_projects_that_it_has_access_to(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await give(tenant, await make_project(tenant), "writers", "maintain")
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}/workspaces")
-    await visitor.sign_in("writer")
+    visitor = await crowd.arrived(
+        site, tenant, f"teams/{tenant.teams['writers']}/workspaces", "writer"
+    )
     row = visitor.page.locator("main ul.rows > li", has_text="Shop")
     await expect(row).to_have_text("Shopmaintainread and write")
     await row.get_by_role("link").click()
@@ -48,10 +48,8 @@ async def test_a_project_is_made_renamed_and_deleted_once_no_workspace_is_in_it(
     site: Site, crowd: Crowd
 ) -> None:
     tenant = await site.tenant()
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "projects")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/projects")
-    await visitor.sign_in("owner")
     await expect(page.get_by_role("link", name="Default Project")).to_contain_text("2 workspaces")
     await visitor.button("New project").click()
     form = page.get_by_role("form", name="A new project")
@@ -94,10 +92,8 @@ async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
     shop = await make_project(tenant)
     await give(tenant, shop, "crew", "write")
     await give(tenant, tenant.project, "readers", "read")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, f"projects/{shop}")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/projects/{shop}")
-    await visitor.sign_in("owner")
     await page.get_by_text("No workspace in it").first.wait_for()
     await visitor.button("Move workspaces here").click()
     names = page.get_by_label("Workspaces", exact=True)
@@ -144,10 +140,8 @@ async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_ow
 ) -> None:
     tenant = await site.tenant()
     shop = await make_project(tenant)
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, f"projects/{shop}/access")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/projects/{shop}/access")
-    await visitor.sign_in("owner")
     await page.get_by_text("No team has access to the project yet").first.wait_for()
     await visitor.button("Give access").click()
     form = page.get_by_role("form", name="Give access")
@@ -184,10 +178,8 @@ async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_ow
 
 async def test_whoever_may_not_change_projects_is_offered_nothing(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "projects", "writer")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/projects")
-    await visitor.sign_in("writer")
     await page.get_by_role("link", name="Default Project").click()
     await page.get_by_role("link", name="network").wait_for()
     for name in ("Access", "Workspaces"):
@@ -215,9 +207,7 @@ async def test_whoever_changes_a_name_changes_no_line_break_of_the_description(
     for kind, id_, path in places.values():
         document = {"data": {"type": kind, "id": id_, "attributes": described}}
         assert (await tenant.call("owner", "PATCH", path, document)).is_success
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/projects")
-    await visitor.sign_in("owner")
+    visitor = await crowd.arrived(site, tenant, "projects")
     for page, (_, _, path) in places.items():
         await visitor.go(f"/{tenant.organization}/{page}/settings")
         form = visitor.page.get_by_role("form", name="Change the")

@@ -18,10 +18,7 @@ COMMAND = re.compile(r"^teamvars approvals approve (run-\w+)@([0-9a-f]{64})$")
 
 async def visit(crowd: Crowd, site: Site, tenant: Tenant, who: str = "owner") -> Visitor:
     """Somebody who looks at the runners."""
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/runners")
-    await visitor.sign_in(who)
-    return visitor
+    return await crowd.arrived(site, tenant, "runners", who)
 
 
 def row(visitor: Visitor, text: str) -> Locator:

@@ -15,11 +15,9 @@ async def test_pages_of_projects_are_for_everybody(sqlite_site: Site, crowd: Cro
     tenant = await sqlite_site.tenant()
     shop = await make_project(tenant, "P" * 40, "payments")
     await give(tenant, shop, "crew", "maintain")
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, "projects")
     page, inspection = visitor.page, Inspection(visitor.page)
     look = inspection.look
-    await visitor.go(f"/{tenant.organization}/projects")
-    await visitor.sign_in("owner")
     await visitor.button("New project").click()
     await page.get_by_label("Name", exact=True).fill("a/b")
     await visitor.button("Create project").click()
@@ -68,11 +66,9 @@ async def shared(tenant: Tenant) -> str:
 
 async def test_pages_of_variable_sets_are_for_everybody(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, "varsets")
     page, inspection = visitor.page, Inspection(visitor.page)
     look = inspection.look
-    await visitor.go(f"/{tenant.organization}/varsets")
-    await visitor.sign_in("owner")
     await page.get_by_text("No variable set yet").wait_for()
     await look("no variable sets")
     set_id = await shared(tenant)
@@ -132,10 +128,8 @@ async def test_a_set_is_attached_and_detached_by_the_keyboard_alone(
 ) -> None:
     tenant = await site.tenant()
     await put(tenant, await make_set(tenant, "Shared"), "REGION")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "varsets")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets")
-    await visitor.sign_in("owner")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await page.get_by_role("heading", level=1, name="Shared").wait_for()

@@ -22,10 +22,8 @@ async def visit(
     crowd: Crowd, site: Site, tenant: Tenant, who: str = "owner", team: str = ""
 ) -> Visitor:
     """Somebody who looks at a team, or at the list of them."""
-    visitor = await crowd.visitor(site, tenant)
     below = f"/{tenant.teams[team]}" if team else ""
-    await visitor.go(f"/{tenant.organization}/teams{below}")
-    await visitor.sign_in(who)
+    visitor = await crowd.arrived(site, tenant, f"teams{below}", who)
     title = team or tenant.organization
     await visitor.page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
     return visitor

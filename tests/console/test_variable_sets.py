@@ -58,10 +58,8 @@ def confirm(visitor: Visitor, text: str) -> Locator:
 
 async def test_a_set_is_made_filled_attached_changed_and_deleted(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "varsets")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets")
-    await visitor.sign_in("owner")
     await page.get_by_text("A set has variables that several workspaces share").first.wait_for()
     await visitor.button("New variable set").click()
     form = page.get_by_role("form", name="A new variable set")
@@ -120,10 +118,8 @@ async def test_what_a_variable_of_a_set_does_to_workspaces_is_read_before_it_is_
     set_id = await make_set(tenant, "Shared", "network")
     await put(tenant, set_id, "REGION", "eu")
     path = f"/varsets/{set_id}/relationships/vars"
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, f"varsets/{set_id}")
     dialog = visitor.page.get_by_role("dialog")
-    await visitor.go(f"/{tenant.organization}/varsets/{set_id}")
-    await visitor.sign_in("owner")
     form = await visitor.edit("REGION")
     await form.get_by_label("Value").fill("us")
     await form.get_by_role("button", name="Save").click()
@@ -291,10 +287,8 @@ async def test_what_a_set_is_detached_from_comes_back_with_no_older_answer(
 ) -> None:
     tenant = await sqlite_site.tenant()
     set_id = await make_set(tenant, "Shared", "network", "payments")
-    visitor = await crowd.visitor(sqlite_site, tenant)
+    visitor = await crowd.arrived(sqlite_site, tenant, f"varsets/{set_id}/attached")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
-    await visitor.sign_in("owner")
     await visitor.button("Detach it from network").wait_for()
     async with overtaken(page, f"**/varsets/{set_id}?*") as is_answered:
         await visitor.button("Detach it from network").click()
@@ -315,10 +309,8 @@ async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it
     runner = await propose(tenant, "nightly")
     digest = (await tenant.call("owner", "GET", f"/runners/{runner}")).json()["data"]["attributes"]
     await site.served.services.approvals.approve(operator(), runner, digest["digest"])
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, f"varsets/{set_id}/attached")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
-    await visitor.sign_in("owner")
     await visitor.button("Attach to a project").click()
     await page.get_by_label("Project", exact=True).fill("shop")
     await visitor.button("Attach …").click()
@@ -353,9 +345,7 @@ async def test_whoever_writes_the_sets_of_a_project_makes_one_there(
     shop, store = await make_project(tenant), await make_project(tenant, "Store")
     for project, access in ((shop, "admin"), (store, "maintain")):
         await give(tenant, project, "writers", access)
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/projects/{store}/varsets")
-    await visitor.sign_in("writer")
+    visitor = await crowd.arrived(site, tenant, f"projects/{store}/varsets", "writer")
     await visitor.page.get_by_text("No variable set that you may see").wait_for()
     await visitor.go(f"/{tenant.organization}/projects/{shop}/varsets")
     await visitor.button("New variable set").click()
@@ -393,9 +383,7 @@ async def test_whoever_sees_a_global_set_reads_whom_its_sensitive_values_reach(
     tenant = await site.tenant()
     set_id = await make_set(tenant, "Everywhere", **EVERYWHERE)
     await put(tenant, set_id, "OPEN", "x")
-    visitor = await crowd.visitor(site, tenant)
-    await visitor.go(f"/{tenant.organization}/varsets/{set_id}")
-    await visitor.sign_in("owner")
+    visitor = await crowd.arrived(site, tenant, f"varsets/{set_id}")
     await visitor.row("OPEN").wait_for()
     warning = visitor.page.get_by_text("reach every runner of every workspace")
     await expect(warning).to_have_count(0)
@@ -413,10 +401,8 @@ async def test_whoever_may_not_change_sets_sees_those_that_reach_them_and_no_way
 ) -> None:
     tenant = await site.tenant()
     await make_set(tenant, "Elsewhere", "payments")
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "varsets", "reader")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets")
-    await visitor.sign_in("reader")
     await page.get_by_text("No variable set that you may see").first.wait_for()
     await expect(page.locator("[data-adds]")).to_have_count(0)
     set_id = await make_set(tenant, "Here", "network", "payments")
@@ -444,10 +430,8 @@ async def test_of_many_that_a_set_is_attached_to_some_are_shown_before_more_are_
         linked.append({"type": "workspaces", "id": answer.json()["data"]["id"]})
     path = f"/varsets/{set_id}/relationships/workspaces"
     assert (await tenant.call("owner", "POST", path, {"data": linked})).status_code == 204
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, f"varsets/{set_id}/attached")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/varsets/{set_id}/attached")
-    await visitor.sign_in("owner")
     rows = page.get_by_role("button", name="Detach it from")
     await page.get_by_text("Attached to 102 workspaces").first.wait_for()
     await expect(rows).to_have_count(100)

@@ -30,10 +30,8 @@ async def test_a_key_is_found_and_opened_and_rotated_wherever_it_is(
     await make_workspaces(tenant, "third")
     for workspace in ("network", "payments", "third"):
         await site.make(tenant, "PSK", "old", workspace, sensitive=True)
-    visitor = await crowd.visitor(site, tenant)
+    visitor = await crowd.arrived(site, tenant, "workspaces")
     page = visitor.page
-    await visitor.go(f"/{tenant.organization}/workspaces")
-    await visitor.sign_in("owner")
 
     await begin(page)
     search = page.get_by_label("Find a key anywhere")
