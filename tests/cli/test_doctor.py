@@ -3,11 +3,16 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from teamvars import settings
+from teamvars.cli.operator import doctor
 from teamvars.security import keyring
+from teamvars.services.diagnosis import Diagnosis
+from teamvars.storage.database import Database
+from teamvars.storage.engines import database_for
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
@@ -356,18 +361,63 @@ def test_a_check_value_that_is_a_text_fits_no_keyring(ready: Host) -> None:
     assert text.startswith("The keyring is not this database's")
 
 
-def test_rows_that_nobody_foresaw_hide_nothing_else(ready: Host) -> None:
-    execute(ready, "UPDATE data_key_generations SET activated_at = NULL")
+def fail(*_: object) -> NoReturn:
+    raise IndexError("of a row")
+
+
+async def told_here(host: Host) -> dict[str, tuple[str, str]]:
+    """What `doctor` finds in this process, by subject."""
+    found = await doctor._collect(settings.load(data_dir=host.data), every_value=False)
+    return {one.subject: (one.severity, one.text) for one in found}
+
+
+async def test_rows_that_nobody_foresaw_hide_nothing_else(
+    ready: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     execute(ready, "UPDATE streams SET head = link WHERE id = 'system'")
-    trail, unforeseen = findings(ready, 1)
-    assert trail[:2] == (PROBLEM, "trail")
-    severity, subject, text = unforeseen
-    assert (severity, subject) == (PROBLEM, "rows")
+    monkeypatch.setattr(Diagnosis, "of_data", fail)
+    told = await told_here(ready)
+    assert told["trail"][0] == PROBLEM
+    severity, text = told["rows"]
+    assert severity == PROBLEM
     assert text.startswith(
         "Rows that nobody foresaw keep the directory from being looked at: Index"
     )
-    told = {one["subject"] for one in ready.run("doctor", "--json").json}
+    assert "of a row" not in text
     assert "unseen" not in told
+
+
+async def test_a_store_that_cannot_be_closed_hides_nothing_of_what_was_found(
+    ready: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unclosable(url: str) -> Database:
+        database = database_for(url)
+        monkeypatch.setattr(database, "close", fail)
+        return database
+
+    execute(ready, "UPDATE streams SET head = link WHERE id = 'system'")
+    monkeypatch.setattr(doctor, "database_for", unclosable)
+    told = await told_here(ready)
+    assert told["trail"][0] == PROBLEM
+    severity, text = told["database"]
+    assert severity == PROBLEM
+    assert text.startswith("All of it was looked at, but it could not be closed: IndexError")
+    assert "unseen" not in told
+
+
+def test_generations_of_which_none_is_in_use_are_looked_at_as_if_the_first_were(
+    ready: Host,
+) -> None:
+    for altered in ("activated_at = NULL", "version = 'x'", "version = 1.5", "version = -1"):
+        execute(ready, f"UPDATE data_key_generations SET {altered}")  # noqa: S608
+        told = {one["text"] for one in ready.run("doctor", "--json").json}
+        assert not any("nobody foresaw" in text for text in told)
+        (key,) = [
+            one
+            for one in ready.succeed("keys", "status", "--json").json
+            if one["id"].startswith("data-")
+        ]
+        assert (key["id"], key["active"]) == ("data-1", True)
 
 
 def test_rows_that_no_engine_would_have_taken_are_named(ready: Host) -> None:

@@ -39,6 +39,10 @@ class Generation(msgspec.Struct, frozen=True):
         return id_of(self.version)
 
 
+FIRST_GENERATION = Generation(1, created_at=0, activated_at=0)
+"""Which every store begins with."""
+
+
 def id_of(version: int) -> str:
     """What operators call a generation."""
     return f"{_PREFIX}{version}"
@@ -50,8 +54,8 @@ def is_generation(key_id: str) -> bool:
 
 
 def active_of(generations: Sequence[Generation]) -> Generation:
-    """The generation in use: the newest that was activated."""
-    return [one for one in generations if one.activated_at is not None][-1]
+    """The generation in use: the newest that was activated, or the first of all."""
+    return [generations[0], *(one for one in generations if one.activated_at is not None)][-1]
 
 
 class Rewrap(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """What `doctor` asks of a store that is ready to be served."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -118,14 +119,14 @@ class Diagnosis:
         async def body(tx: Transaction) -> list[Examined]:
             owners = {one.id: one.name for one in (await organizations.every(tx)).values()}
             found = await runners.every(tx)
-            of: dict[str, dict[str, str]] = {id_: {} for id_ in owners}
+            of: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for space, _ in await workspaces.of_organizations(
                 tx, {one.organization_id for one in found}
             ):
                 of[space.organization_id][space.id] = space.name
             return [
                 Examined(
-                    f"{owners[one.organization_id]}/{one.spec.name}",
+                    f"{owners.get(one.organization_id, one.organization_id)}/{one.spec.name}",
                     one,
                     trust.holds(one),
                     of[one.organization_id],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Generation
+from teamvars.domain.generations import FIRST_GENERATION, Generation, active_of
 from teamvars.storage import keys
 from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use
@@ -52,16 +52,15 @@ WHERE id = $1 AND EXISTS (
 
 
 async def generations(tx: Transaction) -> list[Generation]:
-    """All generations that there ever were, in order."""
+    """All generations that there ever were, in order; what is none has no number of one."""
     rows = await tx.fetch(f"SELECT {_COLUMNS} FROM data_key_generations ORDER BY version")
-    return [Generation(*row) for row in rows]
+    found = (Generation(*row) for row in rows)
+    return [one for one in found if one.version > 0] or [FIRST_GENERATION]
 
 
 async def active_generation(tx: Transaction) -> int:
     """The generation that was activated last, of which new organizations have their data key."""
-    return await tx.count(
-        "SELECT max(version) FROM data_key_generations WHERE activated_at IS NOT NULL"
-    )
+    return active_of(await generations(tx)).version
 
 
 async def needed(tx: Transaction) -> Mapping[int, Mapping[str, int]]:

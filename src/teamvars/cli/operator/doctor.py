@@ -76,7 +76,11 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
         if all(finding.text != str(problem) for finding in findings):  # the keyring's mode is known
             findings.append(Finding(_PROBLEM, "installation", str(problem)))
     except Exception as error:
-        findings.append(_unforeseen(unseen.pop(0), error))
+        if unseen:
+            findings.append(_unforeseen(unseen.pop(0), error))
+        else:
+            text = f"All of it was looked at, but it could not be closed: {origin(error)}."
+            findings.append(Finding(_PROBLEM, "database", text))
     if unseen:
         text = f"Not looked at because of that: {', '.join(unseen)}."
         findings.append(Finding(Severity.ADVICE, "unseen", text))
