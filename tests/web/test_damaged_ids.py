@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+import httpx
+
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled, set_of
 from tests.support.tenant import Tenant, linkage_document
@@ -58,14 +60,29 @@ async def alter(node: Deployment, table: str, columns: Sequence[str], *, back: b
     await node.alter(f"UPDATE {table} SET {sets}")  # noqa: S608
 
 
+def counts_what_it_lists(answer: httpx.Response) -> bool:
+    """Whether a list of one page has as many as it says that there are; clients read it again and
+    again where it has not.
+    """
+    if not answer.is_success or "json" not in answer.headers.get("Content-Type", ""):
+        return True
+    document = answer.json()
+    pages = document.get("meta", {}).get("pagination", {"total-count": None})
+    return pages["total-count"] in (None, len(document["data"]))
+
+
 async def failed(node: Deployment, tenant: Tenant, ids: Ids) -> dict[str, str]:
-    """The reads that were answered with a fault of the service's, and which."""
+    """The reads that were answered with a fault of the service's, and which, or with another number
+    than there are: of entries the stream says it, and 'audit verify' what is missing.
+    """
     there = Tenant(**{**vars(tenant), "deployment": node})
     found = {}
     for path in READ:
         answer = await there.call("owner", "GET", filled(path, ids).removeprefix("/api/v2"))
         if answer.status_code >= SERVER_ERROR:
             found[path] = answer.json()["errors"][0]["code"]
+        elif not path.endswith("/audit-events") and not counts_what_it_lists(answer):
+            found[path] = "another number"
     return found
 
 
@@ -93,6 +110,26 @@ async def test_a_token_whose_user_is_gone_is_nobodys(
     for method, path in (("GET", "/account/details"), ("POST", "/organizations")):
         assert (await tenant.call("plain", method, path)).status_code == 401
     assert (await tenant.call("owner", "GET", "/account/details")).status_code == 200
+
+
+async def test_whoever_was_put_into_an_organization_has_no_access_by_the_teams_of_theirs(
+    deployment: Deployment, tenant: Tenant
+) -> None:
+    path = f"/workspaces/{tenant.workspaces['network']}/access"
+    before = await tenant.call("owner", "GET", path)
+    assert counts_what_it_lists(before)
+    here, there = (
+        f"(SELECT id FROM organizations WHERE name = '{name}')"  # noqa: S608
+        for name in (tenant.organization, tenant.other_organization)
+    )
+    theirs = f"WHERE organization_id = {there} AND user_id = '{tenant.users['outsider']}'"
+    await deployment.alter(f"UPDATE memberships SET organization_id = {here} {theirs}")  # noqa: S608
+    after = await tenant.call("owner", "GET", path)
+    assert after.json() == before.json()
+    reader = f"WHERE id = '{tenant.memberships['reader']}'"
+    await deployment.alter(f"UPDATE memberships SET organization_id = {there} {reader}")  # noqa: S608
+    told = await deployment.services.accounts.holders(tenant.organization, "network")
+    assert tenant.users["reader"] not in {one.id for one in told.holders}
 
 
 async def test_a_team_of_another_organization_gives_a_member_nothing(

@@ -73,11 +73,7 @@ class Workspaces(UseCases):
             seen = granted.everywhere, granted.team_ids
             found = await workspaces.find_visible(tx, owner, seen, wanted, page)
             details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
-            views = [
-                WorkspaceView(one, details[one.id], level)
-                for one, level in found.items
-                if one.id in details  # or somebody has altered its id, and it has no stream
-            ]
+            views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
             whole = OrganizationView(owner, granted.is_owner, granted.rights)
             its = await _projects_of(tx, granted, views) if related else ()
             return WorkspacePage(views, found.total, whole, its)

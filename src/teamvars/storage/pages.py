@@ -64,6 +64,13 @@ def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
     return " AND ".join(numbered), [value for _, value in given]
 
 
+def after(column: str, other: str) -> str:
+    """That the time in a column is after another. What is none is not, as SQLite has it otherwise:
+    there a text, which a number can be added to, comes behind all numbers.
+    """
+    return f"{column} + 0 > {other}"
+
+
 def containing(text: str) -> str:
     """The LIKE pattern of every folded name that has the text in it; `!` is its escape."""
     return f"%{_escaped(text)}%"

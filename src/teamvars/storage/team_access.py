@@ -13,7 +13,7 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.storage.access_statements import level_of_team
 from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading
+from teamvars.storage.pages import Reading, after
 from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED
 
 G = TypeVar("G", Grant, ProjectGrant)
@@ -60,16 +60,18 @@ SELECT users.id, users.username, teams.level, teams.name, memberships.status, us
 FROM ({_READING_TEAMS}) AS teams
 JOIN team_members ON team_members.team_id = teams.id
 JOIN memberships ON memberships.id = team_members.membership_id
+    AND memberships.organization_id = $1
 JOIN users ON users.id = memberships.user_id
 """
-_LIVE = "(tokens.expires_at IS NULL OR tokens.expires_at > $3)"
+_LIVE = f"(tokens.expires_at IS NULL OR {after('tokens.expires_at', '$3')})"
 _TEAM_TOKENS = f"""
 SELECT tokens.id, teams.name, teams.level, teams.name
 FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
 """
-_ORGANIZATION_TOKENS = """
+_ORGANIZATION_TOKENS = f"""
 SELECT tokens.id FROM tokens
-WHERE tokens.organization_id = $1 AND (tokens.expires_at IS NULL OR tokens.expires_at > $2)
+WHERE tokens.organization_id = $1
+    AND (tokens.expires_at IS NULL OR {after("tokens.expires_at", "$2")})
 """
 # Those who can use what they have, a row each. Member by member, which is why a page is cheap:
 # by way of the teams, all their members would be put together for it.
@@ -80,7 +82,7 @@ WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND use
     AND EXISTS (
         SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
         {_ITS_GRANTS}
-        WHERE team_members.membership_id = memberships.id
+        WHERE team_members.membership_id = memberships.id AND teams.organization_id = $1
             AND {_LEVEL_OF_TEAM} >= {Level.READ:d})
 UNION ALL
 SELECT 2, 'team-token', tokens.id, teams.name
