@@ -114,7 +114,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -230,7 +230,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = $3
-    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $4)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), may AS MATERIALIZED (
@@ -339,7 +339,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = $3
-    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $4)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), may AS MATERIALIZED (
@@ -431,7 +431,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = $3
-    AND (caller.expires_at IS NULL OR caller.expires_at > $4)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $4)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), may AS MATERIALIZED (
@@ -546,7 +546,7 @@ LEFT JOIN LATERAL (
     FOR UPDATE OF held
 ) AS held ON TRUE
 WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -593,7 +593,7 @@ SELECT caller.id AS token_id, caller.user_id,
     caller.reach
 FROM tokens AS caller
 WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -605,7 +605,7 @@ WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
     FROM tokens AS caller
     WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
@@ -787,7 +787,7 @@ WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
     FROM tokens AS caller
     WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
@@ -1018,7 +1018,7 @@ LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
 LEFT JOIN streams ON streams.id = teams.id
 WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > $2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -1186,7 +1186,7 @@ LEFT JOIN LATERAL (
     FOR UPDATE OF held SKIP LOCKED
 ) AS held ON TRUE
 WHERE caller.hash = lookup.hash
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > lookup.now)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -1519,7 +1519,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = lookup.hash
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > lookup.now)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -1610,7 +1610,7 @@ LEFT JOIN LATERAL (
     FOR UPDATE OF held SKIP LOCKED
 ) AS held ON TRUE
 WHERE caller.hash = lookup.hash
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > lookup.now)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 

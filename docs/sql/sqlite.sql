@@ -107,7 +107,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > ?2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -252,7 +252,7 @@ SELECT caller.id AS token_id, caller.user_id,
     caller.reach
 FROM tokens AS caller
 WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > ?2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
@@ -264,7 +264,7 @@ WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
     FROM tokens AS caller
     WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > ?2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
@@ -446,7 +446,7 @@ WITH caller AS (
     SELECT id, user_id, team_id, organization_id, reach, created_by, created_at, expires_at
     FROM tokens AS caller
     WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > ?2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)
 ), acting AS (
@@ -680,7 +680,7 @@ LEFT JOIN teams ON teams.id = ?3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
 LEFT JOIN streams ON streams.id = teams.id
 WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND (caller.expires_at IS NULL OR caller.expires_at + 0 > ?2)
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 

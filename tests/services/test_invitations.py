@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from email.message import EmailMessage
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -25,10 +26,11 @@ from teamvars.services.invitations import Issued
 from teamvars.storage import memberships, tables
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of
+from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import open_deployment, operator, secret_of
 from tests.support.mailbox import Mailbox, open_mailbox, plain_text, secret_in
 from tests.support.patience import until
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, build_tenant
 
 
 @pytest.fixture
@@ -629,6 +631,20 @@ async def test_two_who_race_for_the_last_invitation_of_a_day_do_not_both_get_it(
         invite(mailing, email), invite(mailing, email, "outsider"), return_exceptions=True
     )
     assert [isinstance(one, Membership) for one in tried].count(True) == 1
+
+
+@pytest.mark.parametrize("stored", ["'2030-01-01'", "x'ff'"])
+async def test_a_time_in_words_counts_for_nothing_and_stops_no_chore(
+    tmp_path: Path, stored: str
+) -> None:
+    """PostgreSQL has no words there."""
+    async with open_deployment(fresh_sqlite(tmp_path)) as deployment:
+        calls = Calls(await build_tenant(deployment))
+        _, secret = await link(calls, address())
+        await deployment.alter(f"UPDATE invitation_requests SET at = {stored}")  # noqa: S608
+        await calls.services.operator_invitations.expire()
+        await deployment.alter(f"UPDATE invitations SET expires_at = {stored}")  # noqa: S608
+        assert await refusal(calls, secret) == (DEAD_LINK.detail,)
 
 
 # Expiry

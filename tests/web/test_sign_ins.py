@@ -169,6 +169,21 @@ async def test_a_token_whose_reach_somebody_has_made_bytes_has_rights_nowhere(sc
     assert await scene.call(token, own) == 200
 
 
+@ON_SQLITE
+@pytest.mark.parametrize("altered", ["tokens SET expires_at", "sessions SET ends_at"])
+async def test_a_session_whose_end_is_no_time_has_ended_or_ends_with_its_next_use(
+    scene: Scene, altered: str
+) -> None:
+    """PostgreSQL has no words there."""
+    _, token = await scene.signed_in()
+    own = f"/users/{scene.tenant.users['writer']}/authentication-tokens"
+    assert await scene.call(token, own) == 200
+    its = {"tokens": "reach IS NOT NULL", "sessions": "TRUE"}[altered.partition(" ")[0]]
+    await scene.tenant.deployment.alter(f"UPDATE {altered} = '2030-01-01' WHERE {its}")
+    await scene.tenant.deployment.services.sessions.store_uses()
+    assert await scene.call(token, own) == 401
+
+
 async def test_what_is_made_in_a_session_reaches_no_further_and_ends(scene: Scene) -> None:
     tenant = scene.tenant
     await into_both(tenant)

@@ -568,10 +568,26 @@ async def test_a_touched_row_hides_no_other_token(tenant: Tenant) -> None:
     shown = {one["id"]: one["attributes"] for one in listed.json()["data"]}
     assert shown.keys() >= set(ids)
     assert shown[ids[1]]["expired-at"] == "9999-12-31T23:59:59.999Z"
-    assert shown[ids[1]]["created-at"] == "0001-01-01T00:00:00.000Z"
+    assert shown[ids[1]]["created-at"] < "1971"
     one = f"/authentication-tokens/{ids[1]}"
     assert (await tenant.call("plain", "GET", one)).status_code == 200
     assert (await tenant.call("plain", "DELETE", one)).status_code == 204
+
+
+@ON_SQLITE
+async def test_a_token_whose_end_is_no_time_has_ended(tenant: Tenant) -> None:
+    """PostgreSQL has no words there."""
+    one = await made(tenant, "plain", user_path(tenant))
+    own = {"Authorization": f"Bearer {one['attributes']['token']}"}
+    ask = tenant.deployment.client.get
+    assert (await ask("/account/details", headers=own)).status_code == 200
+    for end in ("2030-01-01", b"\xff"):
+        await touch(tenant, "UPDATE tokens SET expires_at = $2 WHERE id = $1", one["id"], end)
+        assert (await ask("/account/details", headers=own)).status_code == 401
+        shown = await tenant.call("plain", "GET", f"/authentication-tokens/{one['id']}")
+        assert shown.json()["data"]["attributes"]["expired-at"] < "1971"
+    listed = await tenant.call("plain", "GET", user_path(tenant))
+    assert one["id"] in {each["id"] for each in listed.json()["data"]}
 
 
 async def fill(tenant: Tenant, live: int) -> None:

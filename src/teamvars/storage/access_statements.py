@@ -14,6 +14,7 @@ from teamvars.domain.access import Level
 from teamvars.domain.teams import INCLUDED, Right
 from teamvars.domain.tokens import WAY_BACK
 from teamvars.storage.database import Lookup
+from teamvars.storage.pages import after
 from teamvars.storage.projects import PROJECT_OF
 from teamvars.storage.streams import PLACE
 from teamvars.storage.teams import RIGHTS
@@ -21,8 +22,8 @@ from teamvars.storage.teams import RIGHTS
 # The token was not revoked and has not expired, and its user, if it is one's, is there and not
 # disabled. The last is a scalar subquery, which is one lookup by primary key: PostgreSQL turns
 # EXISTS into a join, and reads all users for it.
-_IS_VALID = """caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+_IS_VALID = f"""caller.hash = $1
+    AND (caller.expires_at IS NULL OR {after("caller.expires_at", "$2")})
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)"""
 

@@ -10,12 +10,14 @@ from teamvars.domain.invitations import Delivery, Invitation, Invited, Link
 from teamvars.domain.times import DAY
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction
+from teamvars.storage.pages import after, time_of
 from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
-    "coalesce(memberships.invited_as, users.email, '') AS address, invitations.expires_at, "
+    "coalesce(memberships.invited_as, users.email, '') AS address, "
+    f"{time_of('invitations.expires_at')}, "
     "users.id AS user_id, users.username, users.email, users.site_admin, "
     f"CASE WHEN {NEVER_KNOWN} THEN 1 ELSE 0 END AS placeholder, users.disabled"
 )
@@ -28,7 +30,9 @@ LEFT JOIN users AS inviters ON inviters.id = invitations.invited_by
 """
 _OPEN = f"SELECT {_INVITED} {_JOINED}"
 FIND_BY_LINK = Lookup.of(
-    f"{_OPEN} WHERE invitations.link_hash = $1 AND invitations.expires_at > $2", "BYTEA", "BIGINT"
+    f"{_OPEN} WHERE invitations.link_hash = $1 AND {after('invitations.expires_at', '$2')}",
+    "BYTEA",
+    "BIGINT",
 )
 QUEUE = Queue("invitations", id="membership_id", is_due="expires_at > $1")
 _WAITING = f"""
@@ -125,8 +129,8 @@ async def requests_of_address(tx: Transaction, address: str, now: int) -> int:
 
 async def has_old_requests(tx: Transaction, now: int) -> bool:
     """Whether there are any that count no more."""
-    row = await tx.fetch_one("SELECT min(at) FROM invitation_requests")
-    return row is not None and row[0] is not None and row[0] <= now - DAY
+    old = "SELECT at FROM invitation_requests WHERE at <= $1 LIMIT 1"
+    return await tx.fetch_one(old, now - DAY) is not None
 
 
 async def forget_requests(tx: Transaction, now: int) -> None:
@@ -144,7 +148,7 @@ async def count_by_delivery(tx: Transaction, now: int) -> dict[Delivery, int]:
 
 async def _count(tx: Transaction, column: str, value: str, now: int) -> int:
     return await tx.count(
-        f"SELECT count(*) FROM invitation_requests WHERE {column} = $1 AND at > $2",
+        f"SELECT count(*) FROM invitation_requests WHERE {column} = $1 AND {after('at', '$2')}",
         value,
         now - DAY,
     )

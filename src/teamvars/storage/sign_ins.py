@@ -10,7 +10,7 @@ from teamvars.domain.sign_ins import Identity, OpenSession, Session, Standing
 from teamvars.domain.users import User
 from teamvars.storage import organizations, users
 from teamvars.storage.database import Lookup, Row, Transaction
-from teamvars.storage.pages import Reading
+from teamvars.storage.pages import Reading, after
 from teamvars.storage.streams import PLACE, also_held, to_stream
 
 _IDENTITIES = Reading(
@@ -43,7 +43,8 @@ SELECT {users.COLUMNS}, (
         LEFT JOIN invitations ON invitations.membership_id = memberships.id
         WHERE memberships.user_id = users.id AND organizations.name_folded IN {{each $3}}
             AND (memberships.status = 'active' OR memberships.status = 'invited'
-                AND (invitations.expires_at IS NULL OR invitations.expires_at > $4))
+                AND (invitations.expires_at IS NULL
+                    OR {after("invitations.expires_at", "$4")}))
     ) AS places, (
         SELECT count(*) FROM tokens JOIN sessions ON sessions.token_id = tokens.id
         WHERE tokens.user_id = users.id AND tokens.expires_at > $4
@@ -92,7 +93,7 @@ async def standing(tx: Transaction, user_id: str, now: int) -> Standing:
     """What a user is now."""
     rows = await tx.fetch(
         "SELECT memberships.organization_id, memberships.status, "
-        "invitations.expires_at IS NULL OR invitations.expires_at > $2, EXISTS ("
+        f"invitations.expires_at IS NULL OR {after('invitations.expires_at', '$2')}, EXISTS ("
         "SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id "
         "WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1) "
         "FROM memberships LEFT JOIN invitations ON invitations.membership_id = memberships.id "
@@ -119,7 +120,8 @@ async def find_open(tx: Transaction, cookie_hash: bytes, now: int) -> OpenSessio
         "SELECT tokens.id, tokens.user_id, sessions.provider FROM sessions "
         "JOIN tokens ON tokens.id = sessions.token_id "
         "JOIN users ON users.id = tokens.user_id "
-        "WHERE sessions.cookie_hash = $1 AND tokens.expires_at > $2 AND users.disabled = 0",
+        f"WHERE sessions.cookie_hash = $1 AND {after('tokens.expires_at', '$2')} "
+        "AND users.disabled = 0",
         cookie_hash,
         now,
     )

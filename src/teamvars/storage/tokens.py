@@ -19,13 +19,13 @@ from teamvars.domain.tokens import (
 )
 from teamvars.storage.access import reach_of
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.pages import Reading, after, containing, time_of, where
 from teamvars.storage.tables import listed
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
-    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by, tokens.reach, "
-    "tokens.provider, tokens.sid"
+    f"{time_of('tokens.expires_at')}, tokens.last_used_at, tokens.description, "
+    "tokens.created_by, tokens.reach, tokens.provider, tokens.sid"
 )
 _COLUMN_COUNT = _COLUMNS.count(",") + 1
 _SELECT = f"""
@@ -82,9 +82,9 @@ WHERE {whose} AND (expires_at IS NULL OR expires_at > created_at + $2)"""
     }.items()
 }
 # $2: when it was used, $3: when a session's would end by that, $4: now.
-_NOTE_USE = """UPDATE tokens SET last_used_at = $2, expires_at = coalesce((
-    SELECT CASE WHEN sessions.ends_at < $3 THEN sessions.ends_at ELSE $3 END
-    FROM sessions WHERE sessions.token_id = tokens.id AND tokens.expires_at > $4
+_NOTE_USE = f"""UPDATE tokens SET last_used_at = $2, expires_at = coalesce((
+    SELECT CASE WHEN {after("sessions.ends_at", "$3")} THEN $3 ELSE sessions.ends_at + 0 END
+    FROM sessions WHERE sessions.token_id = tokens.id AND {after("tokens.expires_at", "$4")}
 ), tokens.expires_at)
 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"""
 # What is not there comes first, but an end, which then comes last.
@@ -98,7 +98,7 @@ _ORDERS = {
 
 # $3: now. A comparison with no end at all holds for none.
 _ENDS = {
-    TokenEnd.ACTIVE: "tokens.expires_at IS NULL OR tokens.expires_at > $3",
+    TokenEnd.ACTIVE: f"tokens.expires_at IS NULL OR {after('tokens.expires_at', '$3')}",
     TokenEnd.WITHIN_7_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {7 * DAY} <= $3",
     TokenEnd.WITHIN_30_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {30 * DAY} <= $3",
     TokenEnd.EXPIRED: "tokens.expires_at <= $3",
@@ -174,7 +174,7 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     """How many tokens of one owner can be used, without those of sessions."""
     return await tx.count(
         f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1 "
-        "AND (expires_at IS NULL OR expires_at > $2) "
+        f"AND (expires_at IS NULL OR {after('expires_at', '$2')}) "
         "AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.token_id = tokens.id)",
         owner.id,
         now,
@@ -244,7 +244,7 @@ async def unused(tx: Transaction, now: int, limit: int) -> Suspects:
 async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> Suspects:
     """The oldest of them, and how many there are; none that is refused anyhow."""
     rows = await tx.fetch(
-        f"{_COUNTED} WHERE (tokens.expires_at IS NULL OR tokens.expires_at > $1) "
+        f"{_COUNTED} WHERE (tokens.expires_at IS NULL OR {after('tokens.expires_at', '$1')}) "
         f"AND coalesce(users.disabled, 0) = 0 AND {condition} {_ORDER} LIMIT ${len(args) + 1}",
         *args,
         limit,
