@@ -10,7 +10,10 @@ from threading import Thread
 
 import pytest
 
+from teamvars import settings
+from teamvars.cli.operator.installation import initialise
 from teamvars.security import keyring
+from teamvars.services.installation import Installation
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import SCRIPT, Done, Host
@@ -45,6 +48,23 @@ def test_init_can_be_repeated(host: Host) -> None:
     host.succeed("init")
     assert content(host.data)["keyring.json"] == before["keyring.json"]
     assert host.succeed("audit", "verify").said.startswith("1 streams verify")
+
+
+async def test_of_two_that_init_at_once_one_takes_the_keyring_of_the_other(
+    empty_host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Installation.is_initialised
+
+    async def overtaken(installation: Installation) -> bool:
+        is_initialised = await asked(installation)
+        monkeypatch.setattr(Installation, "is_initialised", asked)
+        empty_host.succeed("init")
+        return is_initialised
+
+    monkeypatch.setattr(Installation, "is_initialised", overtaken)
+    url = empty_host.settings.get("DATABASE_URL")
+    assert await initialise(settings.load(data_dir=empty_host.data, database_url=url)) is None
+    assert empty_host.succeed("audit", "verify").said.startswith("1 streams verify")
 
 
 def test_init_never_makes_a_second_keyring_for_a_store(served_host: ServedHost) -> None:

@@ -47,6 +47,10 @@ class KeyringUnavailable(KeyringError):
     """What is outside, and has to unwrap it, cannot be asked now, and may be later."""
 
 
+class KeyringExists(KeyringError):
+    """There is one already, which nothing overwrites."""
+
+
 class KeySet(Discreet, frozen=True):
     """The keys of one purpose by id, and the id of the one in use for new data.
 
@@ -147,7 +151,7 @@ def save_new(keyring: Keyring, path: Path, by: Wrapping | None = None) -> None:
     try:
         whole_files.create(path, _text(keyring, path, by))
     except FileExistsError:
-        raise KeyringError(f"{path} exists already and is never overwritten.") from None
+        raise KeyringExists(f"{path} exists already and is never overwritten.") from None
 
 
 def change(path: Path, step: Callable[[Keyring], Keyring], by: Wrapping | None = None) -> Keyring:

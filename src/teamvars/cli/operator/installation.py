@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import starmap
 
 from teamvars import wiring
@@ -17,7 +18,7 @@ from teamvars.cli.operator.host import (
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 from teamvars.security import keyring
-from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.keyring import Keyring, KeyringError, KeyringExists
 from teamvars.services.installation import Filled, Installation, Outstanding
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
@@ -58,14 +59,19 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
 
 
 async def _keyring(config: Settings, installation: Installation) -> Keyring:
+    # In this order: another 'init' has made the keyring once the store knows it.
+    is_initialised = await installation.is_initialised()
     if not config.keyring_path.exists():
-        if await installation.is_initialised():
+        if is_initialised:
             raise KeyringError(
                 f"The database belongs to a keyring that is not at {config.keyring_path}. "
                 "Restore it, or point TEAMVARS_KEYRING at it; no new one is made."
             )
         try:
-            keyring.save_new(keyring.generate(), config.keyring_path, wiring.wrapping_of(config))
+            with suppress(KeyringExists):  # by now: another 'init' has made it
+                keyring.save_new(
+                    keyring.generate(), config.keyring_path, wiring.wrapping_of(config)
+                )
         except OSError as error:
             text = f"The keyring {config.keyring_path} cannot be made: {error.strerror}."
             raise KeyringError(text) from None
