@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from teamvars.cli.output import aligned
 from tests.cli.conftest import ServedHost
 from tests.support.commands import SCRIPT, Host, full, unread
 from tests.support.engines import HOST_ON_SQLITE
@@ -69,6 +70,23 @@ def test_what_was_made_and_cannot_be_shown_is_named_with_what_to_do(
     acme.succeed(*found[found.re.groups].split())
     no_room = ["teamvars: The output cannot be written: No space left on device."]
     assert rest == (no_room if is_full else [])
+
+
+def test_a_table_is_aligned_whatever_letters_it_has() -> None:
+    rows = [("チーム", "1"), ("e\u0301quipe", "2"), ("teams", "3"), ("a\u202eb", "4")]
+    assert [*aligned(rows)] == [
+        "チーム    1",
+        "e\u0301quipe    2",
+        "teams     3",
+        "a\\u202eb  4",
+    ]
+
+
+def test_a_long_cell_of_a_table_makes_no_other_row_longer() -> None:
+    rows = [("KEY", "x" * 10_000, "described"), *[("OTHER", "value", "described")] * 2]
+    long, *others = aligned(rows)
+    assert long == f"KEY    {'x' * 10_000}  described"
+    assert others == ["OTHER  value  described"] * 2
 
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -16,6 +17,11 @@ Fields = dict[str, object]
 """What a program is shown of something, by name."""
 Row = Sequence[str]
 """The cells of a line of a table."""
+
+_WIDEST = 80
+"""Of a cell, in columns of a terminal, that those below and above it are as wide as: a longer one,
+such as a value, would have every other row filled up to its end.
+"""
 
 
 def ended(failure: Failure) -> int:
@@ -72,11 +78,32 @@ def note(text: str) -> None:
 
 
 def aligned(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each row of equally many cells, each column as wide as its widest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+    """A line for each row of equally many cells, each column as wide as its widest cell that is no
+    wider than `_WIDEST`. Cells are escaped, since that makes them wider.
+    """
+    shown = [[escaped(cell) for cell in row] for row in rows]
+    taken = [[_columns(cell) for cell in row] for row in shown]
+    widths = [
+        max((columns for columns in column if columns <= _WIDEST), default=0)
+        for column in zip(*taken, strict=True)
+    ]
+    for row, columns in zip(shown, taken, strict=True):
+        cells = (
+            cell + " " * (width - own)
+            for cell, own, width in zip(row, columns, widths, strict=True)
+        )
         yield "  ".join(cells).rstrip()
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal it takes: letters of some scripts take two, and marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+        if unicodedata.category(char) not in ("Mn", "Me")
+    )
 
 
 def _write(line: str, stream: TextIO) -> None:

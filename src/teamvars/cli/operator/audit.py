@@ -27,7 +27,7 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.errors import Refusal
-from teamvars.domain.names import escaped, is_safe
+from teamvars.domain.names import is_safe
 from teamvars.domain.times import microseconds, moment
 from teamvars.services.audit_verification import Place
 from teamvars.storage.engines.outages import reason
@@ -220,7 +220,7 @@ def print_table(entries: Iterable[AuditEntry], names: AuditNames) -> bool:
             f"{entry.subject_type} {named['subject'] or entry.subject_id}",
             ", ".join(map(str, changed)) if isinstance(changed, Sequence) else None,
         )
-        rows.append([escaped(cell) if isinstance(cell, str) else _UNKNOWN for cell in cells])
+        rows.append([cell if isinstance(cell, str) else _UNKNOWN for cell in cells])
     for line in aligned(rows):
         say(line)
     return is_whole
