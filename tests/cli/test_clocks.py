@@ -82,10 +82,25 @@ def test_a_node_whose_clock_is_wrong_says_so_and_goes_by_postgresqls(host: Host)
     assert abs(datetime.now(UTC) - recorded) < timedelta(minutes=2)
 
 
+def printed_by_wrong_clock(host: Host, *words: str) -> str:
+    """What a command prints on a host whose clock is five minutes ahead."""
+    wrong, out = WrongHost(host.folder, host.settings), host.folder / "printed"
+    with out.open("w") as to_out, (host.folder / "said").open("w") as to_err:
+        assert wrong.start(*words, out=to_out, err=to_err).wait(HANGS) == 0
+    return out.read_text()
+
+
 def test_a_command_says_how_long_ago_a_change_was_by_postgresqls_clock(host: Host) -> None:
     host.succeed("directory", "apply", "directory.yaml")
-    wrong, out = WrongHost(host.folder, host.settings), host.folder / "listed"
-    with out.open("w") as to_out, (host.folder / "said").open("w") as to_err:
-        words = ("audit", "list", "--since", "2m", "--json")
-        assert wrong.start(*words, out=to_out, err=to_err).wait(HANGS) == 0
-    assert "organization.create" in out.read_text()
+    listed = printed_by_wrong_clock(host, "audit", "list", "--since", "2m", "--json")
+    assert "organization.create" in listed
+
+
+def test_a_command_says_whether_a_token_has_expired_by_postgresqls_clock(host: Host) -> None:
+    host.succeed("directory", "apply", "directory.yaml")
+    host.succeed("token", "create", "--user", "alice", "--expires", "4m")
+    for words in (("token", "list"), ("user", "show", "alice")):
+        for form in ((), ("--json",)):
+            listed = printed_by_wrong_clock(host, *words, *form)
+            assert "at-" in listed
+            assert "expired" not in listed

@@ -42,6 +42,15 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
     return finish(with_services())
 
 
+def run_dated(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> tuple[T, int]:
+    """As `run`, with what time it is by the store's clock, which says what has expired."""
+
+    async def dated(services: wiring.Services, caller: Caller) -> tuple[T, int]:
+        return await body(services, caller), services.database.now()
+
+    return run(dated)
+
+
 def is_over_soon(refusal: Refusal) -> bool:
     """Whether it tells of an outage of the store that may end while somebody waits."""
     cause = refusal.__cause__

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from teamvars import wiring
 from teamvars.cli import asking
 from teamvars.cli.exits import ERROR, Misuse
-from teamvars.cli.operator.context import run
+from teamvars.cli.operator.context import run, run_dated
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
@@ -48,8 +48,8 @@ def create(
 @json_option
 def list_() -> None:
     """List the tokens that are not revoked."""
-    issued = run(lambda services, _: services.issued_tokens.list())
-    show(fields_of(issued), cells_of(issued))
+    issued, now = run_dated(lambda services, _: services.issued_tokens.list())
+    show(fields_of(issued, now), cells_of(issued, now))
     touched = [(one.token.id, faulty) for one in issued if (faulty := one.token.faulty())]
     for token_id, faulty in touched:
         note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
@@ -79,8 +79,8 @@ def revoke(token_id: str | None, user: str | None, all_of: str | None, leaked: b
             return [await issued.revoke_leaked(caller, secret)]
         return [await issued.revoke(caller, token_id or "")]
 
-    revoked = run(work)
-    show(fields_of(revoked), cells_of(revoked), said=f"Revoked: {len(revoked)}.")
+    revoked, now = run_dated(work)
+    show(fields_of(revoked, now), cells_of(revoked, now), said=f"Revoked: {len(revoked)}.")
 
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
@@ -94,9 +94,8 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
     return OwnerName(organization=organization, team=name)
 
 
-def fields_of(issued: Sequence[IssuedToken]) -> list[Fields]:
+def fields_of(issued: Sequence[IssuedToken], now: int) -> list[Fields]:
     """For programs: `owner` is its kind and id, `name` what the owner is called."""
-    now = wiring.clock()
     return [
         {
             "id": one.token.id,
@@ -113,9 +112,8 @@ def fields_of(issued: Sequence[IssuedToken]) -> list[Fields]:
     ]
 
 
-def cells_of(issued: Sequence[IssuedToken]) -> list[Row]:
+def cells_of(issued: Sequence[IssuedToken], now: int) -> list[Row]:
     """A row for each, for people."""
-    now = wiring.clock()
     return [
         (
             one.token.id,

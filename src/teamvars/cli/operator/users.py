@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from teamvars.cli import output
 from teamvars.cli.exits import Failure, Misuse
-from teamvars.cli.operator.context import run
+from teamvars.cli.operator.context import run, run_dated
 from teamvars.cli.operator.host import load_settings
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option, option
@@ -30,7 +30,7 @@ def list_() -> None:
 @json_option
 def show(who: str) -> None:
     """Show a user's memberships and tokens, and the tokens of others that they made."""
-    account = run(lambda services, _: services.accounts.show(who))
+    account, now = run_dated(lambda services, _: services.accounts.show(who))
     memberships = [
         {
             "id": view.id,
@@ -46,10 +46,10 @@ def show(who: str) -> None:
         "identities": [
             {"issuer": one.issuer, "subject": one.subject} for one in account.identities
         ],
-        "tokens": fields_of(account.tokens),
-        "made-tokens": fields_of(account.made),
+        "tokens": fields_of(account.tokens, now),
+        "made-tokens": fields_of(account.made, now),
     }
-    output.show(shown, ((line,) for line in _lines(account)))
+    output.show(shown, ((line,) for line in _lines(account, now)))
 
 
 @command
@@ -60,10 +60,10 @@ def show(who: str) -> None:
 def disable(who: str, force: bool, with_made_tokens: bool) -> None:
     """Refuse all of a user's tokens from now on; memberships stay, but give no rights."""
     how = Disabling(force=force, with_made_tokens=with_made_tokens)
-    done = run(lambda services, caller: services.accounts.disable(caller, who, how))
-    made = {"made-tokens": fields_of(done.made), "made-tokens-revoked": done.revoked}
+    done, now = run_dated(lambda services, caller: services.accounts.disable(caller, who, how))
+    made = {"made-tokens": fields_of(done.made, now), "made-tokens-revoked": done.revoked}
     shown = {**_fields(done.user), **made}
-    output.show(shown, cells_of(done.made), said=_told_disabled(done))
+    output.show(shown, cells_of(done.made, now), said=_told_disabled(done))
 
 
 @command
@@ -182,17 +182,17 @@ def _cells(user: User) -> output.Row:
     return user.username, user.email or "-", user.id, told
 
 
-def _lines(account: Account) -> Iterator[str]:
+def _lines(account: Account, now: int) -> Iterator[str]:
     yield from output.aligned([_cells(account.user)])
     for view in account.memberships:
         teams = ", ".join(_teams(account, view)) or "no team"
         yield f"member of {view.organization_name}: {view.status.value}, in {teams}"
     for one in account.identities:
         yield f"signs in as {one.subject} of {one.issuer}"
-    yield from output.aligned(cells_of(account.tokens))
+    yield from output.aligned(cells_of(account.tokens, now))
     if account.made:
         yield f"Tokens that {account.user.username} made for others:"
-        yield from output.aligned(cells_of(account.made))
+        yield from output.aligned(cells_of(account.made, now))
 
 
 def _fields(user: User) -> output.Fields:
