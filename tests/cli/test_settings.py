@@ -362,7 +362,11 @@ def test_a_path_on_the_command_line_that_is_empty_is_refused(host: Host) -> None
     for flag in ("--data-dir", "--keyring"):
         refused = host.run(flag, "", "init")
         assert (refused.code, "must not be empty" in refused.err) == (2, True)
-    for words in (("directory", "apply", ""), ("backup", "verify", "")):
+    for words in (
+        ("directory", "apply", ""),
+        ("directory", "export", "acme", ""),
+        ("backup", "verify", ""),
+    ):
         refused = host.run(*words)
         assert (refused.code, "It is empty" in refused.err) == (2, True)
     assert not (host.folder / "keyring.json").exists()

@@ -34,8 +34,8 @@ def flag(word: str, help_: str, *names: str) -> Decorator:
 
 
 def argument(name: str, help_: str, **more: Any) -> Decorator:
-    """An argument and its help. One that is empty is refused: it would stand for all there is, or
-    for the current folder.
+    """An argument and its help. An empty word is refused: it would stand for all there is, or for
+    the current folder.
     """
     return click.argument(name, cls=_Argument, help=help_, **more)
 
@@ -43,7 +43,7 @@ def argument(name: str, help_: str, **more: Any) -> Decorator:
 class _Argument(click.Argument):
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """What the word says."""
-        if value == "":
+        if "" in (value if isinstance(value, tuple | list) else [value]):
             raise click.BadParameter(f"It is empty. {UNSET}", ctx, self)
         return super().type_cast_value(ctx, value)
 

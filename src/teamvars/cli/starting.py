@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED, Failure
+from teamvars.cli.options import Decorator
 
 Values = Mapping[str, str]
 """An environment, or what is to be in one: values by name."""
@@ -51,6 +52,11 @@ class Starter(click.Command):
                 "terraform plan -out plan",
                 NOT_STARTED,
             ) from None
+
+
+def command_argument(**more: Any) -> Decorator:
+    """The command to start, whose own words may be empty."""
+    return click.argument("command", help="The command.", nargs=-1, metavar="-- CMD…", **more)
 
 
 def own_environment() -> Values:

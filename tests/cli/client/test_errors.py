@@ -116,12 +116,24 @@ def test_an_empty_option_does_not_ask_for_everything(desk: Desk) -> None:
     assert (refused.code, "--with is empty" in refused.err) == (125, True)
 
 
-@pytest.mark.parametrize("words", ["vars search", "vars history", "vars get", "team members"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "vars search",
+        "vars history",
+        "vars get",
+        "vars unset KEY --yes",
+        "team members",
+        "team add owners dave",
+        "login tokens revoke at-1 --yes",
+    ],
+)
 def test_an_empty_argument_does_not_ask_for_everything(network: Desk, words: str) -> None:
     network.succeed("vars", "set", "KEY=value")
     refused = network.run(*words.split(), "")
     assert (refused.code, refused.out) == (2, "")
     assert "It is empty. Is a variable of your shell not set?" in refused.err
+    assert network.succeed("vars", "get", "KEY", "--plain").out == "value"
 
 
 def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None:

@@ -48,6 +48,11 @@ def test_the_command_has_the_variables_over_the_callers_own(network: Desk) -> No
     assert "KEY" in seen(network, "--only", "p*", "--only", "K?Y")
 
 
+def test_the_words_of_the_command_are_its_own_the_empty_ones_too(network: Desk) -> None:
+    done = network.succeed("run", "--", "printf", "[%s]", "", "--only", "")
+    assert done.out == "[][--only][]"
+
+
 def test_the_token_is_not_handed_on(network: Desk, service: object, office: str) -> None:
     url, token = network.succeed("whoami", "--json").json["address"], "not-a-token"
     refused = network.having(address=url, token=token).run("run", "--", "true")

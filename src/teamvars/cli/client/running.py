@@ -38,9 +38,9 @@ from teamvars.cli.client.options import (
 )
 from teamvars.cli.commands import SERVER_KEY, WORKSPACE
 from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure, Misuse, writing
-from teamvars.cli.options import argument, flag, json_flag, option, together, wants_json
+from teamvars.cli.options import flag, json_flag, option, together, wants_json
 from teamvars.cli.output import Row, note, show
-from teamvars.cli.starting import Starter, Values, become, own_environment
+from teamvars.cli.starting import Starter, Values, become, command_argument, own_environment
 from teamvars.origins import origin
 
 _WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
@@ -68,13 +68,7 @@ class Giving(NamedTuple):
 
 
 @click.command(cls=Starter)
-@argument(
-    "command",
-    "The command.",
-    nargs=-1,
-    metavar="-- CMD…",
-    shell_complete=offered("command"),
-)
+@command_argument(shell_complete=offered("command"))
 @option("--only", "Only variables like this.", multiple=True, metavar="GLOB")
 @option("--with", "A dotenv file with values of sensitive variables.", "file", metavar="FILE")
 @option("--allow-env", "Accept this name from the workspace.", multiple=True, metavar="NAME")

@@ -9,7 +9,7 @@ from teamvars.cli.exits import NOT_STARTED, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import load_settings
 from teamvars.cli.options import argument, option
-from teamvars.cli.starting import Starter, Values, become, own_environment
+from teamvars.cli.starting import Starter, Values, become, command_argument, own_environment
 from teamvars.decisions.deliveries import HostDraft
 from teamvars.domain.audit import MAX_REASON_CHARACTERS
 from teamvars.domain.key_names import is_steering
@@ -36,7 +36,7 @@ class _PlacedStarter(Starter):
 
 @click.command("exec", cls=_PlacedStarter)
 @argument("place", "The workspace.", metavar="ORG/WORKSPACE")
-@argument("command", "The command.", nargs=-1, required=True, metavar="-- CMD…")
+@command_argument(required=True)
 @option("--reason", "Why; the trail records it.", required=True, metavar="TEXT")
 @option("--only", "Only variables like this.", multiple=True, metavar="GLOB")
 @option("--allow-env", "Accept this name from the workspace.", multiple=True, metavar="NAME")
