@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from teamvars import __version__
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.targets import Target, Token
 from tests.cli.client.conftest import Service
+from tests.cli.client.stubs import Answer, answering
 from tests.support.desk import Desk
 
 TARGET = Target(Address("https", "example.com", 443), "--address", Token("tvu_secret", "you"))
@@ -142,3 +144,31 @@ def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None
     assert f"no workspace {office}/ntwork" in refused.err
     assert "teamvars workspace list" in refused.err
     assert "teamvars link --workspace" in desk.succeed("link").err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        ("set list", 404, 5),
+        ("vars search --part log", 400, 7),
+        ("set create any", 405, 1),
+        ("run --explain", 404, 125),
+    ],
+)
+@pytest.mark.parametrize(("release", "is_told"), [("0.0.9", True), (__version__, False)])
+def test_whoever_asks_what_an_older_service_does_not_know_is_told_its_release(
+    stranger: Desk, words: str, status: int, code: int, release: str, is_told: bool
+) -> None:
+    def tell(path: str, _: bytes) -> Answer:
+        if path == "/":
+            return 200, {"name": "teamvars", "version": release}
+        if path.endswith("/workspaces/network"):
+            return 200, {"data": {"id": "ws-1", "attributes": {"name": "network"}}}
+        return status, {"errors": [{"code": "any", "detail": "It is refused."}]}
+
+    with answering(tell) as url:
+        named = {"organization": "acme", "workspace": "network", "token": "tvu_any"}
+        refused = stranger.having(address=url, **named).run(*words.split())
+    assert refused.code == code
+    assert "It is refused." in refused.err
+    assert (f"{url} is release 0.0.9, and this command" in refused.err) == is_told

@@ -11,7 +11,7 @@ from teamvars.cli.client.api import Api, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
-from teamvars.cli.client.api.sending import answer_once, object_of
+from teamvars.cli.client.api.releases import misfit, release_of
 from teamvars.cli.client.api.targets import (
     Given,
     Said,
@@ -23,7 +23,7 @@ from teamvars.cli.client.api.targets import (
     sendable,
     travel_of,
 )
-from teamvars.cli.client.api.transport import Connection, Request, Travel
+from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.client.options import (
     connected,
     ending_after,
@@ -325,31 +325,12 @@ def version(where: Where) -> None:
     Example: teamvars version
     """
     service = located(where)
-    served = None if service is None else _served(service, where)
+    served = None if service is None else release_of(service, travel_of(where))
     told = {"client": __version__, "server": served, "address": service and str(service)}
     rows = [("client", __version__), ("server", f"{served}  {service}" if served else "-")]
     show(told, rows)
-    if served is not None and _line(served) != _line(__version__):
-        note(
-            f"These versions do not fit: install release {served} here, or ask the operator of "
-            f"{service}."
-        )
-
-
-def _served(service: Address, where: Where) -> str:
-    request = Request("GET", "/", {"Accept": "application/json"}, None)
-    connection = Connection(service, travel_of(where))
-    reply = answer_once(connection, request)
-    said = object_of(reply) or {}
-    if reply.status != 200 or said.get("name") != "teamvars":
-        raise Failure(f"What answers at {service} is not teamvars. Check the address.")
-    return str(said.get("version", "-"))
-
-
-def _line(release: str) -> list[str]:
-    """The numbers that two releases have in common when they fit."""
-    numbers = release.split(".")
-    return numbers[: 2 if numbers[0] == "0" else 1]
+    if service is not None and served is not None and (said := misfit(service, served)):
+        note(said)
 
 
 @command

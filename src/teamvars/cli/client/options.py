@@ -1,6 +1,7 @@
 """Options that client commands share, and what makes them a `Where`."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any
@@ -9,6 +10,8 @@ import click
 
 from teamvars.cli import named
 from teamvars.cli.client.api import connect
+from teamvars.cli.client.api.errors import ApiError
+from teamvars.cli.client.api.releases import misfit, release_of
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.options import UNSET, Decorator, Function, argument, flag, option, together
@@ -52,6 +55,9 @@ skip_invalid_keys_option = flag(
 )
 yes_option = flag("--yes", "Do it without asking.", "-y")
 
+_OF_THE_UNKNOWN = (400, 404, 405)
+"""Statuses of a path, a parameter or a method that a service does not know."""
+
 _SHARED: dict[str, Decorator] = {
     "address": option("--address", "The service, such as https://host:8443."),
     "organization": option(
@@ -88,6 +94,8 @@ def placed(*names: str, account: bool = True) -> Decorator:
         def wrapped(**given: Any) -> None:
             try:
                 function(**given)
+            except ApiError as error:
+                raise _with_misfit(error) from None
             except (LookupError, TypeError, AttributeError) as error:
                 # As of an answer of something else than teamvars, or of another release.
                 raise Failure(
@@ -110,6 +118,18 @@ def connected(*names: str) -> Decorator:
         return placed(*names)(wrapped)
 
     return decorate
+
+
+def _with_misfit(error: ApiError) -> ApiError:
+    """The error, and with it whether the service may be of another release that does not know what
+    it was asked for: it answers as it does of what is not there.
+    """
+    if error.status in _OF_THE_UNKNOWN:
+        service, travel = error.target.address, error.target.travel
+        with suppress(Failure):
+            if said := misfit(service, release_of(service, travel)):
+                error.args = (f"{error}\n{said}",)
+    return error
 
 
 def _where(**said: Any) -> Where:

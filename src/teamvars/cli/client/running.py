@@ -114,7 +114,8 @@ def run(
             raise Failure("There is no command. Put it after --: teamvars run -- terraform plan")
         values = _environment(where, command, file, rules, giving)
     except Failure as failure:
-        raise Failure(str(failure), NOT_STARTED) from None
+        failure.code = NOT_STARTED
+        raise
     except Exception as error:
         raise Failure(f"unexpected {origin(error)}", NOT_STARTED) from None
     become(command, values)

@@ -82,6 +82,7 @@ class ApiError(Failure):
         quotable: Any = None,
     ) -> None:
         """`request` is method and path. `quotable`: what was sent, as far as it may be shown."""
+        self.target, self.status = target, status
         self.faults = tuple(faults)
         super().__init__(
             "\n".join(_lines(target, request, status, self.faults, quotable)),
