@@ -14,7 +14,7 @@ import pytest
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
 from tests.support.commands import Host
-from tests.support.desk import Desk
+from tests.support.desk import Desk, Homeless
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 
@@ -271,3 +271,16 @@ def test_how_to_log_in_is_said_once_and_what_never_ends_is_not_given(
     assert (both.code, "one of --browser and --device" in both.err) == (2, True)
     never = stranger.run("login", "--address", public.url, "--device", "--expires", "never")
     assert (never.code, "must expire" in never.err) == (2, True)
+
+
+def test_nobody_is_asked_to_approve_what_could_not_be_kept(stranger: Desk) -> None:
+    asked: list[str] = []
+
+    def tell(path: str, _: bytes) -> Answer:
+        asked.append(path)
+        return 404, {}
+
+    with answering(tell) as url:
+        refused = Homeless(stranger.folder).run("login", "--device", "--address", url)
+    assert (refused.code, asked) == (2, [])
+    assert "HOME is not a folder" in refused.err

@@ -107,7 +107,8 @@ def login(where: Where, how: How, name: str | None, server_key: str | None) -> N
         return
     if name is not None and not is_name(name):
         raise Misuse(f"--name is {NAME_RULE}.")
-    service, _ = said_address(where) or _asked(accounts.read(Settings))
+    settings = accounts.read(Settings)  # before anybody is asked for what could not be kept
+    service, _ = said_address(where) or _asked(settings)
     if server_key is not None:
         # Only here: what knows keys takes a while to load.
         named("teamvars.cli.client.deliveries:pinned_keys")(server_key)
@@ -127,8 +128,8 @@ def _log_in(where: Where, service: Address, how: How, name: str | None) -> None:
     if given is None:
         given = _approved(service, travel, how)
     token = Token(sendable(given, "you"), "you")
-    former = _own_token(name or str(service))
     try:
+        former = _own_token(name or str(service))
         _enter(where, Target(service, "you", token, travel=travel), name, is_own=is_own)
     except BaseException:
         if is_own:
