@@ -5,7 +5,9 @@ import pty
 import re
 import select
 import signal
+import termios
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -101,13 +103,17 @@ class Terminal:
         """Presses Ctrl-C at a prompt; its exit code. Presses it again where nothing happens for
         long: Python heeds a signal that comes just before it reads only after that.
         """
-        deadline = time.monotonic() + HANGS
-        while time.monotonic() < deadline and not self._has_ended():
-            self.press(b"\x03")
-            again = time.monotonic() + AGAIN
-            while self._more(again):
-                pass
+        self._until_it_ends(lambda: self.press(b"\x03"))
         return self.wait()
+
+    def end(self, number: signal.Signals) -> None:
+        """Sends a signal at a prompt, as `interrupt` presses Ctrl-C."""
+        self._until_it_ends(lambda: os.kill(self._pid, number))
+
+    @property
+    def echoes(self) -> bool:
+        """Whether what is typed is shown."""
+        return bool(termios.tcgetattr(self._descriptor)[3] & termios.ECHO)
 
     def wait(self) -> int:
         """Its exit code, once it has ended; -N when a signal has, as one does in the end."""
@@ -120,6 +126,14 @@ class Terminal:
         self._pid = 0
         os.close(self._descriptor)
         return os.waitstatus_to_exitcode(status)
+
+    def _until_it_ends(self, do: Callable[[], None]) -> None:
+        deadline = time.monotonic() + HANGS
+        while time.monotonic() < deadline and not self._has_ended():
+            do()
+            again = time.monotonic() + AGAIN
+            while self._more(again):
+                pass
 
     def _has_ended(self) -> bool:
         return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

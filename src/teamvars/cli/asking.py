@@ -7,6 +7,7 @@ from pathlib import Path
 
 from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse
 from teamvars.cli.output import note
+from teamvars.cli.signals import clearing_up
 from teamvars.domain.names import escaped
 
 _MOST_OF_STDIN = 16 * 1024 * 1024
@@ -48,7 +49,8 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
     """
     if sys.stdin.isatty():
         try:
-            return getpass.getpass(escaped(question), stream=sys.stderr)
+            with clearing_up():  # what is typed is shown again
+                return getpass.getpass(escaped(question), stream=sys.stderr)
         except EOFError:
             raise Misuse("Nothing was given.") from None
         except UnicodeDecodeError:

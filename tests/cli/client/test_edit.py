@@ -135,6 +135,21 @@ def test_the_file_goes_with_the_command_that_is_told_to_end(
     assert not Path(seen.read_text().strip()).parent.exists()
 
 
+def test_an_editor_is_told_to_end_as_the_command_is(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    script = "trap 'kill $!; touch told; exit 1' TERM; sleep 3000 & touch seen; wait"
+    process = subprocess.Popen(
+        [SCRIPT, "vars", "edit", "KEY"],
+        cwd=network.folder,
+        env=editor(network, script).environment,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until((network.folder / "seen").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(HANGS) == 128 + signal.SIGTERM
+    assert (network.folder / "told").exists()
+
+
 class Misspelt(Desk):
     """A desk whose editor is no command."""
 

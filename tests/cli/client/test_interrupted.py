@@ -141,3 +141,15 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(
         check=False,
     )
     assert (done.stderr, done.returncode) == ("", 141)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_whoever_is_asked_for_a_secret_sees_again_what_is_typed_once_that_has_ended(
+    network: Desk, number: signal.Signals
+) -> None:
+    with network.terminal("vars", "set", "KEY") as terminal:
+        terminal.expect("KEY: ")
+        assert not terminal.echoes
+        terminal.end(number)
+        assert terminal.echoes
+        assert terminal.wait() == 128 + number

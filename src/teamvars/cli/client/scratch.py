@@ -2,19 +2,20 @@
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn, Self
+from typing import Self
 
 from teamvars.cli.exits import ERROR, Failure, Misuse
+from teamvars.cli.signals import clearing_up
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_SECONDS = 5.0
+"""For an editor that is told to end."""
 
 
 class Scratch:
@@ -34,14 +35,17 @@ class Scratch:
             )
 
     def __enter__(self) -> Self:
-        self._before = [signal.signal(number, _end) for number in _ENDING]
-        self._folder = Path(tempfile.mkdtemp(prefix="teamvars-", dir=self._parent))
+        with ExitStack() as made:
+            made.enter_context(clearing_up())
+            folder = tempfile.TemporaryDirectory(
+                prefix="teamvars-", dir=self._parent, ignore_cleanup_errors=True
+            )
+            self._folder = Path(made.enter_context(folder))
+            self._made = made.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        for number, handler in zip(_ENDING, self._before, strict=True):
-            signal.signal(number, handler)
+        self._made.close()
 
     def edit(self, text: str) -> str:
         """What the person makes of the text.
@@ -55,7 +59,7 @@ class Scratch:
         # Ctrl-C is the editor's while it runs.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            code = subprocess.call([*words, str(path)], preexec_fn=_mind_interrupts)
+            code = _ended([*words, str(path)])
         except OSError as error:
             text = f"The editor {words[0]} cannot be run: {error.strerror}. Set EDITOR."
             raise Failure(text, ERROR) from None
@@ -78,6 +82,21 @@ def _editor() -> list[str]:
     except ValueError:
         text = "VISUAL or EDITOR is not a command: a quotation mark is not closed."
         raise Misuse(text) from None
+
+
+def _ended(words: list[str]) -> int:
+    """The exit code of the editor. It is told to end where this process is, and has some time to
+    leave the terminal as it was.
+    """
+    with subprocess.Popen(words, preexec_fn=_mind_interrupts) as editor:
+        try:
+            return editor.wait()
+        except BaseException:
+            editor.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                editor.wait(_SECONDS)
+            editor.kill()
+            raise
 
 
 def _mind_interrupts() -> None:
@@ -104,8 +123,3 @@ def _kind(folder: str) -> str:
         if inside and len(where) >= longest:
             longest, kind = len(where), found
     return kind
-
-
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """Ends the process as the signal would, once what is in the way has been cleared."""
-    raise SystemExit(128 + number)
