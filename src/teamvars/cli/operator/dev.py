@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shlex
+import signal
 import ssl
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import claimed_address, listen
 from teamvars.cli.options import command, flag, option
+from teamvars.cli.signals import clearing_up
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
@@ -158,7 +160,9 @@ _INVITED = "ivan@example.com"
 def dev(port: int, tls: bool) -> None:
     """Try teamvars: a server with sample data, until Ctrl-C."""
     load_settings()
-    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+    # Of somebody who goes on without the terminal (`nohup`) it is ignored.
+    ends_at_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    with clearing_up(), tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
         authority = _write_certificates(Path(folder)) if tls else None
         url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
         accounts = Accounts(_PEOPLE)
@@ -189,7 +193,7 @@ def dev(port: int, tls: bool) -> None:
             target=_print_when_ready, args=(config, authority, text), daemon=True
         )
         waiting.start()
-        listen(config, address)
+        listen(config, address, ends_at_hangup=ends_at_hangup)
 
 
 def _company(issuer: str) -> dict[str, object]:

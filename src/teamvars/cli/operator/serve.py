@@ -78,7 +78,9 @@ def serve(
     listen(config, claimed_address(config, _ADDRESS_SECONDS), by)
 
 
-def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
+def listen(
+    config: Settings, address: str, by: Wrapping | None = None, *, ends_at_hangup: bool = False
+) -> None:
     """Runs the server until it is told to stop. `by` is what wraps the keyring, and has been asked:
     no worker that takes the place of another asks it again.
     """
@@ -120,6 +122,7 @@ def listen(config: Settings, address: str, by: Wrapping | None = None) -> None:
         log_dictconfig=logs.TO_ROOT,
         workers_kill_timeout=GRACE_SECONDS,
         memories=memories[1:],
+        ends_at_hangup=ends_at_hangup,
     ).serve(target_loader=partial(work, by, memories), wrap_loader=False)
 
 

@@ -155,9 +155,15 @@ class Server(MPServer):
     A worker that had served is always replaced, after a pause in which the others go on.
     """
 
-    def __init__(self, *args: Any, memories: Sequence[Memory], **options: Any) -> None:
-        """`memories`: where each worker counts."""
+    def __init__(
+        self, *args: Any, memories: Sequence[Memory], ends_at_hangup: bool, **options: Any
+    ) -> None:
+        """`memories`: where each worker counts. SIGHUP is for the workers, unless the server
+        `ends_at_hangup`.
+        """
         super().__init__(*args, **options)
+        if ends_at_hangup:
+            self.signal_handler_reload = self.signal_handler_interrupt  # type: ignore[method-assign]
         self.main_loop_interrupt = Wakeup()  # type: ignore[assignment]  # it does what is asked of it
         self._memories = memories
         self._places = [Place() for _ in range(self.workers)]
