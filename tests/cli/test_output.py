@@ -4,6 +4,7 @@ import re
 import subprocess
 from typing import Any
 
+import apsw
 import pytest
 
 from teamvars.cli.output import aligned
@@ -97,6 +98,20 @@ def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None
     assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]
     assert served_host.host.succeed("migrate", "status", "--json").json == []
     assert served_host.host.succeed("migrate", "up", "--json").json == []
+
+
+@HOST_ON_SQLITE
+def test_whoever_waits_in_vain_for_other_changes_is_told_that_the_store_is_well(
+    served_host: ServedHost,
+) -> None:
+    host = served_host.host
+    other = apsw.Connection(str(host.data / "teamvars.db"))
+    other.execute("BEGIN IMMEDIATE")
+    refused = host.run("token", "create", "--user", "alice")
+    other.close()
+    assert refused.code == 1
+    assert "Other changes had what this one needs for too long" in refused.said
+    assert "Storage" not in refused.said
 
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff

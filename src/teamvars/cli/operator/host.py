@@ -31,7 +31,7 @@ from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, follo
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import NotReady, StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, is_sqlite
-from teamvars.storage.engines.outages import reason
+from teamvars.storage.engines.outages import is_held, reason
 
 _EXITS = {
     Kind.UNAUTHENTICATED: UNAUTHENTICATED,
@@ -122,6 +122,11 @@ def explanation(refusal: Refusal) -> str:
     if isinstance(cause, FileNotFoundError) and cause.filename:
         return f"There is no database at {cause.filename}. Run: teamvars init"
     if cause is not None and refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
+        if is_held(cause):
+            return (
+                "Other changes had what this one needs for too long, and nothing was changed. Run "
+                "the command again."
+            )
         # Without the API's "try again": a wrong password or name stays wrong.
         return f"Storage is unavailable, and nothing was changed: {reason(cause)}"
     details = [fault.detail for fault in refusal.faults]

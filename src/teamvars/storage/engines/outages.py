@@ -47,6 +47,7 @@ _DAMAGE = (
     TypeError,
     ValueError,
 )
+_HELD = (apsw.BusyError, pg.LockNotAvailableError)
 _PROBE_BYTES = 64 * 1024
 _PROBE = """
 INSERT INTO write_probes (one, filler) VALUES (1, $1)
@@ -264,6 +265,11 @@ class WatchedDatabase(Database):
             self._failing_since = self._failed_at
             STORAGE.set(0)
             log.warning("storage is unavailable", reason=reason(cause))
+
+
+def is_held(cause: BaseException) -> bool:
+    """Whether nothing is wrong with the store: others had what was needed for too long."""
+    return isinstance(cause, _HELD)
 
 
 def reason(cause: BaseException) -> str:
