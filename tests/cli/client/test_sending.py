@@ -181,11 +181,42 @@ def test_a_certificate_is_checked_before_anything_is_sent(
         assert "its certificate is not trusted" in refused.err
         assert "SSL_CERT_FILE" in refused.err
         assert server.seen == []
+        missing = tmp_path / "missing.pem"
+        monkeypatch.setenv("SSL_CERT_FILE", str(missing))
+        told = f"SSL_CERT_FILE names {missing}, which cannot be read"
+        assert told in desk.run("workspace", "list").err
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         desk.succeed("workspace", "list")
         elsewhere = server.url.replace("localhost", "127.0.0.2")
         assert desk.having(address=elsewhere).run("workspace", "list").code == 11
         assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"", "the connection was closed"),
+        # An alert of TLS 1.2: fatal, handshake_failure.
+        (b"\x15\x03\x03\x00\x02\x02\x28", "TLS cannot be agreed on ("),
+    ],
+)
+def test_a_failure_of_tls_is_told_without_the_words_of_its_library(
+    stranger: Desk, answer: bytes, told: str
+) -> None:
+    def refuse() -> None:
+        connected, _ = listener.accept()
+        with connected:
+            connected.recv(65536)
+            connected.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=refuse, daemon=True).start()
+        address = f"https://localhost:{listener.getsockname()[1]}"
+        desk = stranger.having(address=address, token="tvu_secret", organization="acme")
+        refused = desk.run("workspace", "list")
+    assert refused.code == 11
+    assert f"{address} cannot be reached: {told}" in refused.err
+    assert "_ssl" not in refused.err
 
 
 def test_an_answer_that_ends_in_its_middle_is_none(

@@ -27,6 +27,8 @@ _LONGEST_HEAD = 64 * 1024
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})\b")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """What OpenSSL makes of an answer in plain HTTP."""
+_OWN_CERTIFICATE = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+_AUTHORITIES = "SSL_CERT_FILE"
 _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 4
 """After which a server may have closed a connection: servers wait 5 seconds and more."""
@@ -101,11 +103,21 @@ def connect(
             raise
     except ssl.SSLCertVerificationError as error:
         raise NoConnectionError(
-            f"its certificate is not trusted ({error.verify_message}). If an authority of your "
-            "own has signed it, set SSL_CERT_FILE to that authority's certificate"
+            f"its certificate is not trusted ({error.verify_message}). {_trust()}"
         ) from None
     except OSError as error:
         raise NoConnectionError(reason(error)) from None
+
+
+def _trust() -> str:
+    """What to do about a certificate that is not trusted."""
+    named = os.environ.get(_AUTHORITIES)
+    if named and not os.access(named, os.R_OK):  # OpenSSL says nothing of it
+        return f"{_AUTHORITIES} names {named}, which cannot be read"
+    return (
+        f"If an authority of your own has signed it, set {_AUTHORITIES} to that authority's "
+        "certificate"
+    )
 
 
 def reason(error: Exception) -> str:
@@ -118,9 +130,19 @@ def reason(error: Exception) -> str:
         return "the connection was cut in the middle"
     if isinstance(error, http.client.HTTPException):
         return "the answer is not HTTP"
-    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
-        return "it does not speak TLS. If it is on this host, give its address with http://"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return _of_tls(error)
     return getattr(error, "strerror", None) or type(error).__name__
+
+
+def _of_tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLEOFError):
+        return "the connection was closed"
+    if error.reason in _NO_TLS:
+        return "it does not speak TLS. If it is on this host, give its address with http://"
+    if error.reason == _OWN_CERTIFICATE:
+        return "it wants a certificate of the client's own, and teamvars has none"
+    return f"TLS cannot be agreed on ({error.reason.lower().replace('_', ' ')})"
 
 
 def _connected(host: str, port: int, until: float) -> socket.socket:
