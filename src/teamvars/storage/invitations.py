@@ -10,14 +10,14 @@ from teamvars.domain.invitations import Delivery, Invitation, Invited, Link
 from teamvars.domain.times import DAY
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction
-from teamvars.storage.pages import after, time_of
+from teamvars.storage.pages import after, number_of
 from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
     "coalesce(memberships.invited_as, users.email, '') AS address, "
-    f"{time_of('invitations.expires_at')}, "
+    f"{number_of('invitations.expires_at')}, "
     "users.id AS user_id, users.username, users.email, users.site_admin, "
     f"CASE WHEN {NEVER_KNOWN} THEN 1 ELSE 0 END AS placeholder, users.disabled"
 )

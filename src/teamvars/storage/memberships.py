@@ -16,13 +16,13 @@ from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
 from teamvars.storage import organizations, runners, teams, tokens
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing, time_of, where
+from teamvars.storage.pages import Reading, containing, number_of, where
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
     "memberships.created_at, memberships.invited_as, users.id, users.username, users.email, "
     "users.site_admin, users.placeholder, users.disabled, "
-    f"{time_of('invitations.expires_at')}, invitations.delivery"
+    f"{number_of('invitations.expires_at')}, invitations.delivery"
 )
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"

@@ -64,9 +64,9 @@ def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
     return " AND ".join(numbered), [value for _, value in given]
 
 
-def time_of(column: str) -> str:
-    """The time in a column. What is none, such as a date in words that somebody has put into SQLite
-    by hand, has long passed.
+def number_of(column: str) -> str:
+    """The number in a column. What is none, such as a date in words that somebody has put into
+    SQLite by hand, is a small one: as a time it has long passed.
     """
     return f"CAST({column} AS BIGINT)"
 

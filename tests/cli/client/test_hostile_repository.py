@@ -319,7 +319,8 @@ def test_an_id_is_one_segment_of_a_path_whatever_is_in_it(stranger: Desk) -> Non
         for given in ("../../x", "a/b?c#d", "%2e%2e", "ä"):
             assert equipped.run("login", "tokens", "revoke", given, "--yes").code == 5
         assert equipped.run("login", "tokens", "revoke", "..", "--yes").code == REFUSED
-    assert [path.removeprefix("/api/v2/authentication-tokens/") for path, _ in attacker.seen] == [
+    asked = [path for path, _ in attacker.seen if path != "/"]  # there it asks for the release
+    assert [path.removeprefix("/api/v2/authentication-tokens/") for path in asked] == [
         "..%2F..%2Fx",
         "a%2Fb%3Fc%23d",
         "%252e%252e",
