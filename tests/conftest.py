@@ -65,8 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     start hundreds of interpreters: what one compiles is kept for the next, whatever the environment
     says of it.
     """
-    # Who starts the check in the background has it ignore Ctrl-C, and with it all it starts.
+    # Who starts the check in the background has it ignore SIGINT and SIGQUIT, and all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # half of the time of collecting tests
     # jsonschema, which clients of others import, would compile grammars of addresses with it: a
     # third of what collecting takes.
