@@ -268,7 +268,8 @@ async def principals(
     """A page of those who can read the variables of a workspace now, each with all its ways.
 
     Users by id, then the tokens of teams, then those of the organization. Whoever loses
-    the last way while the statements run is left out.
+    the last way while the statements run is left out, and a token of whose id SQLite has bytes that
+    are no text.
     """
     place = workspace.organization_id, workspace.id
     reading = Reading("kind, id, name", _PRINCIPALS, tuple)
@@ -276,8 +277,9 @@ async def principals(
     ways: dict[str, list[Way]] = {id_: [] for _, id_, _ in found.items}
     for id_, *way in await tx.fetch(_WAYS, *place, each(ways)):
         ways[id_].append(Way(way[0], way[1], Level(way[2])))
-    listed = [Principal(row[0], row[1], row[2], ways[row[1]]) for row in found.items]
-    return Paged([one for one in listed if one.level >= Level.READ], found.total)
+    asked = [Principal(row[0], row[1], row[2], ways[row[1]]) for row in found.items]
+    listed = [one for one in asked if one.level >= Level.READ]
+    return Paged(listed, found.total - len(asked) + len(listed))
 
 
 def _holder(row: Row) -> Holder:
