@@ -268,8 +268,8 @@ async def principals(
     """A page of those who can read the variables of a workspace now, each with all its ways.
 
     Users by id, then the tokens of teams, then those of the organization. Whoever loses
-    the last way while the statements run is left out, and a token of whose id SQLite has bytes that
-    are no text.
+    the last way while the statements run is left out, and so is a token whose id is no UTF-8
+    (SQLite).
     """
     place = workspace.organization_id, workspace.id
     reading = Reading("kind, id, name", _PRINCIPALS, tuple)
