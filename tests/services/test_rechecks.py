@@ -8,6 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from teamvars.changes import nouns
+from teamvars.changes.looks import answered
 from teamvars.changes.making import Storing
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
@@ -16,13 +18,14 @@ from teamvars.decisions import team_access as grant_decisions
 from teamvars.decisions import teams as team_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.invitations import Asked
+from teamvars.decisions.needs import DetailsOf
 from teamvars.decisions.rows import together
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, TeamEntry, UserEntry
-from teamvars.domain.errors import NO_SUCH_SOURCE, Refusal
+from teamvars.domain.errors import NO_SUCH_SOURCE, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, LeftBehind, Status
 from teamvars.domain.organizations import OrganizationDraft
@@ -61,6 +64,18 @@ async def meanwhile(
         return await holder.services.database.write(body)
 
     return change
+
+
+async def test_a_workspace_that_goes_while_it_is_looked_at_is_not_found(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    calls, _ = both_nodes
+    asked = calls.tools, Found(operator(), 0), DetailsOf(new_id("ws"))
+    told = await calls.services.database.read(
+        lambda tx: answered(nouns.LOOK_UPS[DetailsOf], tx, *asked)
+    )
+    assert isinstance(told, Refusal)
+    assert told.kind is Kind.NOT_FOUND
 
 
 async def waits(url: str, asked: asyncio.Task[object]) -> None:

@@ -16,10 +16,19 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.workspaces import Address, WorkspaceDraft, WorkspaceSearch
+from teamvars.domain.workspaces import (
+    Address,
+    WorkspaceDetails,
+    WorkspaceDraft,
+    WorkspaceSearch,
+    WorkspaceSettings,
+)
 from teamvars.services.house import UseCases, glances, looks, makes
 from teamvars.storage import access, access_by_name, projects, team_access, workspaces
 from teamvars.storage.database import Transaction
+
+_UNKNOWN = WorkspaceDetails(WorkspaceSettings(), None, 0, (), 0)
+"""Of a workspace in a list whose id somebody has altered."""
 
 
 class WorkspacePage(msgspec.Struct, frozen=True):
@@ -73,7 +82,10 @@ class Workspaces(UseCases):
             seen = granted.everywhere, granted.team_ids
             found = await workspaces.find_visible(tx, owner, seen, wanted, page)
             details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
-            views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
+            views = [
+                WorkspaceView(one, details.get(one.id, _UNKNOWN), level)
+                for one, level in found.items
+            ]
             whole = OrganizationView(owner, granted.is_owner, granted.rights)
             its = await _projects_of(tx, granted, views) if related else ()
             return WorkspacePage(views, found.total, whole, its)

@@ -46,8 +46,6 @@ _SETTINGS = (
 _WITH_DEFAULTS = f"""JOIN organizations ON organizations.id = workspaces.organization_id
     LEFT JOIN projects ON projects.id = {PROJECT_OF}"""
 
-_UNKNOWN = WorkspaceDetails(WorkspaceSettings(), None, 0, (), 0)
-
 
 async def of_organizations(
     tx: Transaction, organization_ids: Collection[str]
@@ -158,7 +156,7 @@ async def tagged(
 async def find_details(
     tx: Transaction, workspace_ids: Collection[str]
 ) -> Mapping[str, WorkspaceDetails]:
-    """The details of workspaces by id; one whose id somebody has altered has none."""
+    """The details of workspaces by id; one that has gone, or whose id was altered, has none."""
     ids = each(workspace_ids)
     variables: dict[str, list[str]] = {id_: [] for id_ in workspace_ids}
     for workspace_id, variable_id in await tx.fetch(
@@ -177,7 +175,7 @@ async def find_details(
         ids,
     )
     inherited = await projects.bindings(tx, {row[1] for row in rows})
-    found = {
+    return {
         id_: WorkspaceDetails(
             _settings(id_, *said),
             locked_by,
@@ -190,7 +188,6 @@ async def find_details(
         )
         for id_, home, *said, locked_by, created_at, count, project_id in rows
     }
-    return {id_: found.get(id_, _UNKNOWN) for id_ in workspace_ids}
 
 
 def _settings(id_: str, *said: str) -> WorkspaceSettings:
