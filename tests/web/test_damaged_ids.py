@@ -112,6 +112,18 @@ async def test_a_token_whose_user_is_gone_is_nobodys(
     assert (await tenant.call("owner", "GET", "/account/details")).status_code == 200
 
 
+async def test_a_token_of_a_team_is_told_to_have_access_whatever_its_id(
+    deployment: Deployment, tenant: Tenant
+) -> None:
+    path = f"/workspaces/{tenant.workspaces['network']}/access"
+    before = (await tenant.call("owner", "GET", path)).json()
+    await alter(deployment, "tokens", ["id"], back=False)
+    after = (await tenant.call("owner", "GET", path)).json()
+    assert after["meta"] == before["meta"]
+    told = [[one["attributes"] for one in each["data"]] for each in (before, after)]
+    assert told[0] == told[1]
+
+
 async def test_whoever_was_put_into_an_organization_has_no_access_by_the_teams_of_theirs(
     deployment: Deployment, tenant: Tenant
 ) -> None:

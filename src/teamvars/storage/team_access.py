@@ -1,5 +1,6 @@
 """Grants on workspaces and on projects as rows, and everybody with rights to a workspace."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
@@ -76,7 +77,7 @@ WHERE tokens.organization_id = $1
 # Those who can use what they have, a row each. Member by member, which is why a page is cheap:
 # by way of the teams, all their members would be put together for it.
 _PRINCIPALS = f"""(
-SELECT 1 AS rank, 'user' AS kind, users.id AS id, users.username AS name
+SELECT 1 AS rank, 'user' AS kind, users.id AS id, users.username AS name, '' AS team_id, 0 AS level
 FROM memberships JOIN users ON users.id = memberships.user_id
 WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND users.disabled = 0
     AND EXISTS (
@@ -85,25 +86,21 @@ WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND use
         WHERE team_members.membership_id = memberships.id AND teams.organization_id = $1
             AND {_LEVEL_OF_TEAM} >= {Level.READ:d})
 UNION ALL
-SELECT 2, 'team-token', tokens.id, teams.name
+SELECT 2, 'team-token', tokens.id, teams.name, teams.id, teams.level
 FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
 UNION ALL
-SELECT 3, 'organization-token', tokens.id, organizations.name
+SELECT 3, 'organization-token', tokens.id, organizations.name, '', 0
 FROM organizations JOIN tokens ON tokens.organization_id = organizations.id
 WHERE organizations.id = $1 AND {_LIVE}
 ) AS principals"""
-# $3: ids of principals.
+# $3: users.
 _WAYS = f"""
-SELECT memberships.user_id AS id, teams.id AS team_id, teams.name AS team, teams.level AS level
+SELECT memberships.user_id, teams.id, teams.name, teams.level
 FROM memberships
 JOIN team_members ON team_members.membership_id = memberships.id
 JOIN ({_READING_TEAMS}) AS teams ON teams.id = team_members.team_id
 WHERE memberships.organization_id = $1 AND memberships.user_id IN {{each $3}}
-UNION ALL
-SELECT tokens.id, teams.id, teams.name, teams.level
-FROM tokens JOIN ({_READING_TEAMS}) AS teams ON teams.id = tokens.team_id
-WHERE tokens.id IN {{each $3}}
-ORDER BY level DESC, team, team_id
+ORDER BY teams.level DESC, teams.name, teams.id
 """
 
 
@@ -268,18 +265,20 @@ async def principals(
     """A page of those who can read the variables of a workspace now, each with all its ways.
 
     Users by id, then the tokens of teams, then those of the organization. Whoever loses
-    the last way while the statements run is left out, and so is a token whose id is no UTF-8
-    (SQLite).
+    the last way while the statements run is left out.
     """
     place = workspace.organization_id, workspace.id
-    reading = Reading("kind, id, name", _PRINCIPALS, tuple)
+    reading = Reading("kind, id, name, team_id, level", _PRINCIPALS, tuple)
     found = await reading.paged(tx, "", "rank, id", (*place, now), page)
-    ways: dict[str, list[Way]] = {id_: [] for _, id_, _ in found.items}
-    for id_, *way in await tx.fetch(_WAYS, *place, each(ways)):
+    ways: defaultdict[str, list[Way]] = defaultdict(list)
+    for kind, id_, name, team_id, level in found.items:
+        if kind == "team-token":
+            ways[id_].append(Way(team_id, name, Level(level)))
+    users = each(id_ for kind, id_, *_ in found.items if kind == "user")
+    for id_, *way in await tx.fetch(_WAYS, *place, users):
         ways[id_].append(Way(way[0], way[1], Level(way[2])))
-    asked = [Principal(row[0], row[1], row[2], ways[row[1]]) for row in found.items]
-    listed = [one for one in asked if one.level >= Level.READ]
-    return Paged(listed, found.total - len(asked) + len(listed))
+    listed = [Principal(kind, id_, name, ways[id_]) for kind, id_, name, *_ in found.items]
+    return Paged([one for one in listed if one.level >= Level.READ], found.total)
 
 
 def _holder(row: Row) -> Holder:
