@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from teamvars.storage.database import Body, Transaction
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.test_tokens import (
     described,
@@ -15,6 +16,7 @@ from tests.web.test_tokens import (
     organization_path,
     status,
     team_path,
+    touch,
     user_path,
 )
 
@@ -75,6 +77,17 @@ async def test_new_tokens_live_no_longer_than_the_limit_while_it_counts(tenant: 
     await enable(tenant, on=False)
     await made(tenant, "owner", team_path(tenant), ending("2999-01-01T00:00:00Z"))
     assert await tenant.deployment.audit_holds()
+
+
+@ON_SQLITE
+async def test_a_limit_gives_no_token_another_end_that_ended_by_no_time(tenant: Tenant) -> None:
+    """PostgreSQL has no words there."""
+    one = await made(tenant, "owner", f"{team_path(tenant)}s", described("ci"))
+    await touch(tenant, "UPDATE tokens SET expires_at = $2 WHERE id = $1", one["id"], "2030-01-01")
+    await enable(tenant)
+    await limit(tenant, team=DAY_MS)
+    secret = one["attributes"]["token"]
+    assert await status(tenant, secret, f"/organizations/{tenant.organization}") == 401
 
 
 async def test_tokens_that_live_longer_are_shortened_at_once_and_grow_no_more(

@@ -75,7 +75,7 @@ _LIMITS = Reading(
 )
 _SHORTEN = {
     kind: f"""UPDATE tokens SET expires_at = created_at + $2
-WHERE {whose} AND (expires_at IS NULL OR expires_at > created_at + $2)"""
+WHERE {whose} AND (expires_at IS NULL OR {after("expires_at", "created_at + $2")})"""
     for kind, whose in {
         "organization": "organization_id = $1",
         "team": "team_id IN (SELECT id FROM teams WHERE organization_id = $1)",
@@ -97,11 +97,12 @@ _ORDERS = {
 
 
 # $3: now. A comparison with no end at all holds for none.
+_IS_AHEAD = after("tokens.expires_at", "$3")
 _ENDS = {
-    TokenEnd.ACTIVE: f"tokens.expires_at IS NULL OR {after('tokens.expires_at', '$3')}",
-    TokenEnd.WITHIN_7_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {7 * DAY} <= $3",
-    TokenEnd.WITHIN_30_DAYS: f"tokens.expires_at > $3 AND tokens.expires_at - {30 * DAY} <= $3",
-    TokenEnd.EXPIRED: "tokens.expires_at <= $3",
+    TokenEnd.ACTIVE: f"tokens.expires_at IS NULL OR {_IS_AHEAD}",
+    TokenEnd.WITHIN_7_DAYS: f"{_IS_AHEAD} AND tokens.expires_at - {7 * DAY} <= $3",
+    TokenEnd.WITHIN_30_DAYS: f"{_IS_AHEAD} AND tokens.expires_at - {30 * DAY} <= $3",
+    TokenEnd.EXPIRED: f"NOT {_IS_AHEAD}",
     TokenEnd.NEVER: "tokens.expires_at IS NULL",
 }
 
