@@ -158,6 +158,32 @@ async def test_of_what_comes_after_the_answer_no_more_is_discarded_than_a_body_m
     assert not bodies.lingering
 
 
+async def test_no_answer_waits_for_the_pace_of_bodies_that_come_after_theirs() -> None:
+    bodies = Bodies()
+    bodies.lingering = int(HANGS * requests.LINGERING_PIECES_A_SECOND)
+    request = Request(SCOPE, in_pieces(iter([b"{", b"}"])), TimeLimits(), bodies)
+    assert await request.drain()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_one"),
+    [
+        (b"[fe80::1%eth0]:8080", True),
+        (b"[FE80::1%25en-0]", True),
+        (b"api_gateway.internal:443", True),
+        (b"[::1", False),
+        (b"[::1%]", False),
+        (b"x, y", False),
+    ],
+)
+async def test_a_host_is_whatever_clients_call_one(host: bytes, is_one: bool) -> None:
+    scope = {**SCOPE, "headers": [(b"host", host)]}
+    with pytest.raises(Refusal) as refused:
+        Request(scope, never, TimeLimits(), Bodies()).require_caller()
+    (fault,) = refused.value.faults
+    assert (fault.code.word == "unauthenticated") is is_one
+
+
 @pytest.mark.parametrize("field", [(b"expect", b"100-continue"), (b"transfer-encoding", b"gzip")])
 async def test_what_nobody_is_to_read_is_not_discarded_either(field: tuple[bytes, bytes]) -> None:
     async def receive() -> Message:

@@ -70,7 +70,9 @@ LINGERING_PIECES_A_SECOND = 2000
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
-_HOST = re.compile(r"(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?", re.ASCII | re.IGNORECASE)
+_HOST = re.compile(
+    r"(?:\[[\da-f:.]+(?:%[\w.~%-]+)?\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?", re.ASCII | re.IGNORECASE
+)
 _TRACE_PARENT = re.compile(
     "(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
 )
@@ -433,18 +435,21 @@ class Request:
             return
         self._bodies.lingering += 1
         try:
-            await self._discard(LARGE_BODY_BYTES)
+            await self._discard(LARGE_BODY_BYTES, after_answer=True)
         finally:
             self._bodies.lingering -= 1
 
-    async def _discard(self, size: int) -> None:
-        """Reads so many bytes of the body, unless it has ended before, or takes too long."""
+    async def _discard(self, size: int, *, after_answer: bool = False) -> None:
+        """Reads so many bytes of the body, unless it has ended before, or takes too long. Nobody's
+        answer waits for the pace of those that come after theirs.
+        """
         most = self._received + size
         with suppress(TimeoutError, Refusal), TimeLimit(self._time_limits, DRAIN_SECONDS):
             while self.body_pending and self._received < most:
                 with TimeLimit(self._time_limits, DRAIN_SILENCE_SECONDS):
                     await self._next_chunk()
-                await asyncio.sleep(self._bodies.lingering / LINGERING_PIECES_A_SECOND)
+                if after_answer:
+                    await asyncio.sleep(self._bodies.lingering / LINGERING_PIECES_A_SECOND)
 
     def _give_up(self) -> None:
         self._is_given_up = True
