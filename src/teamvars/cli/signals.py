@@ -26,4 +26,6 @@ def clearing_up() -> Iterator[None]:
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
+    for one in _ENDING:  # of a terminal that closes both the system and its shell tell
+        signal.signal(one, signal.SIG_IGN)
     raise SystemExit(128 + number)
