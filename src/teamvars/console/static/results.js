@@ -2,6 +2,7 @@
 
 import { late } from "./api.js";
 import { button, h, name, scrolling, shown } from "./dom.js";
+import { settleAll } from "./hands.js";
 
 /** @import { Child } from "./dom.js" */
 /** @typedef {Api.VariableResult} Result */
@@ -57,6 +58,7 @@ export function resultTable(results, heading, more, first = () => null) {
     element.tBodies[0].append(...rest.map(rowOf));
     place.focus();
     show.parentElement?.remove();
+    settleAll(); // what comes in its place agrees to all of it
   });
   return [place, rest.length > 0 && h("div", { class: "actions" }, show)];
 }
