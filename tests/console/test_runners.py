@@ -1,9 +1,10 @@
 """Runners of an organization: what owners propose and look at, end to end."""
 
+import json
 import re
 
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.console.deliveries import hand_out, machine_key
 from tests.console.visitors import Crowd, Site, Visitor, held
@@ -139,6 +140,38 @@ async def test_what_others_have_changed_of_a_runner_is_not_changed_back(
     assert [one["id"] for one in named] == [tenant.workspaces["payments"]]
     assert not runner["attributes"]["include-sensitive"]
     assert runner["attributes"]["description"] == "every night"
+
+
+async def test_conditions_that_no_line_can_say_keep_nobody_from_changing_the_rest(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """Programs may propose any claim, and any text that it has to be."""
+    visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await propose(visitor, "ci")
+    conditions = {"the claim": " ", "sub": "one\ntwo"}
+
+    async def answer(route: Route) -> None:
+        answer = await route.fetch()
+        document = await answer.json()
+        for runner in document["data"]:
+            runner["attributes"] |= {
+                "issuer": GITHUB,
+                "conditions": conditions,
+                "public-key": None,
+            }
+        await route.fulfill(response=answer, json=document)
+
+    await page.route("**/runners?*", answer)
+    await page.reload()
+    await visitor.button("Change ci").click()
+    form = page.get_by_role("form", name="Change the runner")
+    await form.get_by_label("Description").fill("every night")
+    async with page.expect_request(lambda one: one.method == "PATCH") as sent:
+        await form.get_by_role("button", name="Propose").click()
+    proposed = json.loads((await sent.value).post_data or "")["data"]
+    assert proposed["attributes"] == {"description": "every night"}
+    assert "relationships" not in proposed
 
 
 async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:

@@ -69,7 +69,9 @@ class Fields {
     this.name = text(said.name);
     this.description = text(said.description);
     this.issuer = text(said.issuer ?? "");
-    this.conditions = area(Object.entries(said.conditions ?? {}).map(([claim, wanted]) => `${claim} = ${wanted}`));
+    this.given = said.conditions ?? {};
+    this.conditions = area(Object.entries(this.given).map(([claim, wanted]) => `${claim} = ${wanted}`));
+    this.written = this.conditions.value;
     this.key = text(said["public-key"] ?? "");
     this.patterns = area(said["workspace-patterns"] ?? []);
     this.expiry = h("input", { type: "date", value: dayOf(this.ends ?? new Date(Date.now() + DAYS * DAY_MS)) });
@@ -113,7 +115,7 @@ class Fields {
   attributes() {
     const proof = this.proof.chosen() === "key"
       ? { "public-key": this.key.value.trim() }
-      : { issuer: this.issuer.value.trim(), conditions: conditionsOf(lines(this.conditions)) };
+      : { issuer: this.issuer.value.trim(), conditions: this.#conditions() };
     const isSame = this.ends && dayOf(this.ends) === this.expiry.value;
     return {
       name: this.name.value.trim(), description: this.description.value.trim(), ...proof,
@@ -122,6 +124,11 @@ class Fields {
       "max-ttl": Number(this.ttl.value),
       "expired-at": isSame ? this.ends : beginOf(this.expiry.value),
     };
+  }
+
+  /** Not all that programs may propose can be written in lines: what nobody has changed is as it was. */
+  #conditions() {
+    return this.conditions.value === this.written ? this.given : conditionsOf(lines(this.conditions));
   }
 
   #show() {
