@@ -346,9 +346,11 @@ async def test_whoever_closes_the_dialog_deletes_nothing_that_was_not_under_way(
     await make_workspaces(tenant, "a", "b", "c", "d")
     for workspace in ("network", "payments", "a", "b", "c", "d"):
         await site.make(tenant, "LEVEL", "x", workspace)
+    await site.make(tenant, "OTHER_LEVEL", "x")
     visitor = await found(site, crowd, tenant, "level")
     page = visitor.page
     await page.get_by_label("Choose all variables").check()
+    await page.get_by_label("Choose OTHER_LEVEL").uncheck()
     await visitor.button("Delete …").click()
     delete = visitor.button("Delete: 6 variables in 6 workspaces")
     await delete.wait_for()
@@ -357,9 +359,37 @@ async def test_whoever_closes_the_dialog_deletes_nothing_that_was_not_under_way(
         await is_asked_for()
         await page.keyboard.press("Escape")
         await page.locator("dialog").wait_for(state="detached")
+        await page.get_by_label("Choose OTHER_LEVEL").check()
     await page.get_by_text("4 variables in 4 workspaces deleted.").first.wait_for()
-    await page.get_by_text("2 variables chosen").wait_for()
+    await page.get_by_text("3 variables chosen").wait_for()  # two of them are left
     await expect(page.get_by_label("Choose LEVEL in")).to_have_count(2)
+
+
+async def test_whoever_leaves_the_page_is_told_what_was_under_way_and_deletes_nothing_else(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    places = ("network", "payments", "a", "b", "c", "d")
+    await make_workspaces(tenant, *places[2:])
+    for workspace in places:
+        await site.make(tenant, "LEVEL", "x", workspace)
+    visitor = await found(site, crowd, tenant, "level")
+    page = visitor.page
+    await page.get_by_role("link", name="Teams").click()
+    await page.get_by_role("link", name="Workspaces").click()
+    await page.get_by_label("Find a key anywhere").fill("level")
+    await page.get_by_label("Choose all variables").check()
+    await visitor.button("Delete …").click()
+    delete = visitor.button("Delete: 6 variables in 6 workspaces")
+    await delete.wait_for()
+    async with held(page, "**/actions/apply") as is_asked_for:
+        await delete.click()
+        await is_asked_for()
+        await page.go_back()
+        await visitor.button("New team").wait_for()
+    await page.get_by_text("4 variables in 4 workspaces deleted.").first.wait_for()
+    answer = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}/vars?q=level")
+    assert len(answer.json()["data"]) == 2
 
 
 async def test_no_preview_goes_on_behind_a_form_once_one_of_them_has_failed(

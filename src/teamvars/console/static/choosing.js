@@ -64,6 +64,16 @@ export class Choosing {
   }
 
   /**
+   * Of what was chosen, what is left stays so, beside what somebody has chosen since.
+   * @param {T[]} chosen
+   * @param {T[]} left
+   */
+  leave(chosen, left) {
+    const were = new Set(chosen.map(({ id }) => id));
+    this.keep(new Set([...left, ...this.chosen.filter(({ id }) => !were.has(id))].map(({ id }) => id)));
+  }
+
+  /**
    * These are ticked, of those that are shown, and no others.
    * @param {Set<string>} ids
    */

@@ -53,17 +53,19 @@ export class KeySetting {
     const { signal } = this;
     const [{ keyDialog }, words] = await Promise.all([late(() => import("./several.js")), categories({ signal })]);
     if (signal.aborted || !isStill()) return;
-    const start = { base: this.base, words, key: this.searched(), chosen: this.choosing.chosen, names: this.#names };
-    keyDialog(start, signal, (left) => this.#done(left));
+    const { chosen } = this.choosing;
+    const start = { base: this.base, words, key: this.searched(), chosen, names: this.#names };
+    keyDialog(start, signal, (left) => this.#done(chosen, left));
   }
 
   /**
    * What did not get it stays chosen, beside what one chooses while it is read again.
+   * @param {Owner[]} chosen
    * @param {Owner[]} left
    */
-  async #done(left) {
+  async #done(chosen, left) {
     this.#names = left.map((one) => one.name);
-    this.choosing.keep(new Set(left.map(({ id }) => id)));
+    this.choosing.leave(chosen, left);
     await this.again();
   }
 }

@@ -131,15 +131,17 @@ export class KeySearch {
   async #act(kind) {
     const isStill = stay();
     const { severalDialog } = await late(() => import("./several.js"));
-    if (!this.signal.aborted && isStill()) severalDialog(kind, this.choosing.chosen, this.signal, (left) => this.#again(left));
+    const { chosen } = this.choosing;
+    if (!this.signal.aborted && isStill()) severalDialog(kind, chosen, this.signal, (left) => this.#again(chosen, left));
   }
 
   /**
    * Shows what there is now; what did not become so stays chosen, beside what one chooses meanwhile.
+   * @param {Chosen[]} chosen
    * @param {Chosen[]} left
    */
-  async #again(left) {
-    this.choosing.keep(new Set(left.map(({ id }) => id)));
+  async #again(chosen, left) {
+    this.choosing.leave(chosen, left);
     await this.find(this.#text);
   }
 

@@ -300,6 +300,7 @@ class Several {
     this.back.remove();
     await inTurns(this.#those("waiting"), (part) => this.#try(part, false, signal));
     const told = `${this.#counted(this.#those("done"))} ${KINDS[this.kind].done}.`;
+    if (this.signal.aborted) return notify("told", told); // whoever has left the page is told where they are now
     if (this.#isClosed) this.done(); // some was under way then
     else if (!this.left.length) this.close?.();
     if (this.#isClosed) return notify("told", told);
