@@ -11,6 +11,7 @@ from teamvars.cli.output import aligned
 from tests.cli.conftest import ServedHost
 from tests.support.commands import SCRIPT, Host, full, unread
 from tests.support.engines import HOST_ON_SQLITE
+from tests.support.patience import HANGS
 
 
 @pytest.mark.parametrize("words", ["audit list", "audit export", "audit list 2>&1"])
@@ -106,6 +107,7 @@ def test_whoever_waits_in_vain_for_other_changes_is_told_that_the_store_is_well(
 ) -> None:
     host = served_host.host
     other = apsw.Connection(str(host.data / "teamvars.db"))
+    other.set_busy_timeout(int(HANGS * 1000))  # the server may be at a chore
     other.execute("BEGIN IMMEDIATE")
     refused = host.run("token", "create", "--user", "alice")
     other.close()
