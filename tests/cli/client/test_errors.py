@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from teamvars import __version__
+from teamvars.cli.client import options
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.targets import Target, Token
+from teamvars.cli.client.api.transport import Travel
+from teamvars.cli.exits import Failure
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
 from tests.support.desk import Desk
@@ -144,6 +147,23 @@ def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None
     assert f"no workspace {office}/ntwork" in refused.err
     assert "teamvars workspace list" in refused.err
     assert "teamvars link --workspace" in desk.succeed("link").err
+
+
+@pytest.mark.parametrize("raised", [Failure("It is not teamvars."), KeyboardInterrupt()])
+def test_a_refusal_is_told_whatever_comes_of_asking_for_the_release(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException
+) -> None:
+    waited: list[float] = []
+
+    def asked(_: Address, travel: Travel) -> str:
+        waited.append(travel.seconds)
+        raise raised
+
+    monkeypatch.setattr(options, "release_of", asked)
+    refused = ApiError(TARGET, "GET /api/v2/any", 404, [])
+    told = str(refused)
+    assert str(options._with_misfit(refused)) == told
+    assert waited == [5.0]
 
 
 @pytest.mark.parametrize(

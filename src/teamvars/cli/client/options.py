@@ -57,6 +57,8 @@ yes_option = flag("--yes", "Do it without asking.", "-y")
 
 _OF_THE_UNKNOWN = (400, 404, 405)
 """Statuses of a path, a parameter or a method that a service does not know."""
+_SECONDS = 5.0
+"""For a service that has just answered to say its release: whoever was refused waits for it."""
 
 _SHARED: dict[str, Decorator] = {
     "address": option("--address", "The service, such as https://host:8443."),
@@ -126,7 +128,8 @@ def _with_misfit(error: ApiError) -> ApiError:
     """
     if error.status in _OF_THE_UNKNOWN:
         service, travel = error.target.address, error.target.travel
-        with suppress(Failure):
+        travel = travel._replace(seconds=min(travel.seconds, _SECONDS))
+        with suppress(Failure, KeyboardInterrupt):  # what was refused is told all the same
             if said := misfit(service, release_of(service, travel)):
                 error.args = (f"{error}\n{said}",)
     return error
