@@ -190,7 +190,9 @@ class Crowd:
 
 
 @asynccontextmanager
-async def held(page: Page, where: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+async def held(
+    page: Page, where: str | re.Pattern[str]
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     """What is asked for there is answered once the block has ended. What it gives waits until
     something is.
     """

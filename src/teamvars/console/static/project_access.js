@@ -117,6 +117,7 @@ class Accesses {
           await send("PATCH", `/team-projects/${grant.id}`, { data }, { change, signal });
         } else {
           const { id } = await findNamed(this.base, "team", called, TEAM, signal);
+          if (!element.isConnected) return; // whoever has left it meanwhile gives nothing
           const relationships = { team: { data: { type: "teams", id } }, project: { data: { type: "projects", id: this.project.id } } };
           await send("POST", "/team-projects", { data: { type: "team-projects", attributes, relationships } }, { change, signal });
         }

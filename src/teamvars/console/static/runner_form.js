@@ -43,6 +43,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
         return;
       }
       const found = isNamed && (await findWorkspaces(path, lines(workspaces), WORKSPACES, waiting));
+      if (!element.isConnected) return; // whoever has left it meanwhile proposes nothing
       const relationships = found && { workspaces: { data: found.map(({ id }) => ({ type: "workspaces", id })) } };
       await save({ type: "runners", attributes, ...(relationships && { relationships }) }, now.name, waiting);
       keepTyped(element, false);
