@@ -7,8 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -16,6 +15,7 @@ from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
 from teamvars.cli.operator.host import database_file, ending, load_settings
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
+from teamvars.cli.signals import heeding
 from teamvars.domain.backups import Manifest
 from teamvars.security.whole_files import settle
 from teamvars.services import archives, backups
@@ -28,8 +28,6 @@ _OTHER_ENGINE = (
     "This is for SQLite. Back PostgreSQL up with its own tools, restore that beside, and check it: "
     "teamvars backup verify --database URL"
 )
-
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @command
@@ -123,22 +121,15 @@ def _cleared(folder: Path) -> Iterator[None]:
     """Within it a signal that ends the process takes the folder along. Nothing is raised: what runs
     may be a copy in a thread, for which the end of the process would wait.
     """
-    before = {number: signal.getsignal(number) for number in _ENDING}
 
-    def end(number: int, _: FrameType | None) -> None:
+    def end(number: int, before: Any) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         # Which may have a folder to clear around this one.
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, before)
         os.kill(os.getpid(), number)
 
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
-        signal.signal(number, end)
-    try:
+    with heeding(end):
         yield
-    finally:
-        for number in heeded:
-            signal.signal(number, before[number])
 
 
 @contextmanager
