@@ -8,9 +8,9 @@ from teamvars.domain.names import fold
 from teamvars.domain.organizations import SETTINGS, Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.access_statements import IS_CALLERS
-from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing
+from teamvars.storage.tables import from_column
 
 _COLUMNS = "id, name, email, created_at, settings, sso_required"
 

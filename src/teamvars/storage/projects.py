@@ -8,9 +8,9 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import DEFAULT_NAME, SETTINGS, Project, ProjectSearch, default_project
 from teamvars.domain.teams import Right
-from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.tables import from_column
 
 _DEFAULT_OF = "'prj-' || substr(organizations.id, 5)"
 PROJECT_OF = (

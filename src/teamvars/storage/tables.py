@@ -7,8 +7,10 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+import structlog
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.client_settings import Settings, Values
 from teamvars.domain.generations import ONLY, Generation, Rewrap
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.keys import NotedKey, NotedServerKey
@@ -29,10 +31,33 @@ from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord
-from teamvars.storage.client_settings import to_column
 from teamvars.storage.database import Statement, each
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+log = structlog.get_logger("teamvars")
+
 Record = msgspec.Struct
+
+
+def to_column(values: Values) -> str:
+    """Settings as a column: a JSON object of those that are no defaults."""
+    return _encode(values).decode()
+
+
+def from_column(settings: Settings, row: str, stored: str) -> Values:
+    """The settings that a column has, but for what this release does not know.
+
+    Of what cannot be read, those that protect are taken to do so.
+    """
+    if stored == "{}":
+        return {}
+    try:
+        return settings.known(_decode(stored))
+    except (msgspec.DecodeError, RecursionError):
+        log.warning("stored settings cannot be read", row=row)
+        return settings.unread(settings.by_name.keys())
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -12,10 +12,10 @@ from teamvars.domain.team_access import GRANT_LEVELS, Grant, NamedGrant
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.access_statements import level_of_team
-from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, after
 from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED
+from teamvars.storage.tables import from_column
 
 G = TypeVar("G", Grant, ProjectGrant)
 

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import SETTINGS, Right, Rights, Team, TeamFilter, Visibility
-from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
+from teamvars.storage.tables import from_column
 
 RIGHTS = {right: right.replace("-", "_") for right in Right}
 """The columns of what teams may do in the organization."""

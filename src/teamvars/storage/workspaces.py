@@ -20,10 +20,10 @@ from teamvars.domain.workspaces import (
     default_mode,
 )
 from teamvars.storage import projects, tags
-from teamvars.storage.client_settings import from_column
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching, where
 from teamvars.storage.projects import PROJECT_OF, REACHED
+from teamvars.storage.tables import from_column
 
 # $t: the ids of teams, $l: the level that they have everywhere.
 _VISIBLE = f"""
