@@ -12,7 +12,7 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import connections, postgres
 from teamvars.storage.engines.connections import CONNECTIONS, IN_USE, WAITING, Lane, ServerClock
 from teamvars.storage.engines.poolers import is_through_one
-from teamvars.storage.engines.timelines import Timelines
+from teamvars.storage.engines.servers import Timelines
 from tests.storage.stores import make_things, opened, words
 from tests.support.patience import HANGS, until
 

@@ -12,7 +12,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines.outages import reason
 from teamvars.storage.engines.postgres import PostgresDatabase
-from teamvars.storage.engines.timelines import NotThePrimary, Standing, Timelines
+from teamvars.storage.engines.servers import NotThePrimary, Standing, Timelines
 from tests.support.patience import HANGS, until
 from tests.support.postgres import LocalPostgres
 
