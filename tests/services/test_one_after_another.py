@@ -16,8 +16,8 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import Usage, WorkspaceDraft
 from teamvars.storage.access_statements import READ_WORKSPACE
 from teamvars.storage.database import Transaction
-from teamvars.storage.engines import connections, expected, postgres
-from teamvars.storage.engines.expected import Expectations, Expected
+from teamvars.storage.engines import combined, connections, postgres
+from teamvars.storage.engines.combined import Expectations, Expected
 from tests.services.calls import Calls, caller, draft
 from tests.services.test_data_keys import use_another
 from tests.storage.proxy import way_to
@@ -250,7 +250,7 @@ def test_a_row_is_expected_once_it_was_found_as_it_had_been_left() -> None:
 
 
 def test_no_more_rows_are_kept_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expected, "MOST_EXPECTED", 2)
+    monkeypatch.setattr(combined, "MOST_EXPECTED", 2)
     known = Expectations()
     for n in range(3):
         for sequence in (1, 2):

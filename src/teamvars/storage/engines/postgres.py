@@ -54,6 +54,8 @@ from teamvars.storage.engines.coalescing import (
 )
 from teamvars.storage.engines.combined import (
     BATCH_WAITS,
+    Expectations,
+    Expected,
     array_type,
     for_all,
     if_unmoved,
@@ -67,7 +69,6 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
-from teamvars.storage.engines.expected import Expectations, Expected
 from teamvars.storage.engines.poolers import Passage
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.servers import (
