@@ -406,7 +406,7 @@ class AlreadyThere(Exception):
 
 STRICT = "/* strict */"
 """In a statement whose reader wants damage as it is: where a text is no UTF-8, it raises
-UnicodeDecodeError. Any other shows such a text as one (`engines/damaged_texts.py`).
+UnicodeDecodeError. Any other shows such a text as one (`engines/sqlite_connection.py`).
 """
 
 

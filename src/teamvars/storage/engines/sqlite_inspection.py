@@ -8,7 +8,7 @@ import apsw
 
 from teamvars.domain.backups import Inspection
 from teamvars.storage.database import T
-from teamvars.storage.engines.damaged_texts import text_of
+from teamvars.storage.engines.sqlite_connection import text_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError)
 """What the engine raises for a file that is damaged."""
