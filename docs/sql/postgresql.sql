@@ -119,7 +119,7 @@ WHERE caller.hash = $1
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #2: variable_statements.py, OF_WORKSPACES.list_.single
+-- #2: variables.py, OF_WORKSPACES.list_.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, several callers at the same time
 SELECT variables.id,
@@ -266,7 +266,7 @@ WHERE id = calls_2.of_1
 SELECT count(*) FROM may;
 
 
--- #5: variable_statements.py, OF_WORKSPACES.get.single
+-- #5: variables.py, OF_WORKSPACES.get.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, one after another
 -- DELETE /workspaces/{id}/vars/{id}, one after another
@@ -1524,7 +1524,7 @@ WHERE caller.hash = lookup.hash
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #34: variable_statements.py, OF_WORKSPACES.get.batched
+-- #34: variables.py, OF_WORKSPACES.get.batched
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 SELECT lookup.number, variables.id, variables.workspace_id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -1534,7 +1534,7 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
 
 
--- #35: variable_statements.py, OF_WORKSPACES.list_.batched
+-- #35: variables.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,

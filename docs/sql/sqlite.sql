@@ -112,7 +112,7 @@ WHERE caller.hash = ?1
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0);
 
 
--- #2: variable_statements.py, OF_WORKSPACES.list_.single
+-- #2: variables.py, OF_WORKSPACES.list_.single
 -- GET /workspaces/{id}/vars
 SELECT variables.id,
     key, description, category, hcl, sensitive, version_id, created_at,
@@ -141,7 +141,7 @@ ORDER BY key, category;
 SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_changes > 0;
 
 
--- #4: variable_statements.py, OF_WORKSPACES.insert
+-- #4: variables.py, OF_WORKSPACES.insert
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, one after another
@@ -190,7 +190,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #7: variable_statements.py, OF_WORKSPACES.get.single
+-- #7: variables.py, OF_WORKSPACES.get.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, one after another
 -- DELETE /workspaces/{id}/vars/{id}, one after another
@@ -202,7 +202,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #8: variable_statements.py, OF_WORKSPACES.update
+-- #8: variables.py, OF_WORKSPACES.update
 -- PATCH /workspaces/{id}/vars/{id}, one after another
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -210,7 +210,7 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #9: variable_statements.py, OF_WORKSPACES.delete
+-- #9: variables.py, OF_WORKSPACES.delete
 -- DELETE /workspaces/{id}/vars/{id}, one after another
 DELETE FROM variables WHERE id = ?1;
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from teamvars import wiring
 from teamvars.cli import main
-from teamvars.storage import migrations, variable_statements
+from teamvars.storage import migrations, variables
 from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import ROOT, AlteredHost
 from tests.storage.later import later
@@ -51,10 +51,10 @@ def become() -> None:
     """From here on this process is of that release."""
     known = (*migrations.known(), *later(EXPAND, CONTRACT))
     migrations.__dict__["known"] = lambda: known
-    before = variable_statements.OF_WORKSPACES
+    before = variables.OF_WORKSPACES
     counting = replaced(before.insert, "key_version)\n", "key_version, key_length)\n")
     counting = replaced(counting, "\nFROM (", ", length(CAST($3 AS TEXT))\nFROM (")
-    variable_statements.__dict__["OF_WORKSPACES"] = replace(before, insert=counting)
+    variables.__dict__["OF_WORKSPACES"] = replace(before, insert=counting)
 
 
 def replaced(sql: str, old: str, new: str) -> str:

@@ -28,7 +28,7 @@ from teamvars.storage import (
     runners,
     streams,
     variable_search,
-    variable_statements,
+    variables,
 )
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import (
@@ -36,7 +36,7 @@ from teamvars.storage.engines import (
     servers,
     sqlite_connection,
 )
-from teamvars.storage.variable_statements import Statements
+from teamvars.storage.variables import Statements
 from tests.services.jobs import approve, propose
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -48,7 +48,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "sql"
 COMMAND = ".venv/bin/python -m tests.storage.statements"
 MODULES = (
     access_statements,
-    variable_statements,
+    variables,
     effective,
     streams,
     idempotency,

@@ -12,7 +12,7 @@ from teamvars.storage import teams, variable_search_statements
 from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import sqlite_connection
-from teamvars.storage.variable_statements import OF_WORKSPACES
+from teamvars.storage.variables import OF_WORKSPACES
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import open_deployment

@@ -24,8 +24,7 @@ from teamvars.pace import in_batches
 from teamvars.recent import Recent
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.projects import PROJECT_OF
-from teamvars.storage.variable_statements import COLUMNS
-from teamvars.storage.variables import OpenValue, listed, to_stored
+from teamvars.storage.variables import COLUMNS, OpenValue, listed, to_stored
 
 Held = Mapping[Name, Row]
 """Rows of a source by key, then category."""
