@@ -418,8 +418,8 @@ HANGING = """
 import sys, time
 from teamvars import cli
 from teamvars.services import archives
-from teamvars.storage.engines import sqlite_inspection, sqlite_snapshots
-places = {"write": archives, "count": sqlite_inspection, "rows": sqlite_snapshots.Snapshot}
+from teamvars.storage.engines import sqlite_files
+places = {"write": archives, "count": sqlite_files, "rows": sqlite_files.Snapshot}
 place = places[name := sys.argv[1]]
 whole = getattr(place, name)
 def hanging(*given):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import apsw
 
-from teamvars.storage.engines import sqlite_inspection
+from teamvars.storage.engines import sqlite_files
 
 
 def test_a_table_of_other_types_than_ours_is_no_damage(tmp_path: Path) -> None:
@@ -12,4 +12,4 @@ def test_a_table_of_other_types_than_ours_is_no_damage(tmp_path: Path) -> None:
     store.execute("CREATE TABLE theirs (a, b REAL); INSERT INTO theirs VALUES (1, 2)")
     store.execute("CREATE TABLE ours (a TEXT, b BIGINT); INSERT INTO ours VALUES ('1', NULL)")
     store.close()
-    assert sqlite_inspection.inspect(tmp_path / "store").damage == []
+    assert sqlite_files.inspect(tmp_path / "store").damage == []

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.engines import sqlite_snapshots
+from teamvars.storage.engines import sqlite_files
 
 CHECKPOINTS = (
     apsw.SQLITE_CHECKPOINT_PASSIVE,
@@ -69,7 +69,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def read(store: Store, meanwhile: Callable[[], object] = lambda: None) -> bytes:
     """The file by a snapshot; something is done once that is taken, and after each piece."""
-    with sqlite_snapshots.taken(store.path) as snapshot:
+    with sqlite_files.taken(store.path) as snapshot:
         meanwhile()
         whole = b""
         for piece in snapshot.pieces():
@@ -182,7 +182,7 @@ def test_a_snapshot_that_somebody_overtook_is_taken_again(
             store.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART)
 
     monkeypatch.setattr(overtaken, "before_look", overtake)
-    with sqlite_snapshots.taken(store.path) as snapshot:
+    with sqlite_files.taken(store.path) as snapshot:
         whole = b"".join(snapshot.pieces())
     assert overtaken.looks > 6
     assert rows_of(store, whole) == store.rows()
@@ -200,7 +200,7 @@ def test_a_log_that_began_anew_and_is_as_long_as_before_is_not_taken_for_the_sam
             store.change(5)
 
     monkeypatch.setattr(overtaken, "before_look", overtake)
-    with sqlite_snapshots.taken(store.path):
+    with sqlite_files.taken(store.path):
         assert overtaken.looks > 5
 
 
@@ -238,7 +238,7 @@ def test_a_log_that_begins_anew_while_it_is_looked_at_is_not_taken_for_the_one_b
     commit()
     store.checkpoint()
     monkeypatch.setattr(apsw, "Connection", Anew)
-    with sqlite_snapshots.taken(store.path) as snapshot:
+    with sqlite_files.taken(store.path) as snapshot:
         seen = snapshot.read(all_rows)
         whole = b"".join(snapshot.pieces())
     monkeypatch.undo()
@@ -250,7 +250,7 @@ def test_what_comes_once_the_transaction_has_begun_is_not_there(
 ) -> None:
     before = store.rows()
     monkeypatch.setattr(overtaken, "before_setting", lambda _: store.change(5))
-    with sqlite_snapshots.taken(store.path) as snapshot:
+    with sqlite_files.taken(store.path) as snapshot:
         assert snapshot.read(all_rows) == before
         whole = b"".join(snapshot.pieces())
     assert rows_of(store, whole) == before
@@ -265,7 +265,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     (tmp_path / "store").write_bytes(b"no database" * 999)
     with (
         pytest.raises(OSError, match="is damaged") as failed,
-        sqlite_snapshots.taken(tmp_path / "store"),
+        sqlite_files.taken(tmp_path / "store"),
     ):
         pass
     assert failed.value.filename == str(tmp_path / "store")
@@ -283,7 +283,7 @@ def test_a_disk_that_fails_is_said_to_fail(store: Store, monkeypatch: pytest.Mon
     monkeypatch.setattr(apsw, "Connection", Failing)
     with (
         pytest.raises(OSError, match="rror") as failed,
-        sqlite_snapshots.taken(store.path) as snapshot,
+        sqlite_files.taken(store.path) as snapshot,
     ):
         list(snapshot.pieces())
     assert failed.value.errno == errno.EIO

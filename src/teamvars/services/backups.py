@@ -11,7 +11,7 @@ from teamvars.domain.backups import Manifest
 from teamvars.services.archives import Content
 from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, NotReady
-from teamvars.storage.engines import schemas, sqlite_snapshots
+from teamvars.storage.engines import schemas, sqlite_files
 
 Known = tuple[Manifest, list[Head]]
 """What a backup says of itself, and where each of its streams stands."""
@@ -22,7 +22,7 @@ def taken(source: Path, release: str) -> Iterator[tuple[Content, Callable[[], Kn
     """What a SQLite store has now, to be read once, while what is known of it is looked up; that is
     there once somebody asks. Raises NotReady where there is no store, OSError.
     """
-    with sqlite_snapshots.taken(source) as snapshot, ThreadPoolExecutor(1) as thread:
+    with sqlite_files.taken(source) as snapshot, ThreadPoolExecutor(1) as thread:
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         number = max(snapshot.read(schemas.schema), default=0)
         if not number:

@@ -14,12 +14,12 @@ from teamvars.services.audit_verification import Place
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.storage import streams
 from teamvars.storage.database import Database
-from teamvars.storage.engines import sqlite_inspection
+from teamvars.storage.engines import sqlite_files
 
 
 async def altered(store: Path, manifest: Manifest) -> list[Finding]:
     """How a copy differs from what its manifest says, as long as its schema is as it was."""
-    return manifest.altered(await asyncio.to_thread(sqlite_inspection.count, store))
+    return manifest.altered(await asyncio.to_thread(sqlite_files.count, store))
 
 
 async def moved(database: Database, said: bytes) -> list[Finding]:

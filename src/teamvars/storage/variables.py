@@ -1,5 +1,5 @@
-"""Variables of workspaces and sets as rows, by one SQL: both have a table of their own, which differ
-in what their rows have beside the variable itself.
+"""Variables of workspaces and sets as rows, by one SQL: both have a table of their own, and these
+differ in what their rows have beside the variable itself.
 
 Values are stored sealed; a list does not even fetch sensitive ones.
 """

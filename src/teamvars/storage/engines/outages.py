@@ -23,7 +23,7 @@ from teamvars.metrics import Gauge
 from teamvars.metrics.pulse import Look
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.engines import sqlite_inspection
+from teamvars.storage.engines import sqlite_files
 from teamvars.storage.engines.sqlite_connection import LostLog
 
 PAUSE_SECONDS = 2.0
@@ -41,7 +41,7 @@ _REFUSES_WRITES = (
     pg.ReadOnlySQLTransactionError,
 )
 _DAMAGE = (
-    *sqlite_inspection.UNREADABLE,
+    *sqlite_files.UNREADABLE,
     pg.InternalServerError,
     pg.UndefinedFileError,
     TypeError,

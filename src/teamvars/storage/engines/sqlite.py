@@ -21,7 +21,7 @@ from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.engines import outages, sqlite_inspection
+from teamvars.storage.engines import outages, sqlite_files
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.engines.schemas import Refusing
 from teamvars.storage.engines.sqlite_connection import (
@@ -274,13 +274,13 @@ class SqliteDatabase(Database):
         return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
 
     async def inspect(self) -> Inspection:
-        return await asyncio.to_thread(sqlite_inspection.inspect, self._path)
+        return await asyncio.to_thread(sqlite_files.inspect, self._path)
 
     async def damaged_texts(self) -> Sequence[str]:
-        return await asyncio.to_thread(sqlite_inspection.damaged_texts, self._path)
+        return await asyncio.to_thread(sqlite_files.damaged_texts, self._path)
 
     async def misfits(self) -> Sequence[str]:
-        return await asyncio.to_thread(sqlite_inspection.misfits, self._path)
+        return await asyncio.to_thread(sqlite_files.misfits, self._path)
 
     async def close(self) -> None:
         await self._writes.close()
