@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.domain.keys import AUDIT, MASTER, SERVER
-from teamvars.security import keyring, whole_files
+from teamvars.security import files, keyring
 from teamvars.security.keyring import Keyring, KeyringError
 
 # The system ends it once the file has ten bytes.
@@ -78,7 +78,7 @@ def test_who_adds_a_key_has_others_wait_that_would_write_the_file_meanwhile(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyring.save_new(keyring.generate(), path)
-    replace_file = whole_files.replace
+    replace_file = files.replace
 
     def is_free() -> bool:
         folder = os.open(path.parent, os.O_RDONLY)
@@ -96,7 +96,7 @@ def test_who_adds_a_key_has_others_wait_that_would_write_the_file_meanwhile(
         found.append(is_free())
         replace_file(path, text)
 
-    monkeypatch.setattr(whole_files, "replace", meanwhile)
+    monkeypatch.setattr(files, "replace", meanwhile)
     keyring.change(path, adding)
     assert (found, is_free()) == ([False], True)
 

@@ -22,7 +22,7 @@ from teamvars.domain.errors import Refusal, Unfinished, storage_unavailable
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node
 from teamvars.domain.runners import Approval
 from teamvars.protocol import Malformed
-from teamvars.security import keyring, whole_files
+from teamvars.security import files, keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeySet
 from teamvars.services import installation, nodes
@@ -626,7 +626,7 @@ async def test_a_key_that_could_not_be_put_into_the_file_is_named_listed_and_ret
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(whole_files, "replace", fail)
+    monkeypatch.setattr(files, "replace", fail)
     ready, former = hand.node.services.installation.require_ready, hand.path.read_bytes()
     with pytest.raises(KeyringError) as raised:
         await (hand.rotate() if purpose == "rotated" else hand.add(purpose))

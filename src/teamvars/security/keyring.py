@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import AUDIT, MASTER, SERVER
 from teamvars.kernel import Discreet
-from teamvars.security import whole_files
-from teamvars.security.permissions import Purpose, by_mode, followed
+from teamvars.security import files
+from teamvars.security.files import Purpose, by_mode, followed
 from teamvars.security.wrapping import NotUnwrapped, Unavailable, Wrapping, opened, sealed
 
 if sys.platform != "win32":
@@ -149,7 +149,7 @@ def save_new(keyring: Keyring, path: Path, by: Wrapping | None = None) -> None:
     overwrite one.
     """
     try:
-        whole_files.create(path, _text(keyring, path, by))
+        files.create(path, _text(keyring, path, by))
     except FileExistsError:
         raise KeyringExists(f"{path} exists already and is never overwritten.") from None
 
@@ -176,7 +176,7 @@ def _put(keyring: Keyring, path: Path, by: Wrapping | None) -> None:
     """Puts it in the place of the file that there is."""
     text = _text(keyring, path, by)
     try:
-        whole_files.replace(followed(path), text)
+        files.replace(followed(path), text)
     except OSError as error:
         raise KeyringError(f"The keyring {path} cannot be written: {error.strerror}.") from None
 
@@ -283,7 +283,7 @@ def read_mark(keyring: Path) -> str | None:
 
 def write_mark(keyring: Path, lineage: str) -> None:
     """Puts the mark in place, whole and durably, of whatever was there. Raises OSError."""
-    whole_files.replace(mark_path(keyring), f"{lineage}\n")
+    files.replace(mark_path(keyring), f"{lineage}\n")
 
 
 def _as_json(key_set: KeySet) -> dict[str, object]:

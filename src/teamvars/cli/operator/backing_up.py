@@ -17,7 +17,7 @@ from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
 from teamvars.cli.signals import heeding
 from teamvars.domain.backups import Manifest
-from teamvars.security.whole_files import settle
+from teamvars.security.files import settle
 from teamvars.services import archives, backups
 from teamvars.services.archives import BadBackup, BadKey
 from teamvars.settings import Settings

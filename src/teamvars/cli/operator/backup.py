@@ -32,9 +32,9 @@ from teamvars.cli.output import note, show
 from teamvars.domain.audit import Head
 from teamvars.domain.backups import NEWER, Manifest
 from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.security.files import settle
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
-from teamvars.security.whole_files import settle
 from teamvars.services import archives, backups, proving
 from teamvars.services.archives import BadBackup
 from teamvars.services.audit_verification import Place

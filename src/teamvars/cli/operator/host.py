@@ -26,8 +26,8 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal, Unfinished
 from teamvars.domain.ids import new_id
 from teamvars.domain.keys import KeyRefused
+from teamvars.security.files import ExposedFiles, Exposure, Purpose, followed, look
 from teamvars.security.keyring import KeyringError
-from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, followed, look
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import NotReady, StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, is_sqlite

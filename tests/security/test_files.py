@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from teamvars.security.permissions import Purpose, by_mode, by_owner, look
+from teamvars.security.files import Purpose, by_mode, by_owner, look
 
 PATH = Path("here")
 REFUSED = {
