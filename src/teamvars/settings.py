@@ -38,7 +38,7 @@ from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
 from teamvars.security.answers import LOOPBACK, is_guarded
-from teamvars.security.wrapping.adapters import adapter
+from teamvars.security.wrapping import adapter
 
 CONFIG_FILE = "teamvars.toml"
 CACHE_MIB = 32

@@ -38,8 +38,7 @@ from teamvars.security.cursors import Cursors
 from teamvars.security.idempotency import RecordKeys
 from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeysInUse
 from teamvars.security.sealing import Sealer
-from teamvars.security.wrapping import Once, Wrapping
-from teamvars.security.wrapping.adapters import adapter
+from teamvars.security.wrapping import Once, Wrapping, adapter
 from teamvars.services import rendered
 from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit

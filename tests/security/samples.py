@@ -5,7 +5,7 @@ import hmac
 from teamvars.domain.audit import Actor, AuditEntry, Event
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 from teamvars.security.keyring import KeySet
 
 VARIABLE = Variable(

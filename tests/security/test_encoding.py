@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 
 FIELDS = st.lists(
     st.none()

@@ -19,10 +19,16 @@ from msgspec.structs import replace
 
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError, KeyringUnavailable
-from teamvars.security.wrapping import MOST_BYTES, NotUnwrapped, Once, Unavailable, sealed
-from teamvars.security.wrapping.adapters import adapter
-from teamvars.security.wrapping.commands import Command
-from teamvars.security.wrapping.transit import Transit
+from teamvars.security.wrapping import (
+    MOST_BYTES,
+    Command,
+    NotUnwrapped,
+    Once,
+    Transit,
+    Unavailable,
+    adapter,
+    sealed,
+)
 from tests.support.own_tls import own_tls
 from tests.support.patience import HANGS
 from tests.support.processes import wait_until_gone

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from teamvars.domain.audit import Break, HeldStream
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.memberships import Status
+from teamvars.security import length_prefixed
 from teamvars.security.chain import Chain
-from teamvars.security.encoding import length_prefixed
 from teamvars.services import audit_verification
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from joserfc.jwk import ECKey
 
+from teamvars.security import length_prefixed
 from teamvars.security import sign_ins as attempts
-from teamvars.security.encoding import length_prefixed
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https
 from teamvars.services import sign_ins as service

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.runners import Approval, Runner, RunnerSpec
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 from teamvars.security.keyring import Keyring
 
 _LABEL = b"teamvars approval of a runner 1"

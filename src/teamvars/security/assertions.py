@@ -18,7 +18,7 @@ from joserfc.jws import JWSRegistry
 
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, decoded, encoded
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 
 MAX_TOKEN_BYTES = 16 * 1024
 SKEW_SECONDS = 60

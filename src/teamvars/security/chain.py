@@ -20,7 +20,7 @@ from teamvars.domain.audit import (
     Stream,
 )
 from teamvars.domain.workspaces import Usage
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 from teamvars.security.keyring import Keyring
 
 GENESIS = bytes(32)

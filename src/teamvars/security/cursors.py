@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.pages import Position
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 from teamvars.security.keyring import Keyring
 
 PARAMETER = "page[after]"

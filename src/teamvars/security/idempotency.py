@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from teamvars.domain.idempotency import Asked, Record
-from teamvars.security.encoding import length_prefixed
+from teamvars.security import length_prefixed
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.generations import Sealed
 from teamvars.domain.variables import Variable
-from teamvars.security.encoding import length_prefixed, text_field
+from teamvars.security import length_prefixed, text_field
 from teamvars.security.keyring import KEY_BYTES, Keyring
 
 _NONCE_BYTES = 12

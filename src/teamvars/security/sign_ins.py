@@ -14,8 +14,8 @@ from teamvars.domain.sign_ins import Person, SignOut, is_entra, is_subject
 from teamvars.domain.times import SECOND
 from teamvars.kernel import Discreet
 from teamvars.protocol import encoded
+from teamvars.security import length_prefixed
 from teamvars.security.assertions import SKEW_SECONDS, Claimed, Unproven, asserted, stated
-from teamvars.security.encoding import length_prefixed
 
 ATTEMPT_SECONDS = 600
 """How long somebody has to sign in with the provider."""

@@ -18,7 +18,7 @@ from teamvars.domain.generations import is_generation
 from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
 from teamvars.security import keyring, server_keys
 from teamvars.security.keyring import KeySet
-from teamvars.security.wrapping.adapters import adapter
+from teamvars.security.wrapping import adapter
 from teamvars.services.keys import File, Key, told
 from teamvars.services.rewraps import Outcome, Progress, UnderWay
 from teamvars.settings import Settings
