@@ -41,7 +41,7 @@ from joserfc.jwk import ECKey
 from bench import machine, openbao, programs, promises, wrk
 from bench.wrk import NUMBER, Plan, Request
 from teamvars.protocol import encoded
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from tests.support.commands import SCRIPT, InstalledHost
 from tests.support.desk import Desk

@@ -23,7 +23,7 @@ import pytest
 
 from teamvars.cli.operator.server import DEATHS
 from teamvars.metrics import METRICS
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from tests.cli.test_clocks import SettableHost, WrongHost
 from tests.cli.test_metrics import Scraped, scraped

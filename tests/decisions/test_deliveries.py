@@ -54,7 +54,7 @@ from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Usage
 from teamvars.kernel.variables import Category
 from teamvars.protocol import MACHINE
-from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
+from teamvars.protocol.bundles import PUBLIC_KEY_BYTES, thumbprint
 from tests.decisions.directory import NETWORK, NOW, actions, found, refused, to_acme, to_network
 
 SECOND = 1_000_000

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from tests.faults.jobs import JobService
 from tests.support.patience import HANGS, until
 

@@ -11,8 +11,7 @@ import httpx
 
 from teamvars.domain.ids import new_id
 from teamvars.protocol import bundles, decoded, encoded
-from teamvars.protocol.bundles import Delivered, Delivery, Info, received
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import Delivered, Delivery, Info, JobKey, received
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from tests.support.commands import Host
 from tests.support.desk import Desk

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, bundles, decoded, encoded
-from teamvars.protocol.bundles import Delivered, Info, deliver
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import Delivered, Info, JobKey, deliver
 from tests.faults.canaries import canary, finds
 from tests.faults.jobs import JobService, open_job_service
 from tests.support.commands import Done, Host

@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile
 import httpx
 import pytest
 
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from tests.faults.aviary import Aviary, processes
 from tests.faults.canaries import canary, finds
 from tests.faults.jobs import JobService, open_job_service

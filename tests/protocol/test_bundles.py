@@ -8,8 +8,18 @@ from msgspec.structs import replace
 
 from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, decoded, encoded
-from teamvars.protocol.bundles import Delivered, Delivery, Info, _signed, deliver, received
-from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, JobKey, seal, thumbprint
+from teamvars.protocol.bundles import (
+    PUBLIC_KEY_BYTES,
+    Delivered,
+    Delivery,
+    Info,
+    JobKey,
+    _signed,
+    deliver,
+    received,
+    seal,
+    thumbprint,
+)
 
 SERVICE, JOB, OTHER = Ed25519PrivateKey.generate(), JobKey.generate(), JobKey.generate()
 INFO = Info("org-1", "ws-1", "run-1", 2, "rt-1", JOB.thumbprint, "ab" * 32, 1_800_000_000)

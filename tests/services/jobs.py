@@ -11,8 +11,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.ids import new_id
 from teamvars.domain.runners import RunnerDraft
-from teamvars.protocol.bundles import Delivered, Info, received
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import Delivered, Info, JobKey, received
 from teamvars.security.tokens import hash_token
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES, ExchangeForm, IssuedToken
 from tests.support.deployment import Deployment, operator

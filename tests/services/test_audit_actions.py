@@ -31,7 +31,7 @@ from teamvars.domain.variable_sets import Attaching, SetDraft, TargetsDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.security.keyring import Keyring
 from teamvars.security.tokens import hash_token
 from teamvars.services.tokens import fresh_token

@@ -13,7 +13,7 @@ from teamvars.domain.audit import AuditFilter
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.security import keyring
 from teamvars.security.tokens import hash_token
 from teamvars.storage import runners

@@ -13,7 +13,7 @@ from teamvars.cli.operator.directory_file import document, read
 from teamvars.domain.directory import Directory, OrganizationEntry, RunnerEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.runners import MAX_RUNNERS
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.jobs import Job, approve

@@ -6,7 +6,7 @@ from teamvars import wiring
 from teamvars.domain.audit import AuditQuery, OrganizationAuditQuery
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.runners import RunnerDraft
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from tests.services.altered_trails import execute

@@ -17,7 +17,7 @@ import apsw
 import asyncpg
 
 from teamvars.protocol import encoded
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from teamvars.storage import (
     access_by_name,

@@ -9,8 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.metrics.exposition import PATH as METRICS
 from teamvars.protocol import decoded, encoded
-from teamvars.protocol.bundles import Delivery, Info, received
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import Delivery, Info, JobKey, received
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from teamvars.web.http.routes import Route
 from tests.support.deployment import operator

@@ -8,7 +8,7 @@ from structlog.typing import EventDict
 
 from teamvars import pace
 from teamvars.protocol import encoded
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.security.tokens import RUNNER, new_token
 from teamvars.services import deliveries
 from teamvars.services.deliveries import ACCESS_TOKEN_TYPE, SUBJECT_TYPES

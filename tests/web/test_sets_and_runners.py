@@ -14,7 +14,7 @@ from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import Bundle, ValuesForJob
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.security.tokens import hash_token
 from teamvars.services.diagnosis import Diagnosis
 from tests.support.deployment import Deployment, operator

@@ -35,7 +35,7 @@ from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE
-from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
+from teamvars.protocol.bundles import PUBLIC_KEY_BYTES, thumbprint
 
 NO_TARGET = Fault(
     Code.INVALID_TARGET, "No approved runner hands this workspace's values to this job."

@@ -1,21 +1,84 @@
-"""What a delivery holds and is bound to, and the service's signature over both; and the keys of
-such signatures, as one text that clients are given beforehand.
+"""What a delivery holds and is bound to, the key of the job that opens it, and the service's
+signature over both; and the keys of such signatures, as one text that clients are given beforehand.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import (
+    AEAD,
+    KDF,
+    KEM,
+    MLKEM768X25519PrivateKey,
+    MLKEM768X25519PublicKey,
+    Suite,
+)
 
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, decoded, encoded
-from teamvars.protocol.job_keys import JobKey, seal
+
+# Nothing to negotiate, in mode base. Whoever records what was sent today needs to break both key
+# exchanges to read it.
+_SUITE = Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+_SUITE_IDS = bytes.fromhex("647a 0001 0002")
+"""Of its key encapsulation, key derivation and encryption, in the registry of HPKE (RFC 9180)."""
+
+_MLKEM_BYTES = 1184
+PUBLIC_KEY_BYTES = _MLKEM_BYTES + 32
+"""The encapsulation key of ML-KEM-768, then the public key of X25519, both raw."""
 
 _SEPARATOR = ","
 _SIGNED = b"teamvars delivery 1\0"
 """Before what is signed, so that the signature is good for nothing else."""
+
+
+class JobKey:
+    """A key pair, whose private part never leaves the process that made it: of one job, and the
+    only one that opens what is delivered to it.
+    """
+
+    def __init__(self, mlkem: MLKEM768PrivateKey, x25519: X25519PrivateKey) -> None:
+        self._private = MLKEM768X25519PrivateKey(mlkem, x25519)
+        self.public = mlkem.public_key().public_bytes_raw() + x25519.public_key().public_bytes_raw()
+        self.thumbprint = thumbprint(self.public)
+
+    @classmethod
+    def generate(cls) -> Self:
+        """A new one."""
+        return cls(MLKEM768PrivateKey.generate(), X25519PrivateKey.generate())
+
+    def open(self, sealed: bytes, info: bytes) -> bytes:
+        """What was sealed to this key with that info. Raises Malformed for anything else."""
+        try:
+            return _SUITE.decrypt(sealed, self._private, info=info)
+        except (InvalidTag, ValueError):
+            raise Malformed from None
+
+
+def thumbprint(public: bytes) -> str:
+    """What names a public key, and the suite with it: SHA-256, as `encoded` shows it."""
+    return encoded(hashlib.sha256(_SUITE_IDS + public).digest())
+
+
+def seal(public: bytes, content: bytes, info: bytes) -> bytes:
+    """The encapsulated key, then the ciphertext. Raises Malformed unless that is a public key."""
+    if len(public) != PUBLIC_KEY_BYTES:
+        raise Malformed
+    try:
+        key = MLKEM768X25519PublicKey(
+            MLKEM768PublicKey.from_public_bytes(public[:_MLKEM_BYTES]),
+            X25519PublicKey.from_public_bytes(public[_MLKEM_BYTES:]),
+        )
+        return _SUITE.encrypt(content, key, info=info)
+    except ValueError:  # no such key, or one with which there is no secret
+        raise Malformed from None
 
 
 class Info(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,7 @@
-"""Keys, sealing of values, tokens, and the links of the audit chain."""
+"""Keys, sealing of values, tokens, and the links of the audit chain.
+
+What any of them authenticates it turns into unambiguous bytes here: every field behind its length.
+"""
 
 from struct import Struct
 

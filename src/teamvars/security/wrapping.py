@@ -138,8 +138,8 @@ def _encoded(content: bytes) -> str:
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command that wraps keys, by its words without the last: that is `wrap` or `unwrap`. It reads a
-    key on its standard input and writes one to its standard output.
+    """A command that wraps keys, by its words without the last: that is `wrap` or `unwrap`. It
+    reads a key on its standard input and writes one to its standard output.
 
     What it has to say otherwise it says on standard error, which is that of this process.
     """

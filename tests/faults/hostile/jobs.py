@@ -10,7 +10,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.protocol import MACHINE, encoded
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import JobKey
 from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from tests.faults.hostile.wire import PATIENCE, Answer
 from tests.services.jobs import approve

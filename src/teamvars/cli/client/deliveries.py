@@ -20,8 +20,7 @@ from teamvars.cli.commands import SERVER_KEY
 from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.kernel import Discreet
 from teamvars.protocol import Malformed, bundles, decoded, encoded, token_id
-from teamvars.protocol.bundles import Delivered, Delivery, Info, received
-from teamvars.protocol.job_keys import JobKey
+from teamvars.protocol.bundles import Delivered, Delivery, Info, JobKey, received
 
 _GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _JWT = "urn:ietf:params:oauth:token-type:jwt"
