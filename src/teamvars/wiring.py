@@ -13,10 +13,9 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from teamvars import logs, settings
-from teamvars.changes.looks import Tools
+from teamvars import console, logs, settings
+from teamvars.changes import Tools
 from teamvars.changes.making import Changes
-from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal, tells_of_outage
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.owned_variables import Quotas
@@ -26,7 +25,7 @@ from teamvars.domain.times import DAY
 from teamvars.domain.variable_sets import SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
-from teamvars.mail.smtp import Mailer, Server
+from teamvars.mail import Mailer, Server
 from teamvars.metrics import Gauge, pulse
 from teamvars.metrics.exposition import Exposition
 from teamvars.metrics.memory import Memory

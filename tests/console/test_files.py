@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from teamvars.console.routes import POLICY
+from teamvars.console import POLICY
 from tests.support.commands import Host
 from tests.support.served_deployment import ServedDeployment
 from tests.support.server import Server

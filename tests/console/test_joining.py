@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.console.joining import imports_of, in_order, join
+from teamvars.console import imports_of, in_order, join
 
 SOURCES = {
     "low": "const PLACE = 1;\nexport function f() {\n  return PLACE;\n}\n",

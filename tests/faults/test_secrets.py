@@ -20,7 +20,7 @@ from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
 from teamvars.hcl import definitions
-from teamvars.mail.smtp import Server
+from teamvars.mail import Server
 from teamvars.security.tokens import hash_token
 from teamvars.services.code.examination import FileJob
 from teamvars.services.invitations import Issued

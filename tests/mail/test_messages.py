@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from teamvars.domain.invitations import Invited, Letter
 from teamvars.domain.names import is_email
 from teamvars.domain.users import User
-from teamvars.mail.messages import Undeliverable, compose, reachable
+from teamvars.mail import Undeliverable, compose, reachable
 
 SENDER, PUBLIC_URL = "vars@example.com", "https://vars.example.com"
 SECRET = "tvi_" + "a" * 49

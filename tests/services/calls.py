@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.changes.looks import Tools
+from teamvars.changes import Tools
 from teamvars.decisions.team_members import Direction
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import making
-from teamvars.changes.looks import Look, Tools
+from teamvars.changes import Look, Tools, making
 from teamvars.changes.making import MOST_KNOWN, Changes, KnownCallers
 from teamvars.changes.variables import LOOK_UPS
 from teamvars.changes.waves import Change

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import making, nouns, runners, trails
+from teamvars.changes import Tools, making, nouns, runners, trails
 from teamvars.changes import variables as of_variables
-from teamvars.changes.looks import Tools
 from teamvars.decisions import Found, Locks, Note
 from teamvars.decisions import variables as decisions
 from teamvars.decisions.approvals import Recorded

@@ -13,15 +13,14 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from teamvars import wiring
+from teamvars import mail, wiring
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Memo
 from teamvars.domain.times import LATEST
-from teamvars.mail import smtp
-from teamvars.mail.smtp import Mailer, NotSent, Server
+from teamvars.mail import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
 from teamvars.services.outbox import Outbox
@@ -189,7 +188,7 @@ async def test_a_server_that_is_away_is_asked_again_and_more_and_more_rarely(
 async def test_a_server_that_takes_for_ever_is_given_up_for_now(
     mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smtp, "SEND_SECONDS", 0.3)
+    monkeypatch.setattr(mail, "SEND_SECONDS", 0.3)
     mailbox.silence = 2 * HANGS
     made = await invite(mailing)
     async with asyncio.timeout(HANGS):
@@ -202,7 +201,7 @@ async def test_a_server_that_does_not_say_goodbye_has_said_enough(
     mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     """Else whoever is invited would have the same message again and again for a week."""
-    monkeypatch.setattr(smtp, "QUIT_SECONDS", 0.1)
+    monkeypatch.setattr(mail, "QUIT_SECONDS", 0.1)
     mailbox.parting = 2 * HANGS
     mailbox.says["RCPT"] = answer
     if answer.startswith("250"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes.looks import Tools
+from teamvars.changes import Tools
 from teamvars.changes.waves import Known
 from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import Level, SetAccess, WorkspaceAccess, WrappedKey

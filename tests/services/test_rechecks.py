@@ -8,8 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from teamvars.changes import nouns
-from teamvars.changes.looks import answered
+from teamvars.changes import answered, nouns
 from teamvars.changes.making import Storing
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found

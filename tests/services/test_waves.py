@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from teamvars.changes import waves
-from teamvars.changes.looks import Look, Tools
+from teamvars.changes import Look, Tools, waves
 from teamvars.changes.waves import Attempt, Change, run
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict, Write
 from teamvars.domain.audit import HeldStream, Stream

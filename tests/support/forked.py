@@ -237,8 +237,8 @@ def _warm_up() -> None:
 
 
 if __name__ == "__main__":
+    from teamvars import console
     from teamvars.cli import client, operator
-    from teamvars.console import routes as console
 
     for room in (client, operator):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from teamvars.mail.smtp import Server
+from teamvars.mail import Server
 from tests.support.patience import HANGS
 
 SENDER, PUBLIC_URL = "vars@example.com", "http://127.0.0.1:8080"

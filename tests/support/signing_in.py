@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from teamvars import wiring
-from teamvars.console import routes as console
+from teamvars import console, wiring
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import DAY

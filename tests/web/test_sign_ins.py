@@ -12,8 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from structlog.testing import capture_logs
 
-from teamvars import settings, wiring
-from teamvars.console import routes as console
+from teamvars import console, settings, wiring
 from teamvars.decisions import sign_ins as decisions
 from teamvars.decisions import tokens as tokens_decided
 from teamvars.decisions.users import Disabling

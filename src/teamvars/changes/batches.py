@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from teamvars.changes.looks import Tools
+from teamvars.changes import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.metrics import Histogram

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from teamvars.changes import Tools, answered
 from teamvars.changes.batches import Batches
-from teamvars.changes.looks import Tools, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
 from teamvars.changes.runners import matched
 from teamvars.changes.trails import OwnTrail

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+from teamvars.changes import Look, LookUps, Tools, by_fields, trails, variables
 from teamvars.changes import runners as of_runners
-from teamvars.changes import trails, variables
-from teamvars.changes.looks import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
@@ -46,7 +45,7 @@ from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.users import User
-from teamvars.mail.messages import counted_as
+from teamvars.mail import counted_as
 from teamvars.security.tokens import hash_token
 from teamvars.storage import (
     access,

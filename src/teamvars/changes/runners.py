@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from teamvars.changes.looks import Look, LookUps, Tools, by_fields
+from teamvars.changes import Look, LookUps, Tools, by_fields
 from teamvars.decisions import Found, Write
 from teamvars.decisions.approvals import Recorded
 from teamvars.decisions.deliveries import (

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import structlog
 
-from teamvars.changes.looks import Look, LookUps, Tools
+from teamvars.changes import Look, LookUps, Tools
 from teamvars.decisions import Found, Locks, Need, Needs
 from teamvars.domain.audit import (
     AlteredStream,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from teamvars.changes.looks import Look, LookUps, Tools
+from teamvars.changes import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.variables import (
     Delete,

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes.looks import Look, Tools, answered
+from teamvars.changes import Look, Tools, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
 from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Thought

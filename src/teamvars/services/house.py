@@ -6,7 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from teamvars.changes.looks import Tools
+from teamvars.changes import Tools
 from teamvars.changes.making import Changes
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found

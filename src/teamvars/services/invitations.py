@@ -17,7 +17,7 @@ from teamvars.domain.memberships import InvitationDraft, Membership, MembershipF
 from teamvars.domain.tokens import NewToken
 from teamvars.domain.users import other_username_for
 from teamvars.kernel import Discreet
-from teamvars.mail.messages import link_of
+from teamvars.mail import link_of
 from teamvars.security.tokens import INVITATION, has_invitation_form, hash_token, new_token
 from teamvars.services.house import House, UseCases, looks, makes, reads
 from teamvars.services.tokens import fresh_token

@@ -23,7 +23,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
 from teamvars.domain.notices import GIVEN_UP_AFTER, STALE_AFTER, Notice, acted
 from teamvars.domain.runners import Runner
-from teamvars.mail.smtp import SEND_SECONDS, Mailer, NotSent
+from teamvars.mail import SEND_SECONDS, Mailer, NotSent
 from teamvars.metrics import Counter
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
