@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from teamvars.hcl import evaluate
-from teamvars.hcl.characters import normal
+from teamvars.hcl.tokens import normal
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
 from teamvars.variable_files.writing import Writing, write

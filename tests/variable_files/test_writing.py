@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.variables import Variable
 from teamvars.hcl import evaluate, expression
-from teamvars.hcl.characters import normal
+from teamvars.hcl.tokens import normal
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
 from teamvars.variable_files.writing import Writing, Written, write

@@ -9,7 +9,6 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from teamvars.hcl.characters import normal
 from teamvars.hcl.errors import HclError, TooMuchWork
 from teamvars.hcl.nodes import (
     AmbiguousKey,
@@ -33,6 +32,7 @@ from teamvars.hcl.nodes import (
     Variable,
 )
 from teamvars.hcl.numbers import EXACT_DIGITS, Number, NumberError, compute, exact, negated
+from teamvars.hcl.tokens import normal
 from teamvars.hcl.values import (
     BOOL,
     CHARACTERS_PER_UNIT,

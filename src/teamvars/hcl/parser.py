@@ -7,7 +7,6 @@ where it is done.
 
 from collections.abc import Callable
 
-from teamvars.hcl.characters import normal
 from teamvars.hcl.errors import HclError
 from teamvars.hcl.nodes import (
     AmbiguousKey,
@@ -34,7 +33,7 @@ from teamvars.hcl.nodes import (
 )
 from teamvars.hcl.numbers import NumberError, read_number
 from teamvars.hcl.templates import read_template
-from teamvars.hcl.tokens import END, HEREDOC, NAME, NEWLINE, NUMBER, Scanner
+from teamvars.hcl.tokens import END, HEREDOC, NAME, NEWLINE, NUMBER, Scanner, normal
 from teamvars.hcl.values import FALSE, NULL, TRUE, Value, text
 from teamvars.hcl.values import NUMBER as NUMBER_TYPE
 

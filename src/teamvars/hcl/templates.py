@@ -10,10 +10,19 @@ from typing import Protocol
 
 import msgspec
 
-from teamvars.hcl.characters import WHITE_SPACE, normal
 from teamvars.hcl.errors import HclError
 from teamvars.hcl.nodes import Conditional, For, ForNames, Join, Literal, Node, Operand, Template
-from teamvars.hcl.tokens import CLOSE, END, INTERPOLATION, LITERAL, NAME, Heredoc, Scanner
+from teamvars.hcl.tokens import (
+    CLOSE,
+    END,
+    INTERPOLATION,
+    LITERAL,
+    NAME,
+    WHITE_SPACE,
+    Heredoc,
+    Scanner,
+    normal,
+)
 from teamvars.hcl.values import text
 
 _OPENER_ESCAPE = r"\$\$\{|%%\{"

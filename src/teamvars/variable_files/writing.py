@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from teamvars.hcl import HclError, Work, definitions, parse
-from teamvars.hcl.characters import name_length
+from teamvars.hcl.tokens import name_length
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import (
     Category,
