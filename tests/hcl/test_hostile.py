@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from teamvars.hcl import HclError, evaluate, parse
-from teamvars.hcl.expression import Expression
+from teamvars.hcl import Expression, HclError, evaluate, parse
 
 FULL = 262_144
 TIMES_AS_MUCH = 60

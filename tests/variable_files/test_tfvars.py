@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.hcl import expression
+from teamvars import hcl
 from teamvars.hcl import parse as parse_code
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
@@ -141,7 +141,7 @@ def test_a_value_that_takes_too_much_work_is_a_fault_at_its_place() -> None:
 def test_values_that_take_too_much_work_together_end_the_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(expression, "FEW", 0)
+    monkeypatch.setattr(hcl, "FEW", 0)
     each = ",".join("1" * 100)
     lines = [f"a{n} = [for a in [{each}] : [for b in [{each}] : 1][0]][0]\n" for n in range(100)]
     found = tfvars("".join(lines))

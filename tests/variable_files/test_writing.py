@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from teamvars import hcl
 from teamvars.domain.variables import Variable
-from teamvars.hcl import evaluate, expression
+from teamvars.hcl import evaluate
 from teamvars.hcl.tokens import normal
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
@@ -161,7 +162,7 @@ def test_what_code_refers_to_is_named_where_it_had_to_be_evaluated() -> None:
 def test_values_that_take_too_much_work_together_are_not_written_as_json(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(expression, "FEW", 0)
+    monkeypatch.setattr(hcl, "FEW", 0)
     each = ",".join("1" * 100)
     code = f"[for a in [{each}] : [for b in [{each}] : 1][0]][0]"
     many = [variable(f"a{n}", code, Category.TOOL, hcl=True) for n in range(100)]
