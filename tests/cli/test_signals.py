@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from teamvars.cli.signals import clearing_up
+from teamvars.cli.exits import clearing_up
 
 
 def test_a_second_signal_interrupts_nothing_that_is_cleared_up() -> None:

@@ -5,9 +5,8 @@ import re
 import sys
 from pathlib import Path
 
-from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse
+from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse, clearing_up
 from teamvars.cli.output import note
-from teamvars.cli.signals import clearing_up
 from teamvars.domain.names import escaped
 
 _MOST_OF_STDIN = 16 * 1024 * 1024

@@ -10,8 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from teamvars.cli.exits import ERROR, Failure, Misuse
-from teamvars.cli.signals import clearing_up
+from teamvars.cli.exits import ERROR, Failure, Misuse, clearing_up
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _SECONDS = 5.0

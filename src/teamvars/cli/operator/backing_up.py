@@ -11,11 +11,10 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse
+from teamvars.cli.exits import CONFLICT, DIFFERENCES, NOT_FOUND, Failure, Misuse, heeding
 from teamvars.cli.operator.host import database_file, ending, load_settings
 from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
-from teamvars.cli.signals import heeding
 from teamvars.domain.backups import Manifest
 from teamvars.security.files import settle
 from teamvars.services import archives, backups

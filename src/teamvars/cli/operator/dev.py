@@ -18,13 +18,13 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars import wiring
+from teamvars.cli.exits import clearing_up
 from teamvars.cli.operator.dev_accounts import CLIENT, Accounts
 from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import claimed_address, listen
 from teamvars.cli.options import command, flag, option
-from teamvars.cli.signals import clearing_up
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
