@@ -31,8 +31,8 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.variable_sets import Target, VariableSet
-from teamvars.domain.workspace_settings import OWN_MODE
 from teamvars.domain.workspaces import (
+    OWN_MODE,
     ExecutionMode,
     WorkspaceDetails,
     WorkspaceDraft,

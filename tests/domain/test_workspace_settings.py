@@ -10,17 +10,19 @@ from msgspec.structs import replace
 
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Value, Values
 from teamvars.domain.errors import Code
-from teamvars.domain.workspace_settings import (
+from teamvars.domain.workspaces import (
     OWN_MODE,
     PATTERNS,
     PREFIXES,
     SETTINGS,
     TRIGGERS,
+    ExecutionMode,
+    WorkspaceDraft,
+    WorkspaceSettings,
     changed,
     contradictions,
     faults,
 )
-from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft, WorkspaceSettings
 
 KEPT = [one for one in SETTINGS.by_name.values() if not one.not_offered]
 values: dict[type, st.SearchStrategy[Value]] = {

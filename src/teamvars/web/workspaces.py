@@ -11,9 +11,11 @@ from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.domain.client_settings import Value
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
-from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 from teamvars.domain.workspaces import (
     MAX_VERSION_CHARACTERS,
+    OWN_MODE,
+    OWN_POOL,
+    SETTINGS,
     TERRAFORM_VERSION,
     Address,
     ByNames,
