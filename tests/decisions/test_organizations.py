@@ -21,7 +21,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.generations import Generation
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
-from teamvars.domain.token_limits import ENABLED
+from teamvars.domain.tokens import ENABLED
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 

@@ -9,7 +9,7 @@ from teamvars.decisions.needs import TokenLimitsOf, ToOrganization
 from teamvars.decisions.rows import Insert, Update
 from teamvars.decisions.tokens import Shorten, limits_page, put_limits, shortened
 from teamvars.domain.pages import Page
-from teamvars.domain.token_limits import (
+from teamvars.domain.tokens import (
     DEFAULT_MS,
     ENABLED,
     MAX_MS,

@@ -41,9 +41,9 @@ from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import DAY, in_24_months
-from teamvars.domain.token_limits import ENABLED, TokenLimit, limit_of
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
+    ENABLED,
     MAX_LIVE_TOKENS,
     WAY_BACK,
     DescribedOfTeam,
@@ -56,8 +56,10 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenLimit,
     TokenOwner,
     Whose,
+    limit_of,
 )
 from teamvars.domain.users import User
 from tests.decisions.directory import (

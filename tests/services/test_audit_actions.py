@@ -25,8 +25,7 @@ from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.times import DAY
-from teamvars.domain.token_limits import LimitsDraft, SaidLimit
-from teamvars.domain.tokens import WAY_BACK, NewToken, OwnerName, Token
+from teamvars.domain.tokens import WAY_BACK, LimitsDraft, NewToken, OwnerName, SaidLimit, Token
 from teamvars.domain.variable_sets import Attaching, SetDraft, TargetsDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft

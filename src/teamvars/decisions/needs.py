@@ -26,8 +26,7 @@ from teamvars.domain.projects import Project
 from teamvars.domain.sign_ins import Identity, Session, Standing
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
-from teamvars.domain.token_limits import TokenLimit
-from teamvars.domain.tokens import IssuedToken, TeamTokenSearch, Token, TokenOwner
+from teamvars.domain.tokens import IssuedToken, TeamTokenSearch, Token, TokenLimit, TokenOwner
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails, WorkspaceRecord
 

@@ -17,7 +17,7 @@ from teamvars.domain.generations import active_of
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import SETTINGS, Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
-from teamvars.domain.token_limits import counts
+from teamvars.domain.tokens import counts
 
 
 class OrganizationView(msgspec.Struct, frozen=True):

@@ -51,20 +51,12 @@ from teamvars.domain.linked import IdsDraft
 from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.token_limits import (
-    LIMITED,
-    MILLISECOND,
-    LimitsDraft,
-    TokenLimit,
-    counts,
-    latest_end,
-    lifetime,
-    limit_of,
-)
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
+    LIMITED,
     MAX_LIVE_TOKENS,
+    MILLISECOND,
     ORGANIZATION_END,
     OWN_END,
     SESSION_END,
@@ -72,6 +64,7 @@ from teamvars.domain.tokens import (
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
+    LimitsDraft,
     NewToken,
     OfOrganization,
     OfTeam,
@@ -80,10 +73,15 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenLimit,
     TokenOwner,
     Whose,
     can_expire,
+    counts,
     ends_by,
+    latest_end,
+    lifetime,
+    limit_of,
     stream_of,
 )
 from teamvars.domain.users import User

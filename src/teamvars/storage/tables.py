@@ -24,8 +24,7 @@ from teamvars.domain.sign_ins import Identity, Session
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
-from teamvars.domain.token_limits import TokenLimit
-from teamvars.domain.tokens import HashedToken
+from teamvars.domain.tokens import HashedToken, TokenLimit
 from teamvars.domain.users import User
 from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord

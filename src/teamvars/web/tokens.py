@@ -11,28 +11,26 @@ from msgspec.structs import replace
 
 from teamvars.domain.pages import Paged
 from teamvars.domain.team_members import MAX_ITEMS
-from teamvars.domain.token_limits import (
+from teamvars.domain.tokens import (
+    EXPIRY_RULE,
     LIMITED,
+    MAX_DESCRIPTION_CHARACTERS,
     MAX_MS,
     MIN_MS,
     NOT_LIMITED,
     TWO_YEARS_MS,
-    LimitsDraft,
-    SaidLimit,
-    TokenLimit,
-)
-from teamvars.domain.tokens import (
-    EXPIRY_RULE,
-    MAX_DESCRIPTION_CHARACTERS,
     DescribedOfTeam,
+    LimitsDraft,
     NewToken,
     OfOrganization,
     OfTeam,
     OfUser,
+    SaidLimit,
     TeamTokenSearch,
     Token,
     TokenDraft,
     TokenEnd,
+    TokenLimit,
     TokenOrder,
     Whose,
 )
