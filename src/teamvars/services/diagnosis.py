@@ -24,9 +24,8 @@ from teamvars.domain.diagnosis import (
     token_findings,
     trail_findings,
 )
+from teamvars.domain.findings import Examined, Ways, runner_findings, sign_in_findings
 from teamvars.domain.generations import active_of
-from teamvars.domain.runner_findings import Examined, Ways, runner_findings
-from teamvars.domain.sign_in_findings import sign_in_findings
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain

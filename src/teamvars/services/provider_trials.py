@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Finding
-from teamvars.domain.sign_in_findings import ProviderTrial, provider_findings
+from teamvars.domain.findings import ProviderTrial, provider_findings
 from teamvars.domain.times import SECOND, Clock
 from teamvars.security.answers import Answer
 from teamvars.security.assertions import Unproven

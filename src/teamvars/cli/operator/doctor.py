@@ -22,7 +22,7 @@ from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
-from teamvars.domain.runner_findings import Ways
+from teamvars.domain.findings import Ways
 from teamvars.origins import origin
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
