@@ -144,7 +144,7 @@ def test_what_several_processes_run_is_recorded_in_each(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
-    called = name_of("src/teamvars/domain/globs.py", "Globs.__init__")
+    called = name_of("src/teamvars/domain/key_names.py", "Globs.__init__")
     assert any(called in names for names in kept_in(tmp_path).values())
 
 

@@ -27,7 +27,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.federation import Claims
-from teamvars.domain.globs import wildcards_within
+from teamvars.domain.key_names import wildcards_within
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
