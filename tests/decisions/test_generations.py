@@ -18,8 +18,7 @@ from teamvars.decisions.generations import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import ACTIONS, SYSTEM_STREAM
-from teamvars.domain.generations import Generation, Rewrap
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import Generation, KeyRefused, Rewrap
 from tests.support.deployment import operator
 
 NOW = 1_700_000_000_000_000

@@ -18,7 +18,7 @@ from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import Refusal
-from teamvars.domain.generations import Generation
+from teamvars.domain.keys import Generation
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.tokens import ENABLED

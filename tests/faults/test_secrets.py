@@ -13,8 +13,8 @@ from uuid import uuid4
 import pytest
 from rich.pretty import pretty_repr
 
-from teamvars.domain.generations import Sealed
 from teamvars.domain.invitations import Invited, Letter
+from teamvars.domain.keys import Sealed
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User

@@ -10,8 +10,7 @@ from msgspec.structs import astuple, replace
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
 from teamvars.domain.errors import Unfinished, storage_unavailable
-from teamvars.domain.generations import ONLY, Rewrap, Sealed
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import ONLY, KeyRefused, Rewrap, Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.pace import Pace
 from teamvars.security import keyring

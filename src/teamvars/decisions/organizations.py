@@ -13,7 +13,7 @@ from teamvars.decisions.users import site_admin
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
-from teamvars.domain.generations import active_of
+from teamvars.domain.keys import active_of
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import SETTINGS, Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of

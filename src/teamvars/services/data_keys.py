@@ -7,8 +7,7 @@ from functools import partial
 
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller, WrappedKey
-from teamvars.domain.generations import Generation, active_of
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import Generation, KeyRefused, active_of
 from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases, afterwards, makes

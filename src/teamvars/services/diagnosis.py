@@ -25,7 +25,7 @@ from teamvars.domain.diagnosis import (
     trail_findings,
 )
 from teamvars.domain.findings import Examined, Ways, runner_findings, sign_in_findings
-from teamvars.domain.generations import active_of
+from teamvars.domain.keys import active_of
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain

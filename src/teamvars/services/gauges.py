@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from teamvars.domain.generations import active_of
+from teamvars.domain.keys import active_of
 from teamvars.domain.times import LATEST
 from teamvars.metrics import Gauge
 from teamvars.services.house import House, UseCases

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from teamvars.decisions import generations as decisions
 from teamvars.domain.access import Caller
-from teamvars.domain.generations import Rewrap, Sealed
 from teamvars.domain.ids import new_id
+from teamvars.domain.keys import Rewrap, Sealed
 from teamvars.pace import Pace
 from teamvars.security.sealing import SealBroken
 from teamvars.services.data_keys import DataKeys

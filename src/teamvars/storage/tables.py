@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import ONLY, Generation, Rewrap
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.keys import NotedKey, NotedServerKey
+from teamvars.domain.keys import ONLY, Generation, NotedKey, NotedServerKey, Rewrap
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold

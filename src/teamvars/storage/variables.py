@@ -6,8 +6,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 from teamvars.domain.errors import not_found
-from teamvars.domain.generations import Sealed
 from teamvars.domain.ids import prefix_of
+from teamvars.domain.keys import Sealed
 from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category

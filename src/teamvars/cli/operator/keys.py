@@ -14,8 +14,7 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import ending, load_settings
 from teamvars.cli.options import OneOf, argument, command, flag, json_option, option
 from teamvars.cli.output import Fields, note, say, show, telling
-from teamvars.domain.generations import is_generation
-from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
+from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER, is_generation
 from teamvars.security import keyring, server_keys
 from teamvars.security.keyring import KeySet
 from teamvars.security.wrapping.adapters import adapter
