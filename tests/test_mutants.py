@@ -154,7 +154,7 @@ from tests.mutants.mutations import of_file
 from tests.mutants.recording import ROOT, TracedTest, name_of
 from tests.mutants.running import Means, judge
 
-path, tests = "src/teamvars/domain/team_members.py", "tests/domain/test_team_members.py::"
+path, tests = "src/teamvars/domain/memberships.py", "tests/domain/test_team_members.py::"
 asked = {
     "owners_lost": "test_owners_are_lost_only_when_none_would_remain",
     "MembersDraft.wanted": "test_every_item_of_an_id_at_fault_is_pointed_at",

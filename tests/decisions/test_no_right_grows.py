@@ -36,7 +36,7 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.domain.memberships import Status
+from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
 from teamvars.domain.moves import MoveDraft
 from teamvars.domain.project_grants import (
     ProjectAccessType,
@@ -46,7 +46,6 @@ from teamvars.domain.project_grants import (
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType, Grant, GrantDraft, GrantLevel
-from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, TeamDraft, Visibility, owners_of
 from teamvars.domain.tokens import HashedToken, IssuedToken, OfTeam, Token, TokenDraft
 from teamvars.domain.workspaces import (

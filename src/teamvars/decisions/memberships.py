@@ -26,8 +26,7 @@ from teamvars.decisions.team_members import Direction, Put
 from teamvars.domain.access import OrganizationAccess
 from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.memberships import LeftBehind, Membership, Status
-from teamvars.domain.team_members import owners_lost
+from teamvars.domain.memberships import LeftBehind, Membership, Status, owners_lost
 from teamvars.domain.teams import Team
 
 _NOTHING: Mapping[str, object] = {}

@@ -8,8 +8,7 @@ import msgspec
 from teamvars.decisions import Decision, Found, Need, Note, Write
 from teamvars.decisions.needs import ToTeam
 from teamvars.domain.errors import Fault, refuse_all
-from teamvars.domain.memberships import Status
-from teamvars.domain.team_members import LinkageType, Linked, MembersDraft, owners_lost
+from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status, owners_lost
 
 Direction = Literal["add", "remove"]
 

@@ -15,9 +15,8 @@ from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange
 from teamvars.decisions.teams import TeamView
 from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
 from teamvars.domain.ids import new_id
-from teamvars.domain.memberships import Membership
+from teamvars.domain.memberships import LinkageType, MembersDraft, Membership
 from teamvars.domain.pages import Page
-from teamvars.domain.team_members import LinkageType, MembersDraft
 from teamvars.domain.teams import Right, Team, TeamDraft, TeamFilter
 from teamvars.services.house import House, UseCases, makes, reads
 from teamvars.storage import access, access_by_name, memberships, team_access, teams

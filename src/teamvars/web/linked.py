@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from teamvars.domain.linked import IdsDraft
-from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.memberships import MAX_ITEMS
 from teamvars.web.http.reader import Reader
 
 

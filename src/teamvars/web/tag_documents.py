@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.domain.memberships import MAX_ITEMS
 from teamvars.domain.tags import (
     KEY,
     NAME,
@@ -16,7 +17,6 @@ from teamvars.domain.tags import (
     Tag,
     TagsDraft,
 )
-from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.parameters import Parameter, indexed_texts
