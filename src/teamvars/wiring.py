@@ -19,11 +19,10 @@ from teamvars.changes.making import Changes
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal, tells_of_outage
 from teamvars.domain.invitations import MAX_A_DAY
-from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import DAY
-from teamvars.domain.variable_sets import SetLimits, VariableSet
+from teamvars.domain.variable_sets import Quotas, SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
 from teamvars.mail.smtp import Mailer, Server

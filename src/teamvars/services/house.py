@@ -15,8 +15,7 @@ from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal, Unfinished
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.owned_variables import Quotas
-from teamvars.domain.variable_sets import SetLimits
+from teamvars.domain.variable_sets import Quotas, SetLimits
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import KeyringError
 from teamvars.services.code.checker import CodeChecker

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.owned_variables import Owner
-from teamvars.domain.variable_sets import VariableSet
+from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import Variable
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered

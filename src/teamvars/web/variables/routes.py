@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.decisions.variables import ToOwner, ToWorkspace
-from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.variable_sets import OwnedVariable
 from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
