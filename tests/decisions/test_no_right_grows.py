@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from teamvars.decisions import (
     Decision,
+    Delete,
     Found,
+    Insert,
     Needs,
+    Update,
     needs,
     projects,
     team_access,
@@ -22,7 +25,6 @@ from teamvars.decisions import (
 )
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import SetsAttached, SetsOfProjects
 from teamvars.decisions.team_members import LinkedBy, MembersChange, Put
 from teamvars.domain.access import (

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions import Delete
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import (
     TeamsOf,
@@ -12,7 +13,6 @@ from teamvars.decisions.needs import (
     WorkspacesOf,
 )
 from teamvars.decisions.organizations import Fresh, GiveKey, create, delete, update
-from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import SetsOf

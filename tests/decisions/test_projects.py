@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Needs, projects
+from teamvars.decisions import Decision, Delete, Insert, Needs, Update, projects
 from teamvars.decisions.needs import (
     AccessTo,
     DetailsOf,
@@ -16,7 +16,6 @@ from teamvars.decisions.needs import (
     WorkspacesWithIds,
 )
 from teamvars.decisions.projects import KeepDefault, PutInto
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import update

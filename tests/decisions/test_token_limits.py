@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions import Insert, Update
 from teamvars.decisions.needs import TokenLimitsOf, ToOrganization
-from teamvars.decisions.rows import Insert, Update
 from teamvars.decisions.tokens import Shorten, limits_page, put_limits, shortened
 from teamvars.domain.pages import Page
 from teamvars.domain.tokens import (

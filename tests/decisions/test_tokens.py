@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found, Locks, Needs
+from teamvars.decisions import Delete, Found, Insert, Locks, Needs, Update
 from teamvars.decisions.needs import (
     ActiveOwners,
     LiveTokensOf,
@@ -26,7 +26,6 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhereToSignIn,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, of_teams, revoke
 from teamvars.decisions.users import (
     Disabling,

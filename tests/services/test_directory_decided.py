@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, variable_sets
-from teamvars.decisions.rows import Delete, Update
+from teamvars.decisions import Decision, Delete, Found, Update, variable_sets
 from teamvars.domain.access import Caller, Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.directory import (

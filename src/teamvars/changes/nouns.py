@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from teamvars.changes import runners as of_runners
 from teamvars.changes import trails, variables
 from teamvars.changes.looks import Look, LookUps, Tools, by_fields
-from teamvars.decisions import Found, Write, needs
+from teamvars.decisions import Delete, Found, Insert, Update, Write, needs
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.keys import LiveNodes, NotedKeys
 from teamvars.decisions.organizations import GiveKey
 from teamvars.decisions.projects import KeepDefault, PutInto
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import (
     HasSensitive,
     InWhich,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions import Decision, Delete, Found, Insert, Need, Update
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.keys import DATA, Generation, KeyRefused, Rewrap, active_of, id_of
 

@@ -2,11 +2,23 @@
 
 import msgspec
 
-from teamvars.decisions import Decision, Found, Write, memberships, teams
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Update,
+    Write,
+    closes,
+    memberships,
+    opens,
+    others,
+    teams,
+    together,
+)
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf, as_owner
 from teamvars.decisions.projects import KeepDefault
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.tokens import shortened
 from teamvars.decisions.users import site_admin

@@ -7,7 +7,19 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need, Thought
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Need,
+    Thought,
+    Update,
+    closes,
+    opens,
+    others,
+    together,
+)
 from teamvars.decisions.needs import (
     ToOrganizationWithId,
     ToWorkspaceAt,
@@ -15,7 +27,6 @@ from teamvars.decisions.needs import (
     WorkspacesOf,
     as_owner,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.errors import (

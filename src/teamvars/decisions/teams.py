@@ -5,9 +5,18 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Update,
+    closes,
+    opens,
+    others,
+    together,
+)
 from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,

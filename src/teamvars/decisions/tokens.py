@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, Write
+from teamvars.decisions import Decision, Delete, Found, Insert, Note, Update, Write, together
 from teamvars.decisions.needs import (
     ActiveOwners,
     LiveTokensOf,
@@ -33,7 +33,6 @@ from teamvars.decisions.needs import (
     WhoCalls,
     as_owner,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NO_SUCH_EXPIRY,

@@ -7,9 +7,8 @@ from typing import Concatenate, ParamSpec
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Write, memberships
+from teamvars.decisions import Decision, Delete, Found, Insert, Update, Write, memberships, together
 from teamvars.decisions.projects import KeepDefault
-from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
 from teamvars.domain.tags import ProjectTagRow, TagRow
