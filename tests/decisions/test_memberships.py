@@ -39,7 +39,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserWithId,
 )
-from teamvars.decisions.team_members import Put
+from teamvars.decisions.teams import Put
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.invitations import (

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Found, Need, Needs
 from teamvars.decisions.needs import ToTeam
-from teamvars.decisions.team_members import (
+from teamvars.decisions.teams import (
     ActiveOwners,
     Direction,
     LinkedBy,

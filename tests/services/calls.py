@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from teamvars.changes.looks import Tools
-from teamvars.decisions.team_members import Direction
+from teamvars.decisions.teams import Direction
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry

@@ -20,7 +20,7 @@ from teamvars.decisions.set_reach import (
     SetsOfProjects,
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
-from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, UserIds
+from teamvars.decisions.teams import ActiveOwners, LinkedBy, Put, UserIds
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
     AttachedTo,

@@ -31,7 +31,7 @@ from teamvars.decisions.needs import (
     as_owner,
     meant,
 )
-from teamvars.decisions.team_members import Direction, Put
+from teamvars.decisions.teams import Direction, Put
 from teamvars.domain.access import OrganizationAccess
 from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation

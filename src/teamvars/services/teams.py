@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 from teamvars.changes.trails import LastNumber
 from teamvars.changes.waves import Change
-from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
 from teamvars.decisions.needs import ToTeam
-from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange
-from teamvars.decisions.teams import TeamView
+from teamvars.decisions.teams import Direction, LinkedBy, MembersChange, TeamView
 from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import LinkageType, MembersDraft, Membership
@@ -115,7 +113,7 @@ class TeamMembers(UseCases):
         id an invitation that is not accepted, the removal of the last active owner, trail_altered.
         """
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
-        decide = partial(team_members.change, asked=asked)
+        decide = partial(decisions.change, asked=asked)
         linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
         # What only takes away goes on where the trail was altered, and so asks what is there.
         last = (LastNumber(team_id),) if direction == "remove" else ()

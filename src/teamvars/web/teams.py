@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
-from teamvars.decisions.team_members import Direction
-from teamvars.decisions.teams import TeamView
+from teamvars.decisions.teams import Direction, TeamView
 from teamvars.domain.client_settings import MAX_CHARACTERS, Value
 from teamvars.domain.memberships import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
