@@ -252,7 +252,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def trigger_faults(self, former: WorkspaceSettings) -> list[Fault]:
         """A fault when it leaves patterns of files where no file triggers anything."""
-        return _contradictions(former.others, self.settings)
+        return contradictions(former.others, self.settings)
 
     def new_settings(self, default: ExecutionMode) -> WorkspaceSettings:
         """The settings of a workspace that a draft without faults makes, where that is the default
@@ -273,7 +273,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
             settings = replace(settings, own_mode=mode or settings.mode)
         if self.terraform_version is not None:
             settings = replace(settings, terraform_version=self.terraform_version)
-        return replace(settings, others=_changed_settings(settings.others, said))
+        return replace(settings, others=changed_settings(settings.others, said))
 
     def _mode(self) -> ExecutionMode | None:
         if self.execution_mode is not None:
@@ -295,7 +295,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
                 f"{MAX_VERSION_CHARACTERS} characters at most."
             )
             faults.append(invalid("terraform-version", detail))
-        return faults + _faults_of_settings(self.settings)
+        return faults + setting_faults(self.settings)
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -367,7 +367,7 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
         ]
 
 
-def _faults_of_settings(said: Values) -> list[Fault]:
+def setting_faults(said: Values) -> list[Fault]:
     """What is wrong with the settings that a request names."""
     found = SETTINGS.faults(said)
     if said.get(PREFIXES) and said.get(PATTERNS):
@@ -375,16 +375,16 @@ def _faults_of_settings(said: Values) -> list[Fault]:
     return found
 
 
-def _contradictions(values: Values, said: Values) -> list[Fault]:
+def contradictions(values: Values, said: Values) -> list[Fault]:
     """The fault of patterns where no file triggers a run, if that is what a request asks for."""
-    after = _changed_settings(values, said)
+    after = changed_settings(values, said)
     if SETTINGS.value(after, TRIGGERS) or not SETTINGS.value(after, PATTERNS):
         return []
     named = [name for name in (PATTERNS, TRIGGERS) if name in said]
     return [invalid(name, _NO_PATTERNS) for name in named[:1]]
 
 
-def _changed_settings(values: Values, said: Values) -> Values:
+def changed_settings(values: Values, said: Values) -> Values:
     """The values after a request without faults, those of them that are no defaults.
 
     Prefixes take the place of patterns, and patterns that of prefixes, be they none.
