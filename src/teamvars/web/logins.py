@@ -33,10 +33,9 @@ from teamvars.web.http import sending
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.attributes import Attribute
 from teamvars.web.http.negotiation import JSON
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Time, timestamp
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resources import Operations, Resource
 from teamvars.web.http.routes import Handler, OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import Response
 

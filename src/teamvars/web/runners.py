@@ -27,7 +27,6 @@ from teamvars.services.runners import Runners
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -38,7 +37,7 @@ from teamvars.web.http.resource_objects import (
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.resources import Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import OrganizationLinkage, owner

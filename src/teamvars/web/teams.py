@@ -19,7 +19,6 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import NAMES, PART, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
@@ -30,7 +29,7 @@ from teamvars.web.http.resource_objects import (
     self_link,
     to_many,
 )
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.memberships import MEMBERSHIP, users_of

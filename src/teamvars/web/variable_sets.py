@@ -25,7 +25,6 @@ from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import PART, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
@@ -38,7 +37,7 @@ from teamvars.web.http.resource_objects import (
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.linked import DryRunOptions, ids_or_dry_run

@@ -29,7 +29,6 @@ from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
-from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -40,7 +39,7 @@ from teamvars.web.http.resource_objects import (
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resources import Found, Operations, Resource, Work
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
