@@ -14,11 +14,10 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.invitations import InvitationLinks
 from teamvars.web.examples import IDS
 from teamvars.web.http import sending
-from teamvars.web.http.attributes import REQUIRED, Attribute
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import HTML
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Email, Time, timestamp
+from teamvars.web.http.resource_objects import REQUIRED, Attribute, Email, Time, timestamp
 from teamvars.web.http.resources import Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response

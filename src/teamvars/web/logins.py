@@ -31,10 +31,9 @@ from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
 from teamvars.web.http import sending
 from teamvars.web.http.addresses import counted_address
-from teamvars.web.http.attributes import Attribute
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Time, timestamp
+from teamvars.web.http.resource_objects import Attribute, Time, timestamp
 from teamvars.web.http.resources import Operations, Resource
 from teamvars.web.http.routes import Handler, OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import Response

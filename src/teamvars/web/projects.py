@@ -19,15 +19,18 @@ from teamvars.domain.workspaces import default_mode
 from teamvars.services.projects import Projects
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import NAMES, PART, Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     Time,
     WorkspaceIdentifier,
+    fixed,
     identifiers,
     self_link,
     timestamp,

@@ -25,11 +25,13 @@ from teamvars.domain.runners import (
 from teamvars.domain.times import timestamp as time_said
 from teamvars.services.runners import Runners
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     SelfLink,
     Time,

@@ -18,11 +18,12 @@ from teamvars.domain.tags import (
     TagsDraft,
 )
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.parameters import Parameter, indexed_texts
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    Attribute,
+    Group,
     Path,
     ProjectIdentifier,
     WorkspaceIdentifier,

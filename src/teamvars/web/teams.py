@@ -17,12 +17,14 @@ from teamvars.services.teams import TeamMembers, TeamPage, Teams
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import NAMES, PART, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     identifiers,

@@ -37,12 +37,19 @@ from teamvars.domain.tokens import (
 from teamvars.services.sign_ins import SignIns
 from teamvars.services.tokens import TokenLimits, Tokens
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import Attribute, Group, one_of
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
+from teamvars.web.http.resource_objects import (
+    Attribute,
+    Group,
+    Identifier,
+    Time,
+    one_of,
+    timestamp,
+    to_one,
+)
 from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response

@@ -23,12 +23,14 @@ from teamvars.domain.variable_sets import (
 )
 from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import PART, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     ProjectIdentifier,
     Time,

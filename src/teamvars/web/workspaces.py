@@ -28,14 +28,19 @@ from teamvars.domain.workspaces import (
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     Time,
+    fixed,
+    flags,
     identifiers,
+    one_of,
     timestamp,
     to_many,
 )

@@ -15,12 +15,12 @@ from msgspec import UNSET, UnsetType
 
 from teamvars.domain.pages import Paged
 from teamvars.web.http import paging
-from teamvars.web.http.attributes import Attribute, Field, Group, structure
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.paging import PageLinks, PageMeta
 from teamvars.web.http.parameters import including, requested_includes
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Attribute, Field, Group, structure
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 
