@@ -40,10 +40,9 @@ from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping
 from teamvars.security.wrapping.adapters import adapter
 from teamvars.services import rendered
-from teamvars.services.applies import Applies
+from teamvars.services.applies import Applies, Copies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.copies import Copies
 from teamvars.services.data_keys import DataKeys
 from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles

@@ -12,7 +12,7 @@ from teamvars.domain.errors import REPEATED_ITEM
 from teamvars.domain.variables import ANY_VERSION, Versions
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
-from teamvars.services.copies import Copies
+from teamvars.services.applies import Copies
 from teamvars.web.applies import (
     DRY_RUN,
     EXPECTED,
