@@ -57,7 +57,7 @@ from teamvars.services.invitations import (
     Inviting,
     OperatorInvitations,
 )
-from teamvars.services.issuers import Issuer, KeyFiles, given
+from teamvars.services.issuers import Issuer, KeyFiles, Trust, given
 from teamvars.services.keys import Keys
 from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships, OperatorLeavers
@@ -74,7 +74,6 @@ from teamvars.services.tags import Tags
 from teamvars.services.team_access import Grants, ProjectGrants
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
-from teamvars.services.trust import Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
 from teamvars.services.variable_sets import VariableSets

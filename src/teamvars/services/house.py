@@ -19,7 +19,7 @@ from teamvars.domain.variable_sets import Quotas, SetLimits
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import KeyringError
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.trust import Trust
+from teamvars.services.issuers import Trust
 from teamvars.storage import access
 from teamvars.storage.database import Store, Transaction
 from teamvars.storage.engines.outages import reason

@@ -29,8 +29,8 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation, Outstanding
+from teamvars.services.issuers import Trust
 from teamvars.services.provider_trials import tried
-from teamvars.services.trust import Trust
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
