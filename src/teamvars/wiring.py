@@ -43,7 +43,7 @@ from teamvars.services import rendered
 from teamvars.services.applies import Applies, Copies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.data_keys import DataKeys
+from teamvars.services.data_keys import DataKeys, Rewraps
 from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
@@ -67,7 +67,6 @@ from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
-from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags

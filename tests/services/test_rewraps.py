@@ -16,8 +16,8 @@ from teamvars.pace import Pace
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
-from teamvars.services import rewraps as services
-from teamvars.services.rewraps import Outcome, Progress, Rewraps, UnderWay
+from teamvars.services import data_keys as services
+from teamvars.services.data_keys import Outcome, Progress, Rewraps, UnderWay
 from teamvars.storage import data_keys, rewraps
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.rewraps import PARTS, SealedRow

@@ -18,8 +18,8 @@ from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER, is_generation
 from teamvars.security import keyring, server_keys
 from teamvars.security.keyring import KeySet
 from teamvars.security.wrapping.adapters import adapter
+from teamvars.services.data_keys import Outcome, Progress, UnderWay
 from teamvars.services.keys import File, Key, told
-from teamvars.services.rewraps import Outcome, Progress, UnderWay
 from teamvars.settings import Settings
 
 _SECONDS_BETWEEN = 5.0
