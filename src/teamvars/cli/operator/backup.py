@@ -35,9 +35,9 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.security.whole_files import settle
-from teamvars.services import archives, backups, proving
-from teamvars.services.archives import BadBackup
+from teamvars.services import backups, proving
 from teamvars.services.audit_verification import Place
+from teamvars.services.backups import BadBackup
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for, described
@@ -169,14 +169,14 @@ def _keys(config: Settings) -> Keyring:
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
     """The members of a backup, each in its place."""
     with bad_backups(folder), file.open("rb") as source:
-        by = [] if identity is None else archives.identities(identity.read_text(errors="replace"))
-        archives.unpack(source, folder, by)
-        heads, text = ((folder / name).read_bytes() for name in (archives.HEADS, archives.MANIFEST))
+        by = [] if identity is None else backups.identities(identity.read_text(errors="replace"))
+        backups.unpack(source, folder, by)
+        heads, text = ((folder / name).read_bytes() for name in (backups.HEADS, backups.MANIFEST))
         try:
             manifest = msgspec.json.decode(text, type=Manifest)
         except (ValueError, RecursionError):
             raise BadBackup("The backup has no manifest that this release reads.") from None
-        return Unpacked(folder / archives.STORE, heads, manifest)
+        return Unpacked(folder / backups.STORE, heads, manifest)
 
 
 def _examined(
