@@ -47,7 +47,6 @@ from teamvars.services.data_keys import DataKeys, Rewraps
 from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
-from teamvars.services.gauges import Gauges
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness
@@ -61,7 +60,7 @@ from teamvars.services.issuers import Issuer, KeyFiles, Trust, given
 from teamvars.services.keys import Keys
 from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships, OperatorLeavers
-from teamvars.services.nodes import Admission, ServingNode
+from teamvars.services.nodes import Admission, Gauges, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
