@@ -1,5 +1,7 @@
 """Apply and copy: the variables of a workspace or a set become what a request says, or variables of
 another of its organization, all or none.
+
+Sensitive values that are copied are opened and sealed anew in here, and shown to nobody.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The file that a backup is: a tar archive, of which no bit can change unnoticed, or that archive
-encrypted; what a SQLite store has at one moment, and what is known of that.
+encrypted to recipients of age; what a SQLite store has at one moment, and what is known of that.
+
+`tar`, `sha256sum -c SHA256SUMS` and `age` read it without this program.
 """
 
 import hashlib

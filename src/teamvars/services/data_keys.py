@@ -1,5 +1,8 @@
 """The data keys of all organizations, generation by generation: adding one, taking it into use, and
-retiring it; and the job that has everything under the keys in use while nodes serve.
+retiring one that nothing needs any more; and the job that has everything under the keys in use
+while nodes serve: it wraps data keys, has heads and approvals signed, and seals values anew.
+
+The job moves no stream and no version, and leaves two entries, one at its start and one at its end.
 """
 
 import asyncio
