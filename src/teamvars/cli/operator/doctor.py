@@ -27,10 +27,9 @@ from teamvars.origins import origin
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
-from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.diagnosis import Diagnosis, tried
 from teamvars.services.installation import Installation, Outstanding
 from teamvars.services.issuers import Trust
-from teamvars.services.provider_trials import tried
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
