@@ -28,9 +28,8 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Handler, RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.set_effects import EffectOnWorkspace, rows_of
 from teamvars.web.variables import documents
-from teamvars.web.variables.documents import OwnerKind, entity_tag
+from teamvars.web.variables.documents import EffectOnWorkspace, OwnerKind, entity_tag, rows_of
 from teamvars.web.variables.requests import (
     CATEGORY,
     KEY,

@@ -45,7 +45,7 @@ from teamvars.web.http.sending import Response
 from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
-from teamvars.web.set_effects import EffectOnWorkspace, rows_of
+from teamvars.web.variables.documents import EffectOnWorkspace, rows_of
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"

@@ -1,5 +1,6 @@
-"""The JSON:API documents the service answers with, as msgspec types, and how they are made; and
-what has variables, a workspace or a variable set: where each is, and what it is called.
+"""The JSON:API documents the service answers with, as msgspec types, and how they are made; what
+has variables, a workspace or a variable set: where each is, and what it is called; and what a
+change of a set makes of workspaces, as it is told.
 """
 
 import hashlib
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace
+from teamvars.domain.set_effects import Effects, keys_of
 from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import Variable
 from teamvars.pace import Pace
@@ -204,3 +206,31 @@ OF_SETS = OwnerKind(
     "Set",
 )
 EVERY = OF_WORKSPACES, OF_SETS
+
+
+class EffectOnWorkspace(msgspec.Struct):
+    """What becomes of a workspace: the keys whose values it gets, gets another of, and loses; and
+    the names of the approved runners that it is handed to.
+    """
+
+    id: str
+    name: str
+    gains: list[str]
+    changes: list[str]
+    loses: list[str]
+    runners: list[str]
+
+
+def rows_of(one: Effects) -> list[EffectOnWorkspace]:
+    """What becomes of the workspaces that are told by name."""
+    return [
+        EffectOnWorkspace(
+            each.workspace.id,
+            each.workspace.name,
+            keys_of(each.gained),
+            keys_of(each.changed),
+            keys_of(each.lost),
+            list(each.runners),
+        )
+        for each in one.first
+    ]
