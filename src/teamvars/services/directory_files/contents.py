@@ -23,9 +23,8 @@ from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.services.directory_files.changeset import Changeset, Names, Step
 from teamvars.services.directory_files.grants import Grants
-from teamvars.services.directory_files.naming import Names
 from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.projects import Projects, record_of
 from teamvars.storage.former_names import TEAMS, WORKSPACES
