@@ -26,9 +26,8 @@ from teamvars.domain.variable_sets import Quotas, SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
 from teamvars.mail.smtp import Mailer, Server
-from teamvars.metrics import Gauge, pulse
+from teamvars.metrics import Gauge, Memory, pulse
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.memory import Memory
 from teamvars.metrics.pulse import Look
 from teamvars.security import keyring
 from teamvars.security.assertions import Unproven
