@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from teamvars import logs, settings
+from teamvars import logs, metrics, settings
 from teamvars.changes.looks import Tools
 from teamvars.changes.making import Changes
 from teamvars.console import routes as console
@@ -26,9 +26,8 @@ from teamvars.domain.variable_sets import Quotas, SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
 from teamvars.mail.smtp import Mailer, Server
-from teamvars.metrics import Gauge, Memory, pulse
+from teamvars.metrics import Gauge, Look, Memory
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.pulse import Look
 from teamvars.security import keyring
 from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
@@ -418,7 +417,7 @@ def asgi(
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
             asyncio.create_task(key_files.watch()),
-            asyncio.create_task(pulse.beat([*application.looks, *_looks(all_services)])),
+            asyncio.create_task(metrics.beat([*application.looks, *_looks(all_services)])),
         ]
         if [memory.process_id for memory in memories[1:2]] == [os.getpid()]:
             # One worker of a node is enough for what takes long.

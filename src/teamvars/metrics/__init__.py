@@ -1,4 +1,5 @@
-"""What a process counts while it serves, as Prometheus has it: counters, gauges and histograms.
+"""What a process counts while it serves, as Prometheus has it: counters, gauges and histograms; and
+its beat, by which it is seen how late its event loop is, and what is seen by looking.
 
 Whoever has something to count declares a metric and counts in it. The numbers are in memory that
 one process writes and all of a server read, and `exposition` says how they are shown. The memory is
@@ -7,12 +8,15 @@ its numbers. Only one process writes at a time, so counting is an addition: no l
 Labels have few values whatever tenants do, and none is a name of a tenant, a key or a person.
 """
 
+import asyncio
 import math
 import os
+import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import Array, c_char, c_double, c_size_t
 from multiprocessing.sharedctypes import RawArray
+from typing import NamedTuple
 
 import msgspec
 
@@ -176,3 +180,37 @@ def count_in(memory: Memory) -> None:
         known.setdefault(series.name, []).append(series)
     for metric in METRICS.values():
         metric.move(memory, known.get(metric.name, ()))
+
+
+BEAT_SECONDS = 0.5
+"""Between two beats. A loop that stands still says nothing meanwhile, which the last time tells."""
+
+LAG = Histogram(
+    "teamvars_event_loop_lag_seconds",
+    "How late the event loop came to what was due.",
+    bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10),
+)
+LAST_TURN = Gauge(
+    "teamvars_event_loop_last_turn_timestamp_seconds",
+    "When the event loop had its last turn that was looked at, in seconds since 1970.",
+)
+
+
+class Look(NamedTuple):
+    """What is to be seen now and then, and the labels that it has in the gauge."""
+
+    gauge: Gauge
+    see: Callable[[], float]
+    labels: tuple[str, ...] = ()
+
+
+async def beat(looks: Sequence[Look]) -> None:
+    """Beats until it is cancelled, and sets each gauge to what is there."""
+    loop = asyncio.get_running_loop()
+    while True:
+        LAST_TURN.set(time.time())
+        for gauge, see, labels in looks:
+            gauge.set(see(), *labels)
+        due = loop.time() + BEAT_SECONDS
+        await asyncio.sleep(BEAT_SECONDS)
+        LAG.observe(max(loop.time() - due, 0.0))

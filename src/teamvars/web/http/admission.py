@@ -23,8 +23,7 @@ from teamvars.fair_slots import (
     Party,
     Principal,
 )
-from teamvars.metrics import Gauge
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Gauge, Look
 from teamvars.security.tokens import RUNNER
 from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
