@@ -10,7 +10,7 @@ from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.variables import ValueDraft
-from teamvars.services.code.examination import Examination
+from teamvars.services.code.child import Examination
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES, FileDraft, ParsedFiles, ValueChecks
 from teamvars.variable_files import Format, ParsedFile
 from teamvars.web.dialects import Dialect

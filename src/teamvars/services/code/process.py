@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from teamvars.services.code import child
-from teamvars.services.code.examination import TooComplex
+from teamvars.services.code.child import TooComplex
 
 _CHILD = "teamvars.services.code.child"
 
