@@ -18,8 +18,8 @@ from structlog.testing import LogCapture
 
 from teamvars.domain.errors import TOO_COMPLEX, Code, Refusal
 from teamvars.fair_slots import LOCK_WAITERS, MOST_REST_SECONDS, FairLock
-from teamvars.services.code import checker, child, process
-from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code import checker, child
+from teamvars.services.code.checker import CodeChecker, Killed, Limits, Process
 from teamvars.services.code.child import (
     CheckJob,
     Examination,
@@ -29,7 +29,6 @@ from teamvars.services.code.child import (
     examined,
     has_at_most,
 )
-from teamvars.services.code.process import Killed, Limits, Process
 from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
 
@@ -483,13 +482,13 @@ def test_a_value_may_be_so_much_larger_than_its_code(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_an_exit_code_tells_what_ended_the_process(code: int, kind: type[Exception]) -> None:
-    assert isinstance(process._reason(code), kind)
+    assert isinstance(checker._reason(code), kind)
 
 
 def test_a_reply_that_was_cut_short_is_none() -> None:
-    assert process._whole(b"abc", 3) == b"abc"
+    assert checker._whole(b"abc", 3) == b"abc"
     with pytest.raises(EOFError):
-        process._whole(b"ab", 3)
+        checker._whole(b"ab", 3)
 
 
 @pytest.mark.parametrize(("hard", "limit"), [(resource.RLIM_INFINITY, 5), (3, 3), (7, 5)])
