@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from teamvars.domain.access import Level, level_of
-from teamvars.domain.linked import IdsDraft
+from teamvars.domain.pages import IdsDraft
 from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team

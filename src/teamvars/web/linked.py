@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.memberships import MAX_ITEMS
+from teamvars.domain.pages import IdsDraft
 from teamvars.web.http.reader import Reader
 
 
