@@ -19,9 +19,6 @@ from teamvars.domain.users import User
 
 EMAIL_POINTER = "/data/attributes/email"
 
-MAX_ITEMS = 1000
-"""Of a document that names several resources."""
-
 
 class Status(StrEnum):
     """Of an organization membership: `invited` until the user has accepted."""

@@ -10,6 +10,9 @@ from teamvars.domain.errors import Fault
 T = TypeVar("T")
 Position = TypeVar("Position", bound=tuple[Any, ...])
 
+MAX_ITEMS = 1000
+"""Of a document that names several resources."""
+
 
 class Page(msgspec.Struct, frozen=True):
     """Which page of a list: numbered from 1, of at most `size` items."""

@@ -5,8 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from teamvars.domain.memberships import MAX_ITEMS
-from teamvars.domain.pages import IdsDraft
+from teamvars.domain.pages import MAX_ITEMS, IdsDraft
 from teamvars.web.http.reader import Reader
 
 

@@ -11,13 +11,13 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import (
-    MAX_ITEMS,
     InvitationDraft,
     LeftBehind,
     Membership,
     MembershipFilter,
     Status,
 )
+from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
 from teamvars.services.memberships import Memberships

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from teamvars.domain.memberships import MAX_ITEMS
-from teamvars.domain.pages import Paged
+from teamvars.domain.pages import MAX_ITEMS, Paged
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
     LIMITED,
