@@ -20,6 +20,7 @@ from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import NAMES, PART, Parameter, text_of, words_of
+from teamvars.web.http.reader import DryRunOptions, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
@@ -37,7 +38,6 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_with
 

@@ -38,7 +38,7 @@ from teamvars.services.tokens import TokenLimits, Tokens
 from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import Parameter, text_of, words_of
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import Reader, ids_draft
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     Attribute,
@@ -52,7 +52,6 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import ids_draft
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"

@@ -24,7 +24,7 @@ from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import PART, text_of
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import DryRunOptions, Reader, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
@@ -41,7 +41,6 @@ from teamvars.web.http.resource_objects import (
 from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
 from teamvars.web.variables.documents import EffectOnWorkspace, rows_of
