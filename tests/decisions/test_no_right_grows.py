@@ -38,8 +38,8 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
-from teamvars.domain.moves import MoveDraft
 from teamvars.domain.project_grants import (
+    MoveDraft,
     ProjectAccessType,
     ProjectGrant,
     ProjectGrantDraft,
