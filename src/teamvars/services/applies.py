@@ -49,7 +49,7 @@ from teamvars.domain.variables import (
     damaged_value,
 )
 from teamvars.pace import Pace
-from teamvars.services import previews
+from teamvars.services import house
 from teamvars.services.house import House, UseCases, access_to, admit_writer
 from teamvars.services.planning import (
     Applied,
@@ -122,7 +122,7 @@ class Request(Generic[Asked]):
             trust=self._house.trust,
         )
         foreseen = await self._house.changes.glance(self._caller, see)
-        return replace(applied, effects=await previews.told(foreseen))
+        return replace(applied, effects=await house.foretold(foreseen))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""
