@@ -67,8 +67,7 @@ from teamvars.services.rendered import RenderedLists
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags
-from teamvars.services.team_access import Grants, ProjectGrants
-from teamvars.services.teams import TeamMembers, Teams
+from teamvars.services.teams import Grants, ProjectGrants, TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
