@@ -33,7 +33,7 @@ async def test_others_may_have_the_loop_between_some_workspaces_and_the_next(
 
     monkeypatch.setattr(Pace, "keep", keep)
     monkeypatch.setattr(house, "_AT_ONCE", 2)
-    told = await house.told(foreseen(seen=4))
+    told = await house.foretold(foreseen(seen=4))
     assert len(turns) == 3
     assert told.losing == 5
     assert [one.workspace for one in told.first] == SPACES[:4]
