@@ -69,9 +69,7 @@ class Process:
         self._arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
         self._running: subprocess.Popen[bytes] | None = None
 
-    def examine(
-        self, job: child.AnyJob, results: msgspec.msgpack.Decoder[T | None], given_up: Event
-    ) -> T:
+    def examine(self, job: AnyJob, results: Decoder[T | None], given_up: Event) -> T:
         """The result of the job, which the decoder reads. Raises TooComplex, Killed, and OSError
         when no process can be started.
 
