@@ -30,7 +30,7 @@ async def provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SignInProvider]:
     """A provider that may be late on a busy host."""
-    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "SECONDS")):
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "TRIAL_SECONDS")):
         monkeypatch.setattr(module, name, HANGS)
     async with sign_in_provider(tmp_path) as running:
         yield running
@@ -214,7 +214,7 @@ async def test_a_provider_that_hangs_is_given_up(
         await gone.wait()
 
     provider.says(hang)
-    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "SECONDS")):
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "TRIAL_SECONDS")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, 0.05)
             found = await said(provider)

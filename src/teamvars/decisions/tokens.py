@@ -74,8 +74,8 @@ from teamvars.domain.tokens import (
     TokenLimit,
     TokenOwner,
     Whose,
+    are_limited,
     can_expire,
-    counts,
     ends_by,
     latest_end,
     lifetime,
@@ -458,4 +458,4 @@ def _limited(
     shorter = Shorten(owner.id, limit.kind, limit.max_ttl_ms * MILLISECOND)
     details = {"token-type": limit.kind, "max-ttl-ms": limit.max_ttl_ms}
     note = found.note(owner.id, "organization.limit-tokens", owner.id, details)
-    return Decision(None, (write, *((shorter,) if counts(owner) else ())), (note,))
+    return Decision(None, (write, *((shorter,) if are_limited(owner) else ())), (note,))

@@ -367,11 +367,11 @@ def latest_end(
     organization: Organization, kind: str, limits: Sequence[TokenLimit], now: int
 ) -> int | None:
     """When a token ends at the latest that is made now; None: the organization does not say."""
-    if not counts(organization):
+    if not are_limited(organization):
         return None
     return min(now + lifetime(kind, limits), LATEST)
 
 
-def counts(organization: Organization) -> bool:
-    """Whether the organization's limits count."""
+def are_limited(organization: Organization) -> bool:
+    """Whether tokens are: an organization's limits count where it has them enabled."""
     return bool(organization.settings.get(ENABLED))

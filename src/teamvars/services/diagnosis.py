@@ -78,7 +78,7 @@ _NEWEST_CHANGES = 1000
 MOST_NAMED = 20
 """How many tokens, or losses, of a kind are named; of the others it is said how many they are."""
 
-SECONDS = 10.0
+TRIAL_SECONDS = 10.0
 """For each provider; all are asked at once."""
 
 
@@ -245,15 +245,15 @@ async def tried(
     """What is to be said of each. `clock` is this host's; `tls`: who vouches for their servers;
     None: whom this machine trusts.
     """
-    found = await asyncio.gather(*(_tried(client, clock, tls) for client in clients))
+    found = await asyncio.gather(*(_asked(client, clock, tls) for client in clients))
     return [finding for one in found for finding in provider_findings(one)]
 
 
-async def _tried(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> ProviderTrial:
+async def _asked(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> ProviderTrial:
     provider = client.provider
     trial = ProviderTrial(provider.name, provider.issuer, provider.client_id, client.redirect)
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(TRIAL_SECONDS):
             has = await published(provider.issuer, tls)
             attempt = Attempt.new(provider.name, clock() // SECOND)
             # Nobody is signed in, so it has to send this back at once, to an address that it knows
