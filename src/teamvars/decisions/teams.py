@@ -211,7 +211,7 @@ class MembersChange(msgspec.Struct, frozen=True):
 
 
 def change(found: Found, asked: MembersChange) -> Decision[None]:
-    """Adds or removes all that are named, or none. Refuses: see `services.team_members`."""
+    """Adds or removes all that are named, or none. Refuses: see `services.teams`."""
     granted = found.of(asked.team)
     granted.require_manage_membership()
     draft, linked = _named(found, asked)

@@ -168,7 +168,9 @@ def afterwards(told: str) -> Iterator[None]:
 
 
 async def foretold(foreseen: Foreseen) -> Effects:
-    """What the caller is told of; others have the loop in between."""
+    """What the caller is told a change of sets would make of workspaces, however many there are;
+    others have the loop in between.
+    """
     pace, tally, workspaces = Pace(), foreseen.tally(), foreseen.workspaces
     for first in range(0, len(workspaces), _AT_ONCE):
         tally.add(workspaces[first : first + _AT_ONCE])
