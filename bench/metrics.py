@@ -13,8 +13,8 @@ from functools import partial
 import prometheus_client
 
 from teamvars import metrics
+from teamvars.metrics import Memory
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.memory import Memory
 from teamvars.web.http.app import DURATIONS
 
 ROUNDS = 50_000

@@ -23,8 +23,8 @@ from teamvars.domain.directory import Directory, OrganizationEntry
 from teamvars.domain.ids import new_id
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
+from teamvars.services.data_keys import Outcome
 from teamvars.services.directory_files.files import Options
-from teamvars.services.rewraps import Outcome
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
 from tests.support.postgres import LocalPostgres

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
 from teamvars.domain.diagnosis import Pooler
-from teamvars.web.http import rate_limits
+from teamvars.web.http import admission
 from tests.storage.stores import bring_up, fresh_postgres, fresh_sqlite, migrated, opened
 from tests.support import forked, workers
 from tests.support.commands import Host
@@ -140,7 +140,7 @@ def declared_details() -> Iterator[None]:
 def forgiven_failures() -> Iterator[None]:
     """All tests come from one address, and many try tokens that nobody has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rate_limits, "MOST_FAILURES", 1_000_000)
+        patch.setattr(admission, "MOST_FAILURES", 1_000_000)
         yield
 
 

@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from prometheus_client.samples import Sample
 
 from teamvars import metrics
-from teamvars.metrics import METRICS, Counter, Gauge, Histogram
+from teamvars.metrics import METRICS, SPARE, Counter, Gauge, Histogram, Memory, Nowhere
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.memory import SPARE, Memory, Nowhere
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 EVENTS = Counter("test_events_total", "What happens in tests.", "kind")

@@ -144,7 +144,7 @@ def test_what_several_processes_run_is_recorded_in_each(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
-    called = name_of("src/teamvars/domain/globs.py", "Globs.__init__")
+    called = name_of("src/teamvars/domain/key_names.py", "Globs.__init__")
     assert any(called in names for names in kept_in(tmp_path).values())
 
 
@@ -154,7 +154,7 @@ from tests.mutants.mutations import of_file
 from tests.mutants.recording import ROOT, TracedTest, name_of
 from tests.mutants.running import Means, judge
 
-path, tests = "src/teamvars/domain/team_members.py", "tests/domain/test_team_members.py::"
+path, tests = "src/teamvars/domain/memberships.py", "tests/domain/test_team_members.py::"
 asked = {
     "owners_lost": "test_owners_are_lost_only_when_none_would_remain",
     "MembersDraft.wanted": "test_every_item_of_an_id_at_fault_is_pointed_at",

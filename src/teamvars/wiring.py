@@ -13,23 +13,20 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from teamvars import console, logs, settings
+from teamvars import console, logs, metrics, settings
 from teamvars.changes import Tools
 from teamvars.changes.making import Changes
 from teamvars.domain.errors import Refusal, tells_of_outage
 from teamvars.domain.invitations import MAX_A_DAY
-from teamvars.domain.owned_variables import Quotas
 from teamvars.domain.runners import ApprovalMode
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import DAY
-from teamvars.domain.variable_sets import SetLimits, VariableSet
+from teamvars.domain.variable_sets import Quotas, SetLimits, VariableSet
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.fair_slots import Turns
 from teamvars.mail import Mailer, Server
-from teamvars.metrics import Gauge, pulse
+from teamvars.metrics import Gauge, Look, Memory
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.memory import Memory
-from teamvars.metrics.pulse import Look
 from teamvars.security import keyring
 from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
@@ -39,15 +36,13 @@ from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable,
 from teamvars.security.sealing import Sealer
 from teamvars.security.wrapping import Once, Wrapping, adapter
 from teamvars.services import rendered
-from teamvars.services.applies import Applies
+from teamvars.services.applies import Applies, Copies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.copies import Copies
-from teamvars.services.data_keys import DataKeys
+from teamvars.services.data_keys import DataKeys, Rewraps
 from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
-from teamvars.services.gauges import Gauges
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness
@@ -57,24 +52,21 @@ from teamvars.services.invitations import (
     Inviting,
     OperatorInvitations,
 )
-from teamvars.services.issuers import Issuer, KeyFiles, given
+from teamvars.services.issuers import Issuer, KeyFiles, Trust, given
 from teamvars.services.keys import Keys
 from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships, OperatorLeavers
-from teamvars.services.nodes import Admission, ServingNode
+from teamvars.services.nodes import Admission, Gauges, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.projects import Projects
 from teamvars.services.rendered import RenderedLists
-from teamvars.services.rewraps import Rewraps
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags
-from teamvars.services.team_access import Grants, ProjectGrants
-from teamvars.services.teams import TeamMembers, Teams
+from teamvars.services.teams import Grants, ProjectGrants, TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
-from teamvars.services.trust import Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
 from teamvars.services.variable_sets import VariableSets
@@ -422,7 +414,7 @@ def asgi(
             asyncio.create_task(_keep_house(all_services)),
             asyncio.create_task(all_services.outbox.run()),
             asyncio.create_task(key_files.watch()),
-            asyncio.create_task(pulse.beat([*application.looks, *_looks(all_services)])),
+            asyncio.create_task(metrics.beat([*application.looks, *_looks(all_services)])),
         ]
         if [memory.process_id for memory in memories[1:2]] == [os.getpid()]:
             # One worker of a node is enough for what takes long.

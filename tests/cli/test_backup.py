@@ -16,7 +16,7 @@ import pytest
 
 from teamvars.cli.exits import Failure
 from teamvars.cli.operator import backing_up, backup
-from teamvars.services import archives
+from teamvars.services import backups
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.faults.server_under_load import server_under_load
@@ -55,10 +55,10 @@ def forge(host: Host, member: str, alter: Callable[[Path], object]) -> None:
     with tarfile.open(host.folder / "b.tar") as whole:
         whole.extractall(folder, filter="data")
     alter(folder / member)
-    texts = (folder / archives.HEADS).read_bytes(), (folder / archives.MANIFEST).read_bytes()
-    store = (folder / archives.STORE).read_bytes()
+    texts = (folder / backups.HEADS).read_bytes(), (folder / backups.MANIFEST).read_bytes()
+    store = (folder / backups.STORE).read_bytes()
     with (host.folder / "forged").open("wb") as out:
-        archives.write(out, archives.Content(len(store), [store]), texts, ())
+        backups.write(out, backups.Content(len(store), [store]), texts, ())
 
 
 def damage(store: Path) -> None:
@@ -123,19 +123,19 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
 @pytest.mark.parametrize(
     ("member", "alter", "said"),
     [
-        (archives.STORE, damage, "problem  reading: "),
-        (archives.STORE, lambda store: store.write_text("no database" * 99), "problem  reading: "),
-        (archives.STORE, doing("DELETE FROM tokens"), "tokens had 1, has 0"),
+        (backups.STORE, damage, "problem  reading: "),
+        (backups.STORE, lambda store: store.write_text("no database" * 99), "problem  reading: "),
+        (backups.STORE, doing("DELETE FROM tokens"), "tokens had 1, has 0"),
         (
-            archives.STORE,
+            backups.STORE,
             doing("UPDATE data_keys SET wrapped = 'text'"),
             "data_keys: wrapped is no blob",
         ),
-        (archives.STORE, doing("UPDATE users SET email = x'ff'"), "users: email is no text"),
-        (archives.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
-        (archives.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
+        (backups.STORE, doing("UPDATE users SET email = x'ff'"), "users: email is no text"),
+        (backups.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
+        (backups.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
         pytest.param(
-            archives.MANIFEST,
+            backups.MANIFEST,
             lambda manifest: manifest.write_bytes(b'{"release": "\xff"}'),
             "no manifest",
             id="no text",

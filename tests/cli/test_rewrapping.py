@@ -6,7 +6,7 @@ import pytest
 
 from teamvars.cli.exits import CONFLICT, DIFFERENCES, Failure
 from teamvars.cli.operator import keys
-from teamvars.services.rewraps import Outcome, Progress, UnderWay
+from teamvars.services.data_keys import Outcome, Progress, UnderWay
 from tests.cli.store import execute
 from tests.support.commands import Host
 from tests.support.patience import HANGS

@@ -2,9 +2,8 @@
 
 import pytest
 
-from teamvars.decisions import Decision, Locks, Needs, Verdict
+from teamvars.decisions import Decision, Locks, Needs, Verdict, together
 from teamvars.decisions.needs import GrantWithId
-from teamvars.decisions.rows import together
 from teamvars.domain.errors import Code, Fault
 from tests.decisions.directory import actions, found, refused
 

@@ -47,7 +47,7 @@ from teamvars.domain.deliveries import (
     Since,
 )
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, invalid
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, ApprovalMode, Runner, RunnerSpec
 from teamvars.domain.variables import StoredVariable, Variable

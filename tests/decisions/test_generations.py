@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found
+from teamvars.decisions import Decision, Delete, Found, Insert, Update
 from teamvars.decisions.generations import (
     Generations,
     activate,
@@ -16,10 +16,8 @@ from teamvars.decisions.generations import (
     end_rewrap,
     retire,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import ACTIONS, SYSTEM_STREAM
-from teamvars.domain.generations import Generation, Rewrap
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import Generation, KeyRefused, Rewrap
 from tests.support.deployment import operator
 
 NOW = 1_700_000_000_000_000

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Needs
+from teamvars.decisions import Decision, Delete, Found, Insert, Needs, Update
 from teamvars.decisions.keys import LiveNodes, NotedKeys, activate, add, retire, rotate
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.keys import AUDIT, MASTER, SERVER, KeyRefused, Node, NotedKey, NotedServerKey
 from tests.decisions.directory import NOW, OPERATOR, actions, found

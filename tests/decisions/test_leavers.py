@@ -3,11 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Locks, Needs
+from teamvars.decisions import Delete, Locks, Needs
 from teamvars.decisions.memberships import end_by_operator, end_left_behind, left_behind
 from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf
-from teamvars.decisions.rows import Delete
-from teamvars.decisions.team_members import Put
+from teamvars.decisions.teams import Put
 from teamvars.domain.memberships import LeftBehind
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.teams import Team

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs, tokens
+from teamvars.decisions import Delete, Insert, Needs, Update, tokens
 from teamvars.decisions.logins import (
     approve,
     approving,
@@ -25,7 +25,6 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhoCalls,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import invalid
 from teamvars.domain.logins import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs, Update
 from teamvars.decisions.invitations import (
     Asked,
     Fresh,
@@ -39,8 +39,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserWithId,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.team_members import Put
+from teamvars.decisions.teams import Put
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.invitations import (

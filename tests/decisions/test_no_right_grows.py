@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 
 from teamvars.decisions import (
     Decision,
+    Delete,
     Found,
+    Insert,
     Needs,
+    Update,
     needs,
     projects,
     team_access,
-    team_members,
     teams,
 )
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import SetsAttached, SetsOfProjects
-from teamvars.decisions.team_members import LinkedBy, MembersChange, Put
+from teamvars.decisions.teams import LinkedBy, MembersChange, Put
 from teamvars.domain.access import (
     Caller,
     Level,
@@ -36,9 +37,9 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.domain.memberships import Status
-from teamvars.domain.moves import MoveDraft
+from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
 from teamvars.domain.project_grants import (
+    MoveDraft,
     ProjectAccessType,
     ProjectGrant,
     ProjectGrantDraft,
@@ -46,7 +47,6 @@ from teamvars.domain.project_grants import (
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType, Grant, GrantDraft, GrantLevel
-from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
 from teamvars.domain.teams import ALL_RIGHTS, Right, Team, TeamDraft, Visibility, owners_of
 from teamvars.domain.tokens import HashedToken, IssuedToken, OfTeam, Token, TokenDraft
 from teamvars.domain.workspaces import (
@@ -184,7 +184,7 @@ class World:
                 inside = self.place.members[team.team_id]
                 known = [one for one in ids if one in PEOPLE]
                 return [Linked(one, one, Status.ACTIVE, one in inside) for one in known]
-            case team_members.ActiveOwners(team):
+            case teams.ActiveOwners(team):
                 return sorted(self.place.members[team.team_id])
             case needs.UserIdsIn(id_):
                 return sorted(self.place.members[id_])
@@ -319,7 +319,7 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
     def members(direction: Any) -> tuple[Any, ...]:
         draft = MembersDraft((person,))
         asked = MembersChange(needs.ToTeam(team), USERS, direction, draft, False)
-        return team_members.change, asked
+        return teams.change, asked
 
     def made(world: World) -> str:
         return f"new-{next(world.made)}"
@@ -449,7 +449,7 @@ def test_what_gives_a_right_is_possible_with_it(
     assert (
         world.call("user-5", token_decisions.make, OfTeam("target"), TokenDraft(), fresh) is changes
     )
-    assert world.call("user-5", team_members.change, into) is joins
+    assert world.call("user-5", teams.change, into) is joins
     renamed = TeamDraft(name="renamed")
     world.place.members["target"].clear()
     assert world.call("user-5", teams.update, "target", renamed) is changes

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions import Delete
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import (
     TeamsOf,
@@ -12,16 +13,15 @@ from teamvars.decisions.needs import (
     WorkspacesOf,
 )
 from teamvars.decisions.organizations import Fresh, GiveKey, create, delete, update
-from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import Refusal
-from teamvars.domain.generations import Generation
+from teamvars.domain.keys import Generation
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
-from teamvars.domain.token_limits import ENABLED
+from teamvars.domain.tokens import ENABLED
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 

@@ -3,10 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs, Update
 from teamvars.decisions.needs import ProjectGrantWithId, ToProject, ToTeam
 from teamvars.decisions.projects import KeepDefault
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.team_access import (
     create_on_project,
     delete_on_project,

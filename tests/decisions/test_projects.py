@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Needs, projects
+from teamvars.decisions import Decision, Delete, Insert, Needs, Update, projects
 from teamvars.decisions.needs import (
     AccessTo,
     DetailsOf,
@@ -16,14 +16,19 @@ from teamvars.decisions.needs import (
     WorkspacesWithIds,
 )
 from teamvars.decisions.projects import KeepDefault, PutInto
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import update
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
-from teamvars.domain.moves import Access, AccessChange, Foreseen, MoveDraft
-from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
+from teamvars.domain.project_grants import (
+    Access,
+    AccessChange,
+    Foreseen,
+    MoveDraft,
+    ProjectAccessType,
+    ProjectGrant,
+)
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found, Needs
+from teamvars.decisions import Delete, Found, Insert, Needs, Update
 from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.runners import (
     AllRunners,
     OrganizationOf,

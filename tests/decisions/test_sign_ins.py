@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Locks, Needs
+from teamvars.decisions import Decision, Delete, Insert, Locks, Needs
 from teamvars.decisions.deliveries import Use
 from teamvars.decisions.needs import (
     IdentityOf,
@@ -20,7 +20,6 @@ from teamvars.decisions.needs import (
     WasUsed,
     WhoCalls,
 )
-from teamvars.decisions.rows import Delete, Insert
 from teamvars.decisions.sign_ins import (
     Arrival,
     Fresh,

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from teamvars.decisions import tags
+from teamvars.decisions import Delete, Insert, Update, tags
 from teamvars.decisions.needs import (
     DetailsOf,
     TagCalled,
@@ -12,11 +12,9 @@ from teamvars.decisions.needs import (
     TagsWithIds,
     WorkspacesWithIds,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.workspaces import create, update
 from teamvars.domain.access import Level
-from teamvars.domain.linked import IdsDraft
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import IdsDraft, Page
 from teamvars.domain.tags import (
     SaidBinding,
     SaidName,

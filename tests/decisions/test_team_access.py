@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs
 from teamvars.decisions.needs import GrantWithId, ToTeam, ToWorkspaceAt
-from teamvars.decisions.rows import Delete, Insert
 from teamvars.decisions.team_access import create, delete, read, update
 from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Stream

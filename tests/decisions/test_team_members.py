@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Found, Need, Needs
 from teamvars.decisions.needs import ToTeam
-from teamvars.decisions.team_members import (
+from teamvars.decisions.teams import (
     ActiveOwners,
     Direction,
     LinkedBy,
@@ -19,8 +19,7 @@ from teamvars.decisions.team_members import (
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal
-from teamvars.domain.memberships import Status
-from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
+from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
 from teamvars.domain.teams import Right, Team, Visibility
 
 TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, frozenset(), False)

@@ -3,9 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs, Update
 from teamvars.decisions.needs import UserIdsIn
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.teams import create, delete, update
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Right, Team, TeamDraft, Visibility

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from teamvars.decisions import Insert, Update
 from teamvars.decisions.needs import TokenLimitsOf, ToOrganization
-from teamvars.decisions.rows import Insert, Update
 from teamvars.decisions.tokens import Shorten, limits_page, put_limits, shortened
 from teamvars.domain.pages import Page
-from teamvars.domain.token_limits import (
+from teamvars.domain.tokens import (
     DEFAULT_MS,
     ENABLED,
     MAX_MS,

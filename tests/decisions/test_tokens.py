@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Found, Locks, Needs
+from teamvars.decisions import Delete, Found, Insert, Locks, Needs, Update
 from teamvars.decisions.needs import (
     ActiveOwners,
     LiveTokensOf,
@@ -26,7 +26,6 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhereToSignIn,
 )
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, of_teams, revoke
 from teamvars.decisions.users import (
     Disabling,
@@ -41,9 +40,9 @@ from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import DAY, in_24_months
-from teamvars.domain.token_limits import ENABLED, TokenLimit, limit_of
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
+    ENABLED,
     MAX_LIVE_TOKENS,
     WAY_BACK,
     DescribedOfTeam,
@@ -56,8 +55,10 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenLimit,
     TokenOwner,
     Whose,
+    limit_of,
 )
 from teamvars.domain.users import User
 from tests.decisions.directory import (

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs, Update
 from teamvars.decisions.needs import ProjectsSeen, WorkspacesOf, WorkspacesWithIds
 from teamvars.decisions.projects import KeepDefault
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import HasSensitive, InWhich, PlacesOf
 from teamvars.decisions.variable_sets import (
     AttachedTo,

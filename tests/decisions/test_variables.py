@@ -31,7 +31,7 @@ from teamvars.domain.errors import (
     Refusal,
     not_found,
 )
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.variables import ANY_VERSION, StoredVariable, Variable, VariableDraft, Versions
 from teamvars.domain.workspaces import Quota, Usage, Workspace, WorkspaceFilter

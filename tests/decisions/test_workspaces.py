@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from teamvars.decisions import Needs
+from teamvars.decisions import Delete, Insert, Needs, Update
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
@@ -14,7 +14,6 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.projects import PutInto
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import (
     ask_for_state,
@@ -31,8 +30,8 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.variable_sets import Target, VariableSet
-from teamvars.domain.workspace_settings import OWN_MODE
 from teamvars.domain.workspaces import (
+    OWN_MODE,
     ExecutionMode,
     WorkspaceDetails,
     WorkspaceDraft,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from teamvars.domain.deliveries import MAX_WILDCARDS, DeliveryDraft
-from teamvars.domain.globs import Globs, wildcards_within
+from teamvars.domain.key_names import Globs, wildcards_within
 
 GLOB = st.text("ab*?\n.", max_size=8)
 

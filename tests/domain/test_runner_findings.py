@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Severity
 from teamvars.domain.federation import GITHUB
-from teamvars.domain.runner_findings import SOON, Examined, Ways, runner_findings
+from teamvars.domain.findings import SOON, Examined, Ways, runner_findings
 from teamvars.domain.runners import UNREADABLE, Approval, ApprovalMode, Runner, RunnerSpec
 
 NOW = 1_000_000_000_000_000

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.domain.diagnosis import Severity
+from teamvars.domain.findings import ProviderTrial, provider_findings, sign_in_findings
 from teamvars.domain.organizations import Organization
-from teamvars.domain.sign_in_findings import ProviderTrial, provider_findings, sign_in_findings
 from teamvars.domain.sign_ins import Provider
 
 OK, ADVICE, PROBLEM = Severity.OK, Severity.ADVICE, Severity.PROBLEM

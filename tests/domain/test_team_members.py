@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.domain.team_members import MembersDraft, owners_lost
+from teamvars.domain.memberships import MembersDraft, owners_lost
 
 people = st.sets(st.sampled_from("abcdef"))
 

@@ -10,17 +10,19 @@ from msgspec.structs import replace
 
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, Value, Values
 from teamvars.domain.errors import Code
-from teamvars.domain.workspace_settings import (
+from teamvars.domain.workspaces import (
     OWN_MODE,
     PATTERNS,
     PREFIXES,
     SETTINGS,
     TRIGGERS,
-    changed,
+    ExecutionMode,
+    WorkspaceDraft,
+    WorkspaceSettings,
+    changed_settings,
     contradictions,
-    faults,
+    setting_faults,
 )
-from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft, WorkspaceSettings
 
 KEPT = [one for one in SETTINGS.by_name.values() if not one.not_offered]
 values: dict[type, st.SearchStrategy[Value]] = {
@@ -40,15 +42,15 @@ def shown(others: Values) -> dict[str, Value]:
 def test_what_is_said_holds_what_is_not_stays_and_defaults_are_not_stored(
     before: Values, after: Values
 ) -> None:
-    if faults(before) or faults(after):
+    if setting_faults(before) or setting_faults(after):
         return
-    stored = changed(changed({}, before), after)
+    stored = changed_settings(changed_settings({}, before), after)
     assert all(value != SETTINGS.by_name[name].default for name, value in stored.items())
-    now, was = shown(stored), shown(changed({}, before))
+    now, was = shown(stored), shown(changed_settings({}, before))
     assert all(now[name] == value for name, value in after.items())
     others = SETTINGS.by_name.keys() - after.keys() - {PREFIXES, PATTERNS}
     assert all(now[name] == was[name] for name in others)
-    assert changed(stored, after) == stored
+    assert changed_settings(stored, after) == stored
 
 
 @pytest.mark.parametrize(
@@ -64,15 +66,15 @@ def test_what_is_said_holds_what_is_not_stays_and_defaults_are_not_stored(
 def test_prefixes_and_patterns_take_each_others_place(
     before: Values, after: Values, found: Values
 ) -> None:
-    assert changed(before, after) == found
+    assert changed_settings(before, after) == found
 
 
 @given(before=said, after=said)
 def test_a_workspace_never_has_prefixes_and_patterns(before: Values, after: Values) -> None:
-    if not (faults(before) or faults(after)):
-        stored = changed(changed({}, before), after)
+    if not (setting_faults(before) or setting_faults(after)):
+        stored = changed_settings(changed_settings({}, before), after)
         assert () in (stored.get(PREFIXES, ()), stored.get(PATTERNS, ()))
-    both = faults({**before, PREFIXES: ("a",), PATTERNS: ("b",)})
+    both = setting_faults({**before, PREFIXES: ("a",), PATTERNS: ("b",)})
     assert [one.pointer for one in both] == [f"/data/attributes/{PATTERNS}"]
 
 
@@ -104,10 +106,10 @@ BOUNDS: list[tuple[str, Value, Callable[[int], Value]]] = [
 
 @pytest.mark.parametrize(("name", "longest", "of"), BOUNDS)
 def test_texts_and_lists_have_an_end(name: str, longest: Value, of: Callable[[int], Value]) -> None:
-    assert faults({name: longest}) == []
+    assert setting_faults({name: longest}) == []
     most = MAX_ITEMS if name == PREFIXES else MAX_CHARACTERS
-    assert faults({name: of(most)}) == []
-    assert [one.code for one in faults({name: of(most + 1)})] == [Code.INVALID_VALUE]
+    assert setting_faults({name: of(most)}) == []
+    assert [one.code for one in setting_faults({name: of(most + 1)})] == [Code.INVALID_VALUE]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_texts_and_lists_have_an_end(name: str, longest: Value, of: Callable[[in
     ],
 )
 def test_a_value_that_breaks_a_rule_is_named(name: str, value: Value, at: str) -> None:
-    (fault,) = faults({name: value})
+    (fault,) = setting_faults({name: value})
     assert (fault.code, fault.pointer) == (Code.INVALID_VALUE, f"/data/attributes/{at}")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey, SealBroken, Sealer

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from teamvars.changes import Tools
-from teamvars.decisions.team_members import Direction
+from teamvars.decisions.teams import Direction
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.team_members import LinkageType, MembersDraft
+from teamvars.domain.memberships import LinkageType, MembersDraft
 from teamvars.domain.variables import Variable, VariableDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.chain import Chain

@@ -19,15 +19,15 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from teamvars.services import archives
-from teamvars.services.archives import BadBackup, BadKey, Content
+from teamvars.services import backups
+from teamvars.services.backups import BadBackup, BadKey, Content
 
 STORE = bytes(range(256)) * 3
 TEXTS = b'{"stream": "system"}\n', b'{"release":"1"}\n'
 
 
 def archive(*to: object, store: bytes = STORE) -> bytes:
-    archives.write(out := io.BytesIO(), content(store), TEXTS, to)
+    backups.write(out := io.BytesIO(), content(store), TEXTS, to)
     return out.getvalue()
 
 
@@ -37,14 +37,14 @@ def content(store: bytes = STORE) -> Content:
 
 
 def archive_of(texts: tuple[bytes, bytes]) -> bytes:
-    archives.write(out := io.BytesIO(), content(), texts, ())
+    backups.write(out := io.BytesIO(), content(), texts, ())
     return out.getvalue()
 
 
 def unpacked(whole: bytes, folder: Path, *by: object) -> list[bytes]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    archives.unpack(io.BytesIO(whole), folder, by)
+    backups.unpack(io.BytesIO(whole), folder, by)
     return [(folder / name).read_bytes() for name in ("store.db", "heads.jsonl", "manifest.json")]
 
 
@@ -63,7 +63,7 @@ def test_an_archive_is_read_from_a_pipe(tmp_path: Path, is_encrypted: bool) -> N
         assert cat.stdout is not None
         cat.stdin.write(whole)  # which has room in it
         cat.stdin.close()
-        archives.unpack(cat.stdout, tmp_path, [identity])  # type: ignore[arg-type]
+        backups.unpack(cat.stdout, tmp_path, [identity])  # type: ignore[arg-type]
     names = ("store.db", "heads.jsonl", "manifest.json")
     assert [(tmp_path / name).read_bytes() for name in names] == [STORE, *TEXTS]
 
@@ -94,12 +94,12 @@ def test_members_that_changed_places_with_their_digests_are_found(tmp_path: Path
 
 def test_an_encrypted_one_is_read_by_its_recipients_alone(tmp_path: Path) -> None:
     first, second, stranger = (pyrage.x25519.Identity.generate() for _ in range(3))
-    to = [archives.recipient(str(one.to_public())) for one in (first, second)]
+    to = [backups.recipient(str(one.to_public())) for one in (first, second)]
     whole = archive(*to)
     assert TEXTS[1] not in whole
     for one in (first, second):
         file = f"# created: today\n# public key: {one.to_public()}\n\n {one}\n\n"
-        assert unpacked(whole, tmp_path / "out", *archives.identities(file)) == [STORE, *TEXTS]
+        assert unpacked(whole, tmp_path / "out", *backups.identities(file)) == [STORE, *TEXTS]
     with pytest.raises(BadKey, match="not to this identity"):
         unpacked(whole, tmp_path / "out", stranger)
     with pytest.raises(BadKey, match="--identity"):
@@ -110,15 +110,15 @@ def test_an_encrypted_one_is_read_by_a_key_of_ssh(tmp_path: Path) -> None:
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-    whole = archive(archives.recipient(public))
-    assert unpacked(whole, tmp_path / "out", *archives.identities(private)) == [STORE, *TEXTS]
+    whole = archive(backups.recipient(public))
+    assert unpacked(whole, tmp_path / "out", *backups.identities(private)) == [STORE, *TEXTS]
 
 
 def test_a_text_may_be_empty_and_not_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert unpacked(archive_of((b"", b"{}")), tmp_path / "out") == [STORE, b"", b"{}"]
-    monkeypatch.setattr(archives, "_MOST_TEXT", 10)
+    monkeypatch.setattr(backups, "_MOST_TEXT", 10)
     assert unpacked(archive_of((b"x" * 10, b"{}")), tmp_path / "out")[1] == b"x" * 10
     with pytest.raises(BadBackup, match="backup is too long"):
         unpacked(archive_of((b"x" * 11, b"{}")), tmp_path / "out")
@@ -151,11 +151,11 @@ def test_a_bit_that_changed_in_an_encrypted_one_is_found(tmp_path: Path) -> None
 @pytest.mark.parametrize("text", ["age1nobody", "AGE-SECRET-KEY-1", "ssh-rsa", "ssh-ed25519 AAAA"])
 def test_what_is_no_key_is_said_without_it(text: str) -> None:
     with pytest.raises(BadKey) as refused:
-        archives.recipient(text)
+        backups.recipient(text)
     assert text not in str(refused.value)
     for file in (text, f"# nothing but {text}", f"-----BEGIN OPENSSH PRIVATE KEY-----{text}"):
         with pytest.raises(BadKey) as refused:
-            archives.identities(file)
+            backups.identities(file)
         assert text not in str(refused.value)
 
 
@@ -167,7 +167,7 @@ def test_a_disk_that_is_full_says_so(times: int) -> None:
             Path("/dev/full").open("wb", buffering=0) as full,
             pytest.raises(OSError, match="space") as refused,
         ):
-            archives.write(full, content(STORE * times), TEXTS, to)
+            backups.write(full, content(STORE * times), TEXTS, to)
         assert refused.value.errno == errno.ENOSPC
 
 
@@ -179,7 +179,7 @@ def test_what_reading_the_store_has_raised_is_said() -> None:
     identity = pyrage.x25519.Identity.generate()
     for to in ([], [identity.to_public()]):
         with pytest.raises(OSError, match="it cannot be read") as refused:
-            archives.write(io.BytesIO(), Content(2 * len(STORE), pieces()), TEXTS, to)
+            backups.write(io.BytesIO(), Content(2 * len(STORE), pieces()), TEXTS, to)
         assert refused.value.errno == errno.EIO
 
 

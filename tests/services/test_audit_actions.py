@@ -17,16 +17,14 @@ from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.keys import MASTER
 from teamvars.domain.memberships import InvitationDraft
-from teamvars.domain.moves import MoveDraft
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.domain.project_grants import ProjectGrantDraft
+from teamvars.domain.project_grants import MoveDraft, ProjectGrantDraft
 from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.times import DAY
-from teamvars.domain.token_limits import LimitsDraft, SaidLimit
-from teamvars.domain.tokens import WAY_BACK, NewToken, OwnerName, Token
+from teamvars.domain.tokens import WAY_BACK, LimitsDraft, NewToken, OwnerName, SaidLimit, Token
 from teamvars.domain.variable_sets import Attaching, SetDraft, TargetsDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft

@@ -24,7 +24,7 @@ from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.directory import TagsEntry
 from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, not_found, storage_unavailable
-from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.variable_sets import OwnedVariable
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.chain import Chain
 from teamvars.storage import organizations, streams

@@ -18,7 +18,7 @@ from teamvars.decisions.variables import ToWorkspace, ValueOf, VariableOf
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, Refusal, forbidden, not_found, storage_unavailable
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import StoredVariable
 from teamvars.storage import streams, users

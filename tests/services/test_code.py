@@ -18,9 +18,9 @@ from structlog.testing import LogCapture
 
 from teamvars.domain.errors import TOO_COMPLEX, Code, Refusal
 from teamvars.fair_slots import LOCK_WAITERS, MOST_REST_SECONDS, FairLock
-from teamvars.services.code import checker, child, examination, process
-from teamvars.services.code.checker import CodeChecker
-from teamvars.services.code.examination import (
+from teamvars.services.code import checker, child
+from teamvars.services.code.checker import CodeChecker, Killed, Limits, Process
+from teamvars.services.code.child import (
     CheckJob,
     Examination,
     Job,
@@ -29,7 +29,6 @@ from teamvars.services.code.examination import (
     examined,
     has_at_most,
 )
-from teamvars.services.code.process import Killed, Limits, Process
 from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
 
@@ -221,11 +220,11 @@ async def test_a_process_that_hangs_at_its_start_is_ended_as_well(
 
 
 def test_who_gives_up_before_there_is_a_process_ends_it_all_the_same() -> None:
-    process, given_up = Process(PATIENT), Event()
+    running, given_up = Process(PATIENT), Event()
     given_up.set()
     with pytest.raises(Killed):
-        process.examine(Job(LONG), Decoder(Examination | None), given_up)
-    process.end()
+        running.examine(Job(LONG), Decoder(Examination | None), given_up)
+    running.end()
 
 
 async def test_a_process_that_does_not_start_is_busy_and_the_log_does_not_have_the_code(
@@ -465,10 +464,10 @@ def test_what_is_read_and_evaluated_is_told_by_place_and_rule() -> None:
 
 
 def test_a_value_may_be_so_much_larger_than_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examination, "_ROOM", 0)
-    monkeypatch.setattr(examination, "_GROWTH", 1)
+    monkeypatch.setattr(child, "_ROOM", 0)
+    monkeypatch.setattr(child, "_GROWTH", 1)
     assert examined(Job('"abc"')).value == b'"abc"'
-    monkeypatch.setattr(examination, "_ROOM", -1)
+    monkeypatch.setattr(child, "_ROOM", -1)
     with pytest.raises(TooComplex):
         examined(Job('"abc"'))
 
@@ -483,13 +482,13 @@ def test_a_value_may_be_so_much_larger_than_its_code(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_an_exit_code_tells_what_ended_the_process(code: int, kind: type[Exception]) -> None:
-    assert isinstance(process._reason(code), kind)
+    assert isinstance(checker._reason(code), kind)
 
 
 def test_a_reply_that_was_cut_short_is_none() -> None:
-    assert process._whole(b"abc", 3) == b"abc"
+    assert checker._whole(b"abc", 3) == b"abc"
     with pytest.raises(EOFError):
-        process._whole(b"ab", 3)
+        checker._whole(b"ab", 3)
 
 
 @pytest.mark.parametrize(("hard", "limit"), [(resource.RLIM_INFINITY, 5), (3, 3), (7, 5)])

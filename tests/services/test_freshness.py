@@ -9,10 +9,9 @@ import pytest
 from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.memberships import Status
+from teamvars.domain.memberships import LinkageType, Status
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_access import AccessType
-from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import WorkspaceDraft

@@ -9,11 +9,10 @@ import pytest
 
 from teamvars import settings, wiring
 from teamvars.domain.keys import AUDIT, DATA, MASTER
-from teamvars.metrics import Gauge
-from teamvars.metrics.memory import Memory
+from teamvars.metrics import Gauge, Memory
 from teamvars.security import keyring
-from teamvars.services import gauges as service
-from teamvars.services.gauges import (
+from teamvars.services import nodes as service
+from teamvars.services.nodes import (
     COUNTED,
     ENDLESS,
     KEY_USES,

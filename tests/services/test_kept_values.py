@@ -8,8 +8,8 @@ import pytest
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.effective import Holdings
-from teamvars.domain.generations import Sealed
 from teamvars.domain.ids import new_id
+from teamvars.domain.keys import Sealed
 from teamvars.domain.variables import StoredVariable
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.deliveries import KeptValues

@@ -27,8 +27,8 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError, KeyringUnavailable, KeySet
 from teamvars.services import installation, nodes
 from teamvars.services import keys as service
+from teamvars.services.issuers import Trust
 from teamvars.services.nodes import ServingNode
-from teamvars.services.trust import Trust
 from teamvars.storage import keys, migrations, runners, streams
 from teamvars.storage.database import NotReady, Transaction
 from tests.services.calls import Calls, refusal_of

@@ -14,10 +14,9 @@ from teamvars.domain.access import Level, SetAccess, WorkspaceAccess, WrappedKey
 from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Outcome, Result
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.domain.generations import Sealed
-from teamvars.domain.owned_variables import Owner
+from teamvars.domain.keys import Sealed
 from teamvars.domain.set_effects import Alteration
-from teamvars.domain.variable_sets import VariableSet
+from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft
 from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category, value_size

@@ -9,7 +9,7 @@ from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
-from teamvars.services import previews
+from teamvars.services import house
 
 SPACES = [Workspace(f"ws-{n}", f"name-{n}", "org-1", "acme") for n in range(5)]
 KEY: Name = ("region", Category.ENV)
@@ -32,8 +32,8 @@ async def test_others_may_have_the_loop_between_some_workspaces_and_the_next(
         turns.append(True)
 
     monkeypatch.setattr(Pace, "keep", keep)
-    monkeypatch.setattr(previews, "_AT_ONCE", 2)
-    told = await previews.told(foreseen(seen=4))
+    monkeypatch.setattr(house, "_AT_ONCE", 2)
+    told = await house.foretold(foreseen(seen=4))
     assert len(turns) == 3
     assert told.losing == 5
     assert [one.workspace for one in told.first] == SPACES[:4]

@@ -11,8 +11,8 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.sign_ins import Provider
 from teamvars.domain.times import DAY
 from teamvars.security import answers
-from teamvars.services import issuers, provider_trials
-from teamvars.services.provider_trials import tried
+from teamvars.services import diagnosis, issuers
+from teamvars.services.diagnosis import tried
 from teamvars.services.sign_ins import Client
 from teamvars.storage.engines.sqlite import host_time
 from tests.support.issuer_servers import Answer, document, raw
@@ -30,7 +30,7 @@ async def provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SignInProvider]:
     """A provider that may be late on a busy host."""
-    for module, name in ((issuers, "TIMEOUT_SECONDS"), (provider_trials, "SECONDS")):
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "TRIAL_SECONDS")):
         monkeypatch.setattr(module, name, HANGS)
     async with sign_in_provider(tmp_path) as running:
         yield running
@@ -214,7 +214,7 @@ async def test_a_provider_that_hangs_is_given_up(
         await gone.wait()
 
     provider.says(hang)
-    for module, name in ((issuers, "TIMEOUT_SECONDS"), (provider_trials, "SECONDS")):
+    for module, name in ((issuers, "TIMEOUT_SECONDS"), (diagnosis, "TRIAL_SECONDS")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, 0.05)
             found = await said(provider)
@@ -238,4 +238,4 @@ def test_a_browser_is_sent_back_by_a_redirect_to_the_very_address(
 ) -> None:
     headers = {} if place is None else {"location": place}
     told = answers.Answer(status, b"", headers)
-    assert provider_trials._sent_back_with(told, REDIRECT) == error
+    assert diagnosis._sent_back_with(told, REDIRECT) == error

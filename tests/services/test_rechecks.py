@@ -11,14 +11,13 @@ import pytest
 from teamvars.changes import answered, nouns
 from teamvars.changes.making import Storing
 from teamvars.changes.waves import Change
-from teamvars.decisions import Decision, Found
+from teamvars.decisions import Decision, Found, together
 from teamvars.decisions import organizations as organization_decisions
 from teamvars.decisions import team_access as grant_decisions
 from teamvars.decisions import teams as team_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.invitations import Asked
 from teamvars.decisions.needs import DetailsOf
-from teamvars.decisions.rows import together
 from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft

@@ -10,15 +10,14 @@ from msgspec.structs import astuple, replace
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
 from teamvars.domain.errors import Unfinished, storage_unavailable
-from teamvars.domain.generations import ONLY, Rewrap, Sealed
-from teamvars.domain.keys import KeyRefused
+from teamvars.domain.keys import ONLY, KeyRefused, Rewrap, Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.pace import Pace
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
-from teamvars.services import rewraps as services
-from teamvars.services.rewraps import Outcome, Progress, Rewraps, UnderWay
+from teamvars.services import data_keys as services
+from teamvars.services.data_keys import Outcome, Progress, Rewraps, UnderWay
 from teamvars.storage import data_keys, rewraps
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.rewraps import PARTS, SealedRow

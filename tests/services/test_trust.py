@@ -10,8 +10,7 @@ from teamvars.domain.runners import ApprovalMode, Runner
 from teamvars.protocol import MACHINE
 from teamvars.security import keyring
 from teamvars.security.assertions import Unproven, claimed, machine_key
-from teamvars.services.issuers import Issuer
-from teamvars.services.trust import Trust
+from teamvars.services.issuers import Issuer, Trust
 from tests.decisions.test_deliveries import FEDERATED, TOKEN
 from tests.support.jobs import ISSUER, ISSUERS, job_token
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Right, Team, Visibility
 from teamvars.domain.users import User

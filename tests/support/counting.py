@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from teamvars import metrics
-from teamvars.metrics import METRICS
-from teamvars.metrics.memory import Memory, Nowhere
+from teamvars.metrics import METRICS, Memory, Nowhere
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from uuid import uuid4
 import httpx
 
 from teamvars.changes.waves import Change
-from teamvars.decisions import Decision, Found
-from teamvars.decisions.rows import together
+from teamvars.decisions import Decision, Found, together
 from teamvars.decisions.tokens import created
 from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import (

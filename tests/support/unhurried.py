@@ -11,8 +11,7 @@ import pytest
 
 from teamvars import fair_slots
 from teamvars.services import idempotency
-from teamvars.services.code.checker import CodeChecker
-from teamvars.services.code.process import Limits
+from teamvars.services.code.checker import CodeChecker, Limits
 from teamvars.storage.engines import connections, poolers, servers, sqlite, sqlite_settlement
 from teamvars.web.http import admission
 from tests.support.patience import HANGS

@@ -10,7 +10,7 @@ import pytest
 
 from teamvars.security.tokens import new_token
 from teamvars.web.http import request as requests
-from teamvars.web.http.forms import FORM, MAX_FORM_BYTES
+from teamvars.web.http.parameters import FORM, MAX_FORM_BYTES
 from tests.support.patience import HANGS, wait_until
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, variable_document

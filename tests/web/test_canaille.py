@@ -17,7 +17,7 @@ from teamvars.domain.times import DAY
 from teamvars.security.sign_ins import Attempt
 from teamvars.services import https, issuers
 from teamvars.services import sign_ins as service
-from teamvars.services.provider_trials import tried
+from teamvars.services.diagnosis import tried
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.web.sign_ins import callback
 from tests.support.canaille_server import CLIENT, SECRET, WHO

@@ -7,10 +7,10 @@ import pytest
 
 from teamvars import wiring
 from teamvars.security.tokens import new_token
-from teamvars.web.http import rate_limits
+from teamvars.web.http import admission
 from teamvars.web.http.addresses import ClientAddresses, counted_address
+from teamvars.web.http.admission import PERIOD_SECONDS, Failures
 from teamvars.web.http.app import Application
-from teamvars.web.http.rate_limits import PERIOD_SECONDS, Failures
 from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults
 
@@ -21,7 +21,7 @@ GUESSER = "203.0.113.9"
 @pytest.fixture(autouse=True)
 def as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many failures as the service forgives."""
-    monkeypatch.setattr(rate_limits, "MOST_FAILURES", MOST)
+    monkeypatch.setattr(admission, "MOST_FAILURES", MOST)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_failures_are_forgiven_when_the_period_is_over() -> None:
 
 
 def test_so_many_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "REMEMBERED_ADDRESSES", 2)
+    monkeypatch.setattr(admission, "REMEMBERED_ADDRESSES", 2)
     counts = Failures()
     for _ in range(MOST):
         counts.note("198.51.100.1", 0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.services.code.process import Limits, Process
+from teamvars.services.code.checker import Limits, Process
 from tests.support.tenant import Tenant, faults, variable_document
 
 BROKEN = "{\n  a = 1\n  b = = 2\n}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.team_members import LinkageType
+from teamvars.domain.memberships import LinkageType
 from teamvars.domain.teams import Right, Visibility
 from teamvars.storage import memberships, organizations, team_access, teams
 from teamvars.storage.database import Transaction

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.services.code.process import Limits, Process
+from teamvars.services.code.checker import Limits, Process
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES
 from teamvars.variable_files import MAX_NAMES
 from tests.support.engines import ON_SQLITE

@@ -7,10 +7,10 @@ import pytest
 
 from teamvars import wiring
 from teamvars.security.tokens import new_token
-from teamvars.web.http import admission, rate_limits
+from teamvars.web.http import admission
 from teamvars.web.http.addresses import ClientAddresses
+from teamvars.web.http.admission import BURST_SECONDS, Allowance, RateLimits
 from teamvars.web.http.app import Application
-from teamvars.web.http.rate_limits import BURST_SECONDS, Allowance, RateLimits
 from tests.support.in_process import InProcess
 from tests.support.tenant import JSON_API, Tenant, faults, variable_document
 
@@ -62,7 +62,7 @@ def test_who_waits_as_long_as_it_says_is_let_in_for_ever_without_drift(per_secon
 def test_buckets_are_each_principals_own_and_the_least_used_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rate_limits, "REMEMBERED_BUCKETS", 2)
+    monkeypatch.setattr(admission, "REMEMBERED_BUCKETS", 2)
     limits = RateLimits(LIMIT, Clock())
     assert taken(limits, BURST) == BURST
     assert limits.take(BOB)

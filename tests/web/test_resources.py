@@ -7,10 +7,8 @@ from msgspec import Meta
 
 from teamvars.domain.errors import Fault
 from teamvars.web.http import openapi
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
-from teamvars.web.http.operations import Operations
-from teamvars.web.http.resource_objects import self_link
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, self_link
+from teamvars.web.http.resources import Operations, Resource
 
 
 class Planet(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from teamvars.changes import making
 from teamvars.changes.runners import matched
 from teamvars.decisions.runners import Matching
 from teamvars.domain.runners import Runner
-from teamvars.services.trust import Trust
+from teamvars.services.issuers import Trust
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
 from tests.support.jobs import ISSUER, runner_document

@@ -13,7 +13,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.protocol import encoded
 from teamvars.security.tokens import RUNNER, new_token
 from teamvars.time_limits import TimeLimits
-from teamvars.web.http import admission, rate_limits
+from teamvars.web.http import admission
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.app import Application
@@ -155,7 +155,7 @@ async def limited(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A worker with a limit, whom nobody has asked yet; no bucket fills while the test runs."""
-    still = rate_limits.RateLimits(LIMIT, lambda: 123_456_789_012_345)
+    still = admission.RateLimits(LIMIT, lambda: 123_456_789_012_345)
     monkeypatch.setattr(admission, "RateLimits", lambda _: still)
     deployment = tenant.deployment
     application = Application(
@@ -188,4 +188,4 @@ async def test_tokens_that_are_guessed_at_its_address_cost_a_job_nothing(
     assert guessed == {401, 429}
     answer = await deliver(issued.token)
     assert answer.status_code == 200, answer.text
-    assert answer.headers["X-RateLimit-Remaining"] == str(rate_limits.BURST_SECONDS * LIMIT - 1)
+    assert answer.headers["X-RateLimit-Remaining"] == str(admission.BURST_SECONDS * LIMIT - 1)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from teamvars.domain.client_settings import MAX_CHARACTERS
-from teamvars.domain.workspace_settings import SETTINGS
+from teamvars.domain.workspaces import SETTINGS
 from teamvars.storage.database import Transaction
 from tests.support.tenant import Tenant, faults
 from tests.web.test_workspaces import all_path, attributes_of, create, document, path

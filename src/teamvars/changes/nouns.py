@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from teamvars.changes import Look, LookUps, Tools, by_fields, trails, variables
 from teamvars.changes import runners as of_runners
-from teamvars.decisions import Found, Write, needs
+from teamvars.decisions import Delete, Found, Insert, Update, Write, needs
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.keys import LiveNodes, NotedKeys
 from teamvars.decisions.organizations import GiveKey
 from teamvars.decisions.projects import KeepDefault, PutInto
-from teamvars.decisions.rows import Delete, Insert, Update
 from teamvars.decisions.set_reach import (
     HasSensitive,
     InWhich,
@@ -20,7 +19,7 @@ from teamvars.decisions.set_reach import (
     SetsOfProjects,
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
-from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, UserIds
+from teamvars.decisions.teams import ActiveOwners, LinkedBy, Put, UserIds
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
     AttachedTo,
@@ -40,10 +39,9 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
 from teamvars.domain.keys import Node, NotedKey
-from teamvars.domain.memberships import Membership
-from teamvars.domain.moves import Access
+from teamvars.domain.memberships import LinkageType, Membership
 from teamvars.domain.names import fold
-from teamvars.domain.team_members import LinkageType
+from teamvars.domain.project_grants import Access
 from teamvars.domain.users import User
 from teamvars.mail import counted_as
 from teamvars.security.tokens import hash_token

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions import Decision, Found, Need, Update
 from teamvars.decisions.needs import MembersOf, TeamsOf, WorkspacesOf, meant
-from teamvars.decisions.rows import Update
 from teamvars.decisions.runners import (
     RunnerView,
     RunnerWithId,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions import Decision, Delete, Found, Insert, Need, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.generations import Generation, Rewrap, active_of, id_of
-from teamvars.domain.keys import DATA, KeyRefused
+from teamvars.domain.keys import DATA, Generation, KeyRefused, Rewrap, active_of, id_of
 
 
 class Generations(Need[Sequence[Generation]], frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Write, memberships, tokens, users
+from teamvars.decisions import Decision, Delete, Found, Write, memberships, together, tokens, users
 from teamvars.decisions.memberships import MembershipPage, page_of, teams_of
 from teamvars.decisions.needs import (
     DataKeyOf,
@@ -21,7 +21,6 @@ from teamvars.decisions.needs import (
     as_owner,
     meant,
 )
-from teamvars.decisions.rows import Delete, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     ALREADY_ACCEPTED,

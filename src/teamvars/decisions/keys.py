@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions import Decision, Delete, Found, Insert, Need, Update
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.keys import AUDIT, SERVER, KeyRefused, Node, NotedKey, noted_key
 

@@ -5,7 +5,7 @@ A token that is made so is recorded as every other, by whoever approved it, in t
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, tokens
+from teamvars.decisions import Decision, Found, Insert, Update, together, tokens
 from teamvars.decisions.needs import (
     LoginCalled,
     LoginShowing,
@@ -14,7 +14,6 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhoCalls,
 )
-from teamvars.decisions.rows import Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.errors import Code, Fault, Refusal, forbidden, invalid, refuse_all
 from teamvars.domain.logins import (

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, runners, tokens
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Note,
+    Update,
+    runners,
+    together,
+    tokens,
+)
 from teamvars.decisions.needs import (
     LeftBehindBy,
     MembershipOf,
@@ -21,13 +31,11 @@ from teamvars.decisions.needs import (
     as_owner,
     meant,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, together
-from teamvars.decisions.team_members import Direction, Put
+from teamvars.decisions.teams import Direction, Put
 from teamvars.domain.access import OrganizationAccess
 from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.memberships import LeftBehind, Membership, Status
-from teamvars.domain.team_members import owners_lost
+from teamvars.domain.memberships import LeftBehind, Membership, Status, owners_lost
 from teamvars.domain.teams import Team
 
 _NOTHING: Mapping[str, object] = {}

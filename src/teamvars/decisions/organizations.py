@@ -2,22 +2,34 @@
 
 import msgspec
 
-from teamvars.decisions import Decision, Found, Write, memberships, teams
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Update,
+    Write,
+    closes,
+    memberships,
+    opens,
+    others,
+    teams,
+    together,
+)
 from teamvars.decisions.generations import Generations
 from teamvars.decisions.needs import TeamsOf, ToOrganization, WorkspacesOf, as_owner
 from teamvars.decisions.projects import KeepDefault
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import RunnersOf
 from teamvars.decisions.tokens import shortened
 from teamvars.decisions.users import site_admin
 from teamvars.decisions.variable_sets import SetsOf
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
-from teamvars.domain.generations import active_of
+from teamvars.domain.keys import active_of
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import SETTINGS, Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
-from teamvars.domain.token_limits import counts
+from teamvars.domain.tokens import are_limited
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
@@ -139,7 +151,7 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)
-    begins = counts(after) and not counts(before)
+    begins = are_limited(after) and not are_limited(before)
     shorter = shortened(found, after) if begins else []
     return Decision(None, (Update(before, after), *shorter), (note,), taken=_TAKEN)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Write
+from teamvars.decisions import Decision, Delete, Found, Insert, Update, Write, together
 from teamvars.decisions.needs import (
     AccessTo,
     SetsIn,
@@ -17,7 +17,6 @@ from teamvars.decisions.needs import (
     WorkspacesIn,
     WorkspacesWithIds,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.runners import Trust
 from teamvars.decisions.set_reach import (
     SetMove,
@@ -38,8 +37,8 @@ from teamvars.domain.errors import (
     Refusal,
     refuse_all,
 )
-from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import fold
+from teamvars.domain.project_grants import Foreseen, MoveDraft
 from teamvars.domain.projects import SETTINGS, Project, ProjectDraft
 from teamvars.domain.tags import (
     ProjectTagRow,

@@ -7,7 +7,19 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need, Thought
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Need,
+    Thought,
+    Update,
+    closes,
+    opens,
+    others,
+    together,
+)
 from teamvars.decisions.needs import (
     ToOrganizationWithId,
     ToWorkspaceAt,
@@ -15,7 +27,6 @@ from teamvars.decisions.needs import (
     WorkspacesOf,
     as_owner,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.errors import (
@@ -27,7 +38,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.federation import Claims
-from teamvars.domain.globs import wildcards_within
+from teamvars.domain.key_names import wildcards_within
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions import Decision, Delete, Found, Need
 from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
-from teamvars.decisions.rows import Delete
 from teamvars.decisions.runners import RunnersOf, Trust
 from teamvars.domain.access import Level, OrganizationAccess
 from teamvars.domain.errors import forbidden

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from teamvars.decisions import Decision, Found, Need, tokens
+from teamvars.decisions import Decision, Delete, Found, Insert, Need, together, tokens
 from teamvars.decisions.deliveries import USED_BEFORE, Use
 from teamvars.decisions.needs import (
     IdentityOf,
@@ -24,7 +24,6 @@ from teamvars.decisions.needs import (
     WasUsed,
     WhoCalls,
 )
-from teamvars.decisions.rows import Delete, Insert, together
 from teamvars.domain.audit import SYSTEM_STREAM, Stream
 from teamvars.domain.errors import (
     NAME_TAKEN,

@@ -5,7 +5,7 @@ what a change records.
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions import Decision, Delete, Found, Insert, Note, Update, others, together
 from teamvars.decisions.needs import (
     GrantWithId,
     ProjectGrantWithId,
@@ -14,7 +14,6 @@ from teamvars.decisions.needs import (
     WhoCalls,
 )
 from teamvars.decisions.projects import kept, named, to_project
-from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.access import Level, TeamAccess
 from teamvars.domain.errors import (
     GRANT_TAKEN,

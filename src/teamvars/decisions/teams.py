@@ -1,13 +1,28 @@
-"""What becomes of a request to create, change or delete a team, and what a change records."""
+"""What becomes of a request to create, change or delete a team, or to add or remove its members,
+and what a change records.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Need,
+    Note,
+    Update,
+    Write,
+    closes,
+    opens,
+    others,
+    together,
+)
 from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import TeamAccess
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -18,7 +33,10 @@ from teamvars.domain.errors import (
     forbidden,
     refuse_all,
 )
+from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status, owners_lost
 from teamvars.domain.teams import SETTINGS, Right, Team, TeamDraft, Visibility
+
+Direction = Literal["add", "remove"]
 
 
 class TeamView(msgspec.Struct, frozen=True):
@@ -151,3 +169,89 @@ def _settings(team: Team) -> dict[str, object]:
         **{right.value: right in team.rights for right in Right},
         "allow-member-token-management": team.members_manage_token,
     }
+
+
+class LinkedBy(Need[Sequence[Linked]], frozen=True):
+    """The memberships of a team's organization that these ids name."""
+
+    team: ToTeam
+    linkage: LinkageType
+    ids: tuple[str, ...]
+
+
+class UserIds(Need[Mapping[str, str]], frozen=True):
+    """The ids of members of a team's organization by usernames; others are left out."""
+
+    team: ToTeam
+    usernames: frozenset[str]
+
+
+class ActiveOwners(Need[Sequence[str]], frozen=True):
+    """The memberships in a team that count as owners."""
+
+    team: ToTeam
+
+
+class Put(Write, frozen=True):
+    """Memberships come into a team, none of which is in it, or leave it."""
+
+    team_id: str
+    direction: Direction
+    membership_ids: tuple[str, ...]
+
+
+class MembersChange(msgspec.Struct, frozen=True):
+    """Whom a request puts in or takes out of which team; whether a username stands for an id."""
+
+    team: ToTeam
+    linkage: LinkageType
+    direction: Direction
+    draft: MembersDraft
+    usernames: bool
+
+
+def change(found: Found, asked: MembersChange) -> Decision[None]:
+    """Adds or removes all that are named, or none. Refuses: see `services.teams`."""
+    granted = found.of(asked.team)
+    granted.require_manage_membership()
+    draft, linked = _named(found, asked)
+    missing = draft.missing(one.id for one in linked)
+    refuse_all([*draft.faults, *missing, *_rules_broken(found, asked, draft, linked)])
+    removes = asked.direction == "remove"
+    concerned = sorted(one.membership_id for one in linked if one.in_team is removes)
+    if not concerned:
+        return Decision(None)
+    details = {"organization-memberships": concerned}
+    event = found.event(f"member.{asked.direction}", granted.team.id, details)
+    return Decision(
+        None,
+        writes=(Put(granted.team.id, asked.direction, tuple(concerned)),),
+        notes=(Note(granted.stream.id, event),),
+    )
+
+
+def _named(found: Found, asked: MembersChange) -> tuple[MembersDraft, Sequence[Linked]]:
+    """The memberships a draft names, and the draft with ids where it had usernames.
+
+    What is somebody's id is never taken for a username.
+    """
+    draft = asked.draft
+    linked = found.of(LinkedBy(asked.team, asked.linkage, tuple(draft.wanted())))
+    strangers = frozenset(draft.wanted()) - {one.id for one in linked}
+    if not (strangers and asked.usernames and asked.linkage is LinkageType.USERS):
+        return draft, linked
+    draft = draft.renamed(found.of(UserIds(asked.team, strangers)))
+    return draft, found.of(LinkedBy(asked.team, asked.linkage, tuple(draft.wanted())))
+
+
+def _rules_broken(
+    found: Found, asked: MembersChange, draft: MembersDraft, linked: Sequence[Linked]
+) -> list[Fault]:
+    if asked.direction == "add":
+        invited = [one.id for one in linked if one.status is Status.INVITED]
+        return draft.not_accepted(invited) if asked.linkage is LinkageType.USERS else []
+    if not found.of(asked.team).team.is_owners:
+        return []
+    active = found.of(ActiveOwners(asked.team))
+    lost = owners_lost(active, (one.membership_id for one in linked))
+    return draft.last_owners(one.id for one in linked if one.membership_id in lost)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, Write
+from teamvars.decisions import Decision, Delete, Found, Insert, Note, Update, Write, together
 from teamvars.decisions.needs import (
     ActiveOwners,
     LiveTokensOf,
@@ -33,7 +33,6 @@ from teamvars.decisions.needs import (
     WhoCalls,
     as_owner,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import (
     NO_SUCH_EXPIRY,
@@ -47,24 +46,15 @@ from teamvars.domain.errors import (
     refuse_all,
     there_is_no,
 )
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
-from teamvars.domain.pages import Page, Paged
-from teamvars.domain.token_limits import (
-    LIMITED,
-    MILLISECOND,
-    LimitsDraft,
-    TokenLimit,
-    counts,
-    latest_end,
-    lifetime,
-    limit_of,
-)
+from teamvars.domain.pages import IdsDraft, Page, Paged
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
+    LIMITED,
     MAX_LIVE_TOKENS,
+    MILLISECOND,
     ORGANIZATION_END,
     OWN_END,
     SESSION_END,
@@ -72,6 +62,7 @@ from teamvars.domain.tokens import (
     DescribedOfTeam,
     HashedToken,
     IssuedToken,
+    LimitsDraft,
     NewToken,
     OfOrganization,
     OfTeam,
@@ -80,10 +71,15 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenDraft,
+    TokenLimit,
     TokenOwner,
     Whose,
+    are_limited,
     can_expire,
     ends_by,
+    latest_end,
+    lifetime,
+    limit_of,
     stream_of,
 )
 from teamvars.domain.users import User
@@ -462,4 +458,4 @@ def _limited(
     shorter = Shorten(owner.id, limit.kind, limit.max_ttl_ms * MILLISECOND)
     details = {"token-type": limit.kind, "max-ttl-ms": limit.max_ttl_ms}
     note = found.note(owner.id, "organization.limit-tokens", owner.id, details)
-    return Decision(None, (write, *((shorter,) if counts(owner) else ())), (note,))
+    return Decision(None, (write, *((shorter,) if are_limited(owner) else ())), (note,))

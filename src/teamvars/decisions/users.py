@@ -5,7 +5,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, sign_ins, tokens
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Note,
+    Update,
+    others,
+    sign_ins,
+    together,
+    tokens,
+)
 from teamvars.decisions.needs import (
     OwnedAlone,
     OwnerStreams,
@@ -15,7 +26,6 @@ from teamvars.decisions.needs import (
     UserWithId,
     WhoCalls,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.names import USERNAME_RULE, is_username

@@ -6,7 +6,19 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Need, Write
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Need,
+    Update,
+    Write,
+    closes,
+    opens,
+    others,
+    together,
+)
 from teamvars.decisions.needs import (
     ProjectsSeen,
     ToOrganization,
@@ -16,7 +28,6 @@ from teamvars.decisions.needs import (
     WorkspacesWithIds,
 )
 from teamvars.decisions.projects import KeepDefault, named, to_project
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import Trust
 from teamvars.decisions.set_reach import (
     PlacesOf,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, SetAccess, VariablesAccess, WorkspaceAccess
 from teamvars.domain.errors import KEY_TAKEN, KEY_TAKEN_IN_SET, Fault
-from teamvars.domain.owned_variables import OwnedVariable, Quotas
+from teamvars.domain.variable_sets import OwnedVariable, Quotas
 from teamvars.domain.variables import (
     SourceCode,
     StoredVariable,

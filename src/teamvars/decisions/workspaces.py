@@ -7,7 +7,20 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, Note, Write, projects
+from teamvars.decisions import (
+    Decision,
+    Delete,
+    Found,
+    Insert,
+    Note,
+    Update,
+    Write,
+    closes,
+    opens,
+    others,
+    projects,
+    together,
+)
 from teamvars.decisions.needs import (
     DetailsOf,
     MembershipOf,
@@ -20,7 +33,6 @@ from teamvars.decisions.needs import (
     ToWorkspaceAt,
 )
 from teamvars.decisions.organizations import OrganizationView
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.decisions.runners import Trust
 from teamvars.decisions.set_reach import SetsAttached, detached, require_own_moves
 from teamvars.domain.access import Level, Permission, ProjectAccess

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Fault, invalid
-from teamvars.domain.globs import Globs, wildcards_within
+from teamvars.domain.key_names import Globs, wildcards_within
 from teamvars.domain.runners import Runner
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel import Discreet

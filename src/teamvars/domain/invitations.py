@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.names import fold
 from teamvars.domain.times import DAY, MINUTE
 from teamvars.domain.users import User

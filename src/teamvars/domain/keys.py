@@ -1,6 +1,10 @@
-"""Keys as the store knows them, by id and without their secret, and who has which."""
+"""Keys as the store knows them, by id and without their secret, and who has which; and generations
+of data keys, of which each organization has a key of each that it needs: what is sealed under one,
+and the job that seals under those in use.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +18,10 @@ SERVER = "server"
 """Signs what jobs are handed."""
 DATA = "data"
 """Seals values; each generation is a key of each organization."""
+
+_PREFIX = "data-"
+ONLY = "rewrap"
+"""The id of the job: there is one at a time."""
 
 
 class KeyRefused(Exception):
@@ -60,3 +68,62 @@ class Node(msgspec.Struct, frozen=True):
     name: str
     held: frozenset[str]
     active: frozenset[str]
+
+
+class Sealed(NamedTuple):
+    """Something sealed under a data key of its organization; `version` is that key's generation."""
+
+    content: bytes
+    version: int
+
+
+NOTHING_SEALED = Sealed(b"", 0)
+"""In the place of what was not fetched: it opens nowhere."""
+
+
+class Generation(msgspec.Struct, frozen=True):
+    """A generation of data keys. Times in µs UTC; it is in use once it was activated, until a newer
+    one is.
+    """
+
+    version: int
+    created_at: int
+    activated_at: int | None = None
+    retired_at: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What operators call it."""
+        return id_of(self.version)
+
+
+FIRST_GENERATION = Generation(1, created_at=0, activated_at=0)
+"""Which every store begins with."""
+
+
+def id_of(version: int) -> str:
+    """What operators call a generation."""
+    return f"{_PREFIX}{version}"
+
+
+def is_generation(key_id: str) -> bool:
+    """Whether that may be the id of a generation, and is none of a key in the keyring."""
+    return key_id.startswith(_PREFIX)
+
+
+def active_of(generations: Sequence[Generation]) -> Generation:
+    """The generation in use: the newest that was activated, or the first of all."""
+    return [generations[0], *(one for one in generations if one.activated_at is not None)][-1]
+
+
+class Rewrap(msgspec.Struct, frozen=True):
+    """A job that is under way, and held until then, in µs, by a run whose own name `holder` is:
+    what it seals under, behind which row of which part it goes on, and how many rows it has sealed.
+    """
+
+    holder: str
+    held_until: int
+    generation: int
+    part: int = 0
+    after: str = ""
+    done: int = 0

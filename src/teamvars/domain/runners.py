@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, invalid, other_id
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
-from teamvars.domain.globs import Globs
+from teamvars.domain.key_names import Globs
 from teamvars.domain.names import fold, is_safe, name_faults
 
 MAX_RUNNERS = 100

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import is_part
-from teamvars.domain.owned_variables import Owner
+from teamvars.domain.variable_sets import Owner
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 

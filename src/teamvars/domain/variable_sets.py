@@ -1,4 +1,6 @@
-"""Variable sets: variables that several workspaces share."""
+"""Variable sets: variables that several workspaces share; and variables with what they belong to, a
+set or a workspace.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -8,9 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, invalid, other_id
-from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe
-from teamvars.domain.workspaces import Quota
+from teamvars.domain.pages import IdsDraft
+from teamvars.domain.variables import Variable
+from teamvars.domain.workspaces import Quota, Workspace
 
 Parent = Literal["organization", "project"]
 """Whose a set is."""
@@ -247,3 +250,20 @@ def too_many_global(most: int) -> Fault:
 def too_many_sets(most: int) -> Fault:
     """An organization has as many sets as it may."""
     return Fault(Code.TOO_MANY_ITEMS, f"An organization has at most {most} variable sets.")
+
+
+Owner = Workspace | VariableSet
+"""What has variables."""
+Quotas = Mapping[type[Owner], Quota]
+"""What each kind of them may hold."""
+
+
+class OwnedVariable(msgspec.Struct, frozen=True):
+    """A variable as its readers see it, and what it belongs to."""
+
+    owner: Owner
+    variable: Variable
+
+    def without_value(self) -> "OwnedVariable":
+        """The same, without the value."""
+        return replace(self, variable=self.variable.with_value(None))

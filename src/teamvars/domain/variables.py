@@ -18,7 +18,7 @@ from teamvars.domain.errors import (
     Fault,
     Refusal,
 )
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 

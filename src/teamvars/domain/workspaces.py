@@ -1,4 +1,5 @@
-"""Workspaces: what has variables, what it may hold, and what clients of its API ask about it."""
+"""Workspaces: what has variables, what it may hold, and what clients of its API ask about it: which
+settings there are, and their defaults."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,20 +9,83 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from teamvars.domain import organizations, projects, workspace_settings
-from teamvars.domain.client_settings import NO_AGENTS, Value, Values
+from teamvars.domain import organizations, projects
+from teamvars.domain.client_settings import NO_AGENTS, Setting, Settings, Value, Values
 from teamvars.domain.errors import Code, Fault, invalid, not_offered, other_id, unknown_word
 from teamvars.domain.names import fold, name_faults
 from teamvars.domain.organizations import DEFAULT_MODE
 from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.tags import Tags, TagsDraft
-from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 
 _VERSION = r"v?[0-9]+(\.[0-9]+)*([-+][0-9A-Za-z.+-]+)?"
 _CONSTRAINT = rf" *((~>|[<>!]=|[<>=]) *)?{_VERSION} *"
 TERRAFORM_VERSION = re.compile(rf"latest|{_CONSTRAINT}(,{_CONSTRAINT})*")
 """A version, constraints on one, or the latest."""
 MAX_VERSION_CHARACTERS = 64
+
+PREFIXES, PATTERNS = "trigger-prefixes", "trigger-patterns"
+TRIGGERS = "file-triggers-enabled"
+OWN_MODE, OWN_POOL = "setting-overwrites/execution-mode", "setting-overwrites/agent-pool"
+
+# In the words that the tfe provider's users know.
+_NO_PATTERNS = (
+    "'trigger_patterns' cannot be populated when 'file_triggers_enabled' is set to false."
+)
+_NO_RUNS = "Nothing runs here, so nothing would happen then."
+
+SETTINGS = Settings(
+    Setting("description", "", "What the workspace is for.", has_lines=True),
+    Setting("allow-destroy-plan", True, "Whether a run may destroy everything."),
+    Setting("auto-apply", False, "Whether a plan that succeeds is applied."),
+    Setting("auto-apply-run-trigger", False, "The same of runs that others trigger."),
+    Setting(TRIGGERS, True, "Whether only some files trigger a run."),
+    Setting(PREFIXES, (), "Paths whose files trigger a run; there are no patterns then."),
+    Setting(PATTERNS, (), "Patterns of files that trigger a run; no prefixes then."),
+    Setting("working-directory", "", "The path in which a run works."),
+    Setting("queue-all-runs", True, "Whether runs are queued from the beginning.", new=False),
+    Setting("speculative-enabled", True, "Whether there are speculative plans."),
+    Setting("structured-run-output-enabled", True, "Whether runs are shown as structures."),
+    Setting("global-remote-state", False, "Whether all workspaces may read its state."),
+    Setting("project-remote-state", False, "Whether those of its project may read it."),
+    Setting("source-name", "", "What made the workspace."),
+    Setting("source-url", "", "Where more is said of what made it.", is_url=True),
+    Setting(OWN_MODE, True, "Whether the execution mode is its own.", new=False),
+    Setting(OWN_POOL, True, "Whether the agent pool is its own.", new=False),
+    Setting("assessments-enabled", False, "There are no assessments.", not_offered=_NO_RUNS),
+    Setting("auto-destroy-at", "", "Nothing is destroyed.", not_offered=_NO_RUNS),
+    Setting("auto-destroy-activity-duration", "", "Nothing is destroyed.", not_offered=_NO_RUNS),
+    Setting(
+        "inherits-project-auto-destroy",
+        False,
+        "Nothing is destroyed.",
+        not_offered=_NO_RUNS,
+    ),
+    Setting(
+        "hyok-enabled",
+        False,
+        "There are no keys of an organization's own.",
+        not_offered="An organization has no key of its own here.",
+    ),
+    Setting(
+        "agent-pool-id",
+        "",
+        "There are no agent pools.",
+        not_offered="There are no agent pools here.",
+    ),
+    Setting(
+        "vcs-repo",
+        "",
+        "There are no repositories.",
+        not_offered="There are no connections to repositories here.",
+        is_object=True,
+    ),
+    Setting(
+        "migration-environment",
+        "",
+        "There is nothing to migrate.",
+        not_offered="Nothing is migrated here.",
+    ),
+)
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -188,7 +252,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def trigger_faults(self, former: WorkspaceSettings) -> list[Fault]:
         """A fault when it leaves patterns of files where no file triggers anything."""
-        return workspace_settings.contradictions(former.others, self.settings)
+        return contradictions(former.others, self.settings)
 
     def new_settings(self, default: ExecutionMode) -> WorkspaceSettings:
         """The settings of a workspace that a draft without faults makes, where that is the default
@@ -209,7 +273,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
             settings = replace(settings, own_mode=mode or settings.mode)
         if self.terraform_version is not None:
             settings = replace(settings, terraform_version=self.terraform_version)
-        return replace(settings, others=workspace_settings.changed(settings.others, said))
+        return replace(settings, others=changed_settings(settings.others, said))
 
     def _mode(self) -> ExecutionMode | None:
         if self.execution_mode is not None:
@@ -231,7 +295,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
                 f"{MAX_VERSION_CHARACTERS} characters at most."
             )
             faults.append(invalid("terraform-version", detail))
-        return faults + workspace_settings.faults(self.settings)
+        return faults + setting_faults(self.settings)
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -301,3 +365,30 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
             for noun, (given, actual) in named.items()
             if given is not None and fold(given) != fold(actual)
         ]
+
+
+def setting_faults(said: Values) -> list[Fault]:
+    """What is wrong with the settings that a request names."""
+    found = SETTINGS.faults(said)
+    if said.get(PREFIXES) and said.get(PATTERNS):
+        found.append(invalid(PATTERNS, "A workspace has prefixes or patterns, and not both."))
+    return found
+
+
+def contradictions(values: Values, said: Values) -> list[Fault]:
+    """The fault of patterns where no file triggers a run, if that is what a request asks for."""
+    after = changed_settings(values, said)
+    if SETTINGS.value(after, TRIGGERS) or not SETTINGS.value(after, PATTERNS):
+        return []
+    named = [name for name in (PATTERNS, TRIGGERS) if name in said]
+    return [invalid(name, _NO_PATTERNS) for name in named[:1]]
+
+
+def changed_settings(values: Values, said: Values) -> Values:
+    """The values after a request without faults, those of them that are no defaults.
+
+    Prefixes take the place of patterns, and patterns that of prefixes, be they none.
+    """
+    if PREFIXES in said or PATTERNS in said:
+        said = {PREFIXES: (), PATTERNS: (), **said}
+    return SETTINGS.changed(values, said)

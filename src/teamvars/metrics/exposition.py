@@ -13,8 +13,7 @@ from operator import add
 from prometheus_client import ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from teamvars.metrics import METRICS, Counter, Gauge, Histogram, Metric
-from teamvars.metrics.memory import Memory
+from teamvars.metrics import METRICS, Counter, Gauge, Histogram, Memory, Metric
 
 PATH = "/metrics"
 PROCESS = "process"

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.variables import Variable
 from teamvars.security import length_prefixed, text_field
 from teamvars.security.keyring import KEY_BYTES, Keyring

@@ -27,7 +27,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
 from teamvars.domain.effective import Holdings
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
-from teamvars.domain.generations import NOTHING_SEALED
+from teamvars.domain.keys import NOTHING_SEALED
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import SECOND
 from teamvars.domain.variables import StoredVariable, Variable, damaged_value

@@ -1,16 +1,30 @@
-"""What `doctor` asks of a store that is ready to be served."""
+"""What `doctor` asks of a store that is ready to be served, and of providers that people sign in
+with: what they publish, what becomes of a browser in which nobody is signed in, and of a code that
+nobody was given; and proving of a backup that it is what it was, and of any store that it is whole.
+"""
 
+import asyncio
+import secrets
+import ssl
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from msgspec.structs import replace
 
 from teamvars.decisions.runners import Trust
+from teamvars.domain.audit import Break, Head
+from teamvars.domain.backups import NEWER, Manifest, beyond, reading_findings
 from teamvars.domain.diagnosis import (
     Finding,
     Losses,
+    Severity,
     address_findings,
     census_findings,
     damage_findings,
@@ -24,13 +38,27 @@ from teamvars.domain.diagnosis import (
     token_findings,
     trail_findings,
 )
-from teamvars.domain.generations import active_of
-from teamvars.domain.runner_findings import Examined, Ways, runner_findings
-from teamvars.domain.sign_in_findings import sign_in_findings
+from teamvars.domain.findings import (
+    Examined,
+    ProviderTrial,
+    Ways,
+    provider_findings,
+    runner_findings,
+    sign_in_findings,
+)
+from teamvars.domain.keys import active_of
 from teamvars.domain.sign_ins import Provider
-from teamvars.domain.times import Clock
+from teamvars.domain.times import SECOND, Clock
+from teamvars.security.answers import Answer
+from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Opener, SealBroken, Sealer
+from teamvars.security.sign_ins import Attempt
+from teamvars.services import backups, https
+from teamvars.services.audit import Audit
+from teamvars.services.audit_verification import Place
+from teamvars.services.issuers import published
+from teamvars.services.sign_ins import Client, departure, redeemed, word
 from teamvars.storage import (
     data_keys,
     diagnosis,
@@ -43,11 +71,15 @@ from teamvars.storage import (
     workspaces,
 )
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import sqlite_files
 
 _NEWEST_CHANGES = 1000
 
 MOST_NAMED = 20
 """How many tokens, or losses, of a kind are named; of the others it is said how many they are."""
+
+TRIAL_SECONDS = 10.0
+"""For each provider; all are asked at once."""
 
 
 class Diagnosis:
@@ -205,3 +237,112 @@ async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:
         except SealBroken:
             broken.append(f"the data key of {key.organization_id} does not open")
     return Losses(broken[:MOST_NAMED], len(broken))
+
+
+async def tried(
+    clients: Sequence[Client], clock: Clock, tls: ssl.SSLContext | None = None
+) -> list[Finding]:
+    """What is to be said of each. `clock` is this host's; `tls`: who vouches for their servers;
+    None: whom this machine trusts.
+    """
+    found = await asyncio.gather(*(_asked(client, clock, tls) for client in clients))
+    return [finding for one in found for finding in provider_findings(one)]
+
+
+async def _asked(client: Client, clock: Clock, tls: ssl.SSLContext | None) -> ProviderTrial:
+    provider = client.provider
+    trial = ProviderTrial(provider.name, provider.issuer, provider.client_id, client.redirect)
+    try:
+        async with asyncio.timeout(TRIAL_SECONDS):
+            has = await published(provider.issuer, tls)
+            attempt = Attempt.new(provider.name, clock() // SECOND)
+            # Nobody is signed in, so it has to send this back at once, to an address that it knows
+            # (OpenID Connect Core 1.0, 3.1.2.6).
+            asked = departure(client, has.about or {}, attempt, prompt="none")
+            told = await https.ask(asked, tls)
+            # Whose the client is, it finds out before it looks at the code (RFC 6749, 3.2.1).
+            code, verifier = secrets.token_urlsafe(), secrets.token_urlsafe()
+            post = partial(https.post, tls=tls)
+            refused = await redeemed(client, has.about or {}, code, verifier, post)
+    except (*https.FAILURES, Unproven) as error:
+        reason = error.reason if isinstance(error, Unproven) else type(error).__name__
+        return replace(trial, reason=reason)
+    return replace(
+        trial,
+        keys=len(has.keys),
+        seconds_apart=_seconds_apart(told, clock()),
+        error=_sent_back_with(told, client.redirect),
+        refusal=refused.error,
+    )
+
+
+def _seconds_apart(told: Answer, now: int) -> int:
+    """How far a server's clock is from `now`, in µs UTC; 0: it does not say."""
+    try:
+        return abs(int(parsedate_to_datetime(told.headers["date"]).timestamp()) - now // SECOND)
+    except (KeyError, ValueError, OverflowError):
+        return 0
+
+
+def _sent_back_with(told: Answer, redirect: str) -> str | None:
+    """The error with which a browser is sent back, as `sign_ins.word`, and empty without one; None:
+    it is not sent back.
+    """
+    place, _, query = told.headers.get("location", "").partition("?")
+    if told.status not in (302, 303) or place != redirect:
+        return None
+    errors = parse_qs(query).get("error")
+    return word(errors[0]) if errors else ""
+
+
+async def altered(store: Path, manifest: Manifest) -> list[Finding]:
+    """How a copy differs from what its manifest says, as long as its schema is as it was."""
+    return manifest.altered(await asyncio.to_thread(sqlite_files.count, store))
+
+
+async def moved(database: Database, said: bytes) -> list[Finding]:
+    """Whether the streams of a copy stand elsewhere than the heads beside it say."""
+    if backups.lines(await backups.heads(database)) == said:
+        return []
+    return [Finding(Severity.PROBLEM, "audit", "the streams stand elsewhere than heads.jsonl says")]
+
+
+async def damage(database: Database) -> list[Finding]:
+    """What of a store cannot be read; none where all can."""
+    inspection = await database.inspect()
+    return reading_findings(inspection) if inspection.damage else []
+
+
+async def examine(
+    database: Database,
+    sealer: Sealer,
+    audit: Audit,
+    kept: Sequence[Head] = (),
+    passed: Collection[Place] = (),
+) -> list[Finding]:
+    """Reads everything, opens every value, compares counters with rows and goes through every
+    stream, on the way to heads that were kept elsewhere. What of those the store does not have is
+    told apart, as `NEWER`.
+    """
+
+    async def gone_through() -> list[Finding]:
+        diagnosis = Diagnosis(database, database.now)
+        last = await database.read(streams.last_entries)
+        missing = [Finding(Severity.ADVICE, NEWER, text) for text in beyond(kept, last)]
+        within = [head for head in kept if head.sequence <= last.get(head.stream_id, 0)]
+        found = await diagnosis.of_losses(sealer)
+        found += await diagnosis.of_values(sealer, every=True)
+        checked, breaks = await audit.verify(within, passed)
+        return [*found, *_of_trail(checked, breaks), *missing]
+
+    inspection, found = await asyncio.gather(database.inspect(), gone_through())
+    return [*reading_findings(inspection), *found]
+
+
+def _of_trail(checked: int, breaks: Sequence[Break]) -> list[Finding]:
+    if not breaks:
+        return [Finding(Severity.OK, "audit", f"{checked} streams verify")]
+    return [
+        Finding(Severity.PROBLEM, "audit", f"{one.stream_id} entry {one.sequence}: {one.reason}")
+        for one in breaks
+    ]

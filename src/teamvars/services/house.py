@@ -1,4 +1,6 @@
-"""What use cases have in common: a store, a time, and one way to decide by what is found."""
+"""What use cases have in common: a store, a time, one way to decide by what is found, and one to
+tell what a change would make of workspaces, however many there are.
+"""
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -10,17 +12,19 @@ from teamvars.changes import Tools
 from teamvars.changes.making import Changes
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
+from teamvars.decisions.variable_sets import Foreseen
 from teamvars.decisions.variables import ToOwner, ToWorkspace
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal, Unfinished
 from teamvars.domain.keys import KeyRefused
-from teamvars.domain.owned_variables import Quotas
-from teamvars.domain.variable_sets import SetLimits
+from teamvars.domain.set_effects import Effects
+from teamvars.domain.variable_sets import Quotas, SetLimits
+from teamvars.pace import Pace
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import KeyringError
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.trust import Trust
+from teamvars.services.issuers import Trust
 from teamvars.storage import access
 from teamvars.storage.database import Store, Transaction
 from teamvars.storage.engines.outages import reason
@@ -31,6 +35,9 @@ Cases = TypeVar("Cases", bound="UseCases")
 UseCase = Callable[Concatenate["UseCases", Caller, P], Coroutine[Any, Any, T]]
 Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
 """A method that is given a transaction before all that it is asked."""
+
+_AT_ONCE = 500
+"""Workspaces that are compared before others may have the loop."""
 
 
 class House(msgspec.Struct, frozen=True):
@@ -158,3 +165,14 @@ def afterwards(told: str) -> Iterator[None]:
         raise Unfinished(" ".join([f"The rest was refused{why}.", *details, told])) from None
     except (Unfinished, KeyRefused, KeyringError) as error:
         raise type(error)(f"{error} {told}") from None
+
+
+async def foretold(foreseen: Foreseen) -> Effects:
+    """What the caller is told a change of sets would make of workspaces, however many there are;
+    others have the loop in between.
+    """
+    pace, tally, workspaces = Pace(), foreseen.tally(), foreseen.workspaces
+    for first in range(0, len(workspaces), _AT_ONCE):
+        tally.add(workspaces[first : first + _AT_ONCE])
+        await pace.keep()
+    return foreseen.with_runners(tally.told)

@@ -17,8 +17,16 @@ from teamvars.decisions.keys import Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import there_is_no
-from teamvars.domain.generations import active_of, is_generation
-from teamvars.domain.keys import AUDIT, DATA, SERVER, KeyRefused, Node, NotedKey
+from teamvars.domain.keys import (
+    AUDIT,
+    DATA,
+    SERVER,
+    KeyRefused,
+    Node,
+    NotedKey,
+    active_of,
+    is_generation,
+)
 from teamvars.domain.runners import Approval, Runner
 from teamvars.pace import Pace
 from teamvars.security.keyring import Keyring, KeySet, KeysInUse, check_value, new_key

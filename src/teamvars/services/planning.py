@@ -29,9 +29,8 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.ids import new_id, new_version_id
-from teamvars.domain.owned_variables import Owner
 from teamvars.domain.set_effects import Alteration, Effects
-from teamvars.domain.variable_sets import VariableSet
+from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import (
     UNNOTICED,
     SourceCode,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import refuse_all
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     FoundVariable,

@@ -6,7 +6,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.set_effects import Effects, PreviewDraft
 from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDraft
-from teamvars.services import previews
+from teamvars.services import house
 from teamvars.services.house import House, UseCases, looks, makes
 
 
@@ -43,7 +43,7 @@ class VariableSets(UseCases):
         foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
-        return await previews.told(foreseen)
+        return await house.foretold(foreseen)
 
     async def attach(
         self, caller: Caller, set_id: str, draft: TargetsDraft, how: Attaching
@@ -56,4 +56,4 @@ class VariableSets(UseCases):
         foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview_attach(found, *asked)
         )
-        return await previews.told(foreseen)
+        return await house.foretold(foreseen)

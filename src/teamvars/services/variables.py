@@ -18,7 +18,7 @@ from teamvars.decisions.variables import (
 from teamvars.domain.access import Caller, Permission, VariablesAccess
 from teamvars.domain.errors import Kind, Refusal, not_found, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
-from teamvars.domain.owned_variables import OwnedVariable, Owner
+from teamvars.domain.variable_sets import OwnedVariable, Owner
 from teamvars.domain.variables import (
     StoredVariable,
     Variable,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import FIRST_GENERATION, Generation, active_of
+from teamvars.domain.keys import FIRST_GENERATION, Generation, active_of
 from teamvars.storage import keys
 from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use

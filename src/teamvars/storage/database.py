@@ -18,7 +18,7 @@ from teamvars.domain.audit import Stream
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Look
 from teamvars.storage.deadlines import Deadline
 
 Row = Sequence[Any]

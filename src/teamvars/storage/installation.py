@@ -7,7 +7,7 @@ An organization without the key that it seals with has one here that opens nowhe
 from operator import itemgetter
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Sealed
+from teamvars.domain.keys import Sealed
 from teamvars.kernel import Discreet
 from teamvars.storage.database import MissingTable, Row, Transaction
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from teamvars.domain.generations import Sealed
 from teamvars.domain.invitations import Delivery, Invitation, Invited, Link
+from teamvars.domain.keys import Sealed
 from teamvars.domain.times import DAY
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
-from teamvars.domain.generations import id_of
-from teamvars.domain.keys import SERVER, Node, NotedKey, noted_key
+from teamvars.domain.keys import SERVER, Node, NotedKey, id_of, noted_key
 from teamvars.domain.runners import Approval, Runner
 from teamvars.storage import tables
 from teamvars.storage.database import Transaction

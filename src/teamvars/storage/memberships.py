@@ -9,10 +9,16 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.invitations import Delivery, Invitation
-from teamvars.domain.memberships import LeftBehind, Membership, MembershipFilter, Status
+from teamvars.domain.memberships import (
+    LeftBehind,
+    LinkageType,
+    Linked,
+    Membership,
+    MembershipFilter,
+    Status,
+)
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
 from teamvars.storage import organizations, runners, teams, tokens
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.generations import Rewrap, Sealed
+from teamvars.domain.keys import Rewrap, Sealed
 from teamvars.kernel import Discreet
 from teamvars.storage.database import Row, Transaction
 

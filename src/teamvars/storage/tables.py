@@ -11,9 +11,8 @@ import structlog
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.client_settings import Settings, Values
-from teamvars.domain.generations import ONLY, Generation, Rewrap
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.keys import NotedKey, NotedServerKey
+from teamvars.domain.keys import ONLY, Generation, NotedKey, NotedServerKey, Rewrap
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
@@ -26,8 +25,7 @@ from teamvars.domain.sign_ins import Identity, Session
 from teamvars.domain.tags import ProjectTagRow, TagRow
 from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Right, Team
-from teamvars.domain.token_limits import TokenLimit
-from teamvars.domain.tokens import HashedToken
+from teamvars.domain.tokens import HashedToken, TokenLimit
 from teamvars.domain.users import User
 from teamvars.domain.variable_sets import Target, VariableSet
 from teamvars.domain.workspaces import WorkspaceRecord

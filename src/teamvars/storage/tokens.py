@@ -6,7 +6,6 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.sign_ins import IDLE
 from teamvars.domain.times import DAY, LATEST
-from teamvars.domain.token_limits import TokenLimit
 from teamvars.domain.tokens import (
     UNUSED_AFTER,
     IssuedToken,
@@ -14,6 +13,7 @@ from teamvars.domain.tokens import (
     TeamTokenSearch,
     Token,
     TokenEnd,
+    TokenLimit,
     TokenOrder,
     TokenOwner,
 )

@@ -23,8 +23,8 @@ import secrets
 from collections.abc import Sequence
 
 from teamvars.domain.access import Level
-from teamvars.domain.generations import Sealed
 from teamvars.domain.ids import prefix_of
+from teamvars.domain.keys import Sealed
 from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     MAX_PAGE_VALUE_BYTES,

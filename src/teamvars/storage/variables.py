@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 import msgspec
 
 from teamvars.domain.errors import not_found
-from teamvars.domain.generations import Sealed
 from teamvars.domain.ids import prefix_of
+from teamvars.domain.keys import Sealed
 from teamvars.domain.variable_sets import PREFIX
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category

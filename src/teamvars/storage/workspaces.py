@@ -9,8 +9,8 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.projects import SETTINGS as OF_PROJECT
 from teamvars.domain.tags import Tags
-from teamvars.domain.workspace_settings import SETTINGS
 from teamvars.domain.workspaces import (
+    SETTINGS,
     ExecutionMode,
     Workspace,
     WorkspaceDetails,

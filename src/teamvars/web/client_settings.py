@@ -9,7 +9,7 @@ from msgspec import Meta
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import MAX_CHARACTERS, MAX_ITEMS, URL, Setting, Value, Values
 from teamvars.domain.team_access import GRANT_LEVELS
-from teamvars.web.http.attributes import Attribute, one_of
+from teamvars.web.http.resource_objects import Attribute, one_of
 
 _Line = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 

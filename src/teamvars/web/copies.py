@@ -12,7 +12,7 @@ from teamvars.domain.errors import REPEATED_ITEM
 from teamvars.domain.variables import ANY_VERSION, Versions
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
-from teamvars.services.copies import Copies
+from teamvars.services.applies import Copies
 from teamvars.web.applies import (
     DRY_RUN,
     EXPECTED,
@@ -30,8 +30,8 @@ from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.variables import owners
-from teamvars.web.variables.owners import OwnerKind
+from teamvars.web.variables import documents
+from teamvars.web.variables.documents import OwnerKind
 from teamvars.web.variables.requests import CATEGORY, KEY, category, wanted_versions
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
@@ -207,5 +207,5 @@ def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route
                 "organization, all or none."
             ),
         )
-        for kind in owners.EVERY
+        for kind in documents.EVERY
     ]

@@ -20,13 +20,11 @@ from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.protocol.bundles import Delivery
 from teamvars.services.deliveries import Deliveries
-from teamvars.web.http.attributes import Attribute, Group
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Time, timestamp, to_one
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resource_objects import Attribute, Group, Time, timestamp, to_one
+from teamvars.web.http.resources import Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 

@@ -17,19 +17,26 @@ from teamvars.domain.memberships import (
     MembershipFilter,
     Status,
 )
-from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
 from teamvars.services.memberships import Memberships
 from teamvars.services.users import UserView
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Email, Time, timestamp, to_many, to_one
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Email,
+    Group,
+    Time,
+    timestamp,
+    to_many,
+    to_one,
+)
+from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.organizations import owner
 from teamvars.web.users import USER

@@ -24,8 +24,8 @@ from teamvars.services.deliveries import (
 )
 from teamvars.services.logins import Logins
 from teamvars.web.examples import IDS
-from teamvars.web.http.forms import MAX_FORM_BYTES
 from teamvars.web.http.negotiation import JSON
+from teamvars.web.http.parameters import MAX_FORM_BYTES
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Check, OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import Response

@@ -17,20 +17,23 @@ from teamvars.services.organizations import Organizations
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
     Email,
+    Group,
     Identifier,
     Time,
+    fixed,
+    flags,
     self_link,
     timestamp,
     to_one,
 )
-from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.resources import Operations, Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 

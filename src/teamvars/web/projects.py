@@ -8,35 +8,36 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.client_settings import Value
-from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
 from teamvars.domain.organizations import DEFAULT_MODE
-from teamvars.domain.pages import Paged
+from teamvars.domain.pages import MAX_ITEMS, Paged
+from teamvars.domain.project_grants import Foreseen, MoveDraft
 from teamvars.domain.projects import OWN_MODE, OWN_POOL, SETTINGS, ProjectDraft, ProjectSearch
-from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import default_mode
 from teamvars.services.projects import Projects
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import NAMES, PART, Parameter, text_of, words_of
+from teamvars.web.http.reader import DryRunOptions, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     Time,
     WorkspaceIdentifier,
+    fixed,
     identifiers,
     self_link,
     timestamp,
 )
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_with
 

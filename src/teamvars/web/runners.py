@@ -25,12 +25,13 @@ from teamvars.domain.runners import (
 from teamvars.domain.times import timestamp as time_said
 from teamvars.services.runners import Runners
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     SelfLink,
     Time,
@@ -38,7 +39,7 @@ from teamvars.web.http.resource_objects import (
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.resources import Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import OrganizationLinkage, owner

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.tags import (
     KEY,
     NAME,
@@ -16,13 +17,13 @@ from teamvars.domain.tags import (
     Tag,
     TagsDraft,
 )
-from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.parameters import Parameter, indexed_texts
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    Attribute,
+    Group,
     Path,
     ProjectIdentifier,
     WorkspaceIdentifier,

@@ -14,12 +14,12 @@ from teamvars.domain.pages import Paged
 from teamvars.domain.tags import TagChange, TagsDraft, TagSearch
 from teamvars.services.tags import Tags
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import PART, Parameter, text_of
+from teamvars.web.http.reader import ids_draft
 from teamvars.web.http.request import Request
+from teamvars.web.http.resources import Operations, Work
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import ids_draft
 from teamvars.web.tag_documents import (
     BINDING,
     EFFECTIVE,

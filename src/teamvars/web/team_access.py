@@ -19,16 +19,14 @@ from teamvars.domain.project_grants import (
     ProjectGrantDraft,
 )
 from teamvars.domain.team_access import PERMISSIONS, AccessType, Grant, GrantDraft, NamedGrant
-from teamvars.services.team_access import Grants, ProjectGrants
+from teamvars.services.teams import Grants, ProjectGrants
 from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.resource_objects import self_link, to_one
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resource_objects import REQUIRED, Attribute, Group, self_link, to_one
+from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes, project_linkage

@@ -8,30 +8,31 @@ import msgspec
 from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
-from teamvars.decisions.team_members import Direction
-from teamvars.decisions.teams import TeamView
+from teamvars.decisions.teams import Direction, TeamView
 from teamvars.domain.client_settings import MAX_CHARACTERS, Value
+from teamvars.domain.memberships import LinkageType, MembersDraft
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
-from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
+from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.teams import SETTINGS, Right, TeamDraft, TeamFilter, Visibility, is_right
 from teamvars.services.teams import TeamMembers, TeamPage, Teams
 from teamvars.web.client_settings import setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import NAMES, PART, text_of, words_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     identifiers,
     self_link,
     to_many,
 )
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.memberships import MEMBERSHIP, users_of

@@ -9,47 +9,49 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from teamvars.domain.pages import Paged
-from teamvars.domain.team_members import MAX_ITEMS
-from teamvars.domain.token_limits import (
+from teamvars.domain.pages import MAX_ITEMS, Paged
+from teamvars.domain.tokens import (
+    EXPIRY_RULE,
     LIMITED,
+    MAX_DESCRIPTION_CHARACTERS,
     MAX_MS,
     MIN_MS,
     NOT_LIMITED,
     TWO_YEARS_MS,
-    LimitsDraft,
-    SaidLimit,
-    TokenLimit,
-)
-from teamvars.domain.tokens import (
-    EXPIRY_RULE,
-    MAX_DESCRIPTION_CHARACTERS,
     DescribedOfTeam,
+    LimitsDraft,
     NewToken,
     OfOrganization,
     OfTeam,
     OfUser,
+    SaidLimit,
     TeamTokenSearch,
     Token,
     TokenDraft,
     TokenEnd,
+    TokenLimit,
     TokenOrder,
     Whose,
 )
 from teamvars.services.sign_ins import SignIns
 from teamvars.services.tokens import TokenLimits, Tokens
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import Attribute, Group, one_of
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of, words_of
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import Reader, ids_draft
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resource_objects import (
+    Attribute,
+    Group,
+    Identifier,
+    Time,
+    one_of,
+    timestamp,
+    to_one,
+)
+from teamvars.web.http.resources import Found, Operations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import ids_draft
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"

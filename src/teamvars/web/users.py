@@ -1,11 +1,9 @@
 """Users: the caller, and others of their organizations."""
 
 from teamvars.services.users import Users, UserView
-from teamvars.web.http.attributes import Attribute, Group, fixed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Email
-from teamvars.web.http.resources import Resource
+from teamvars.web.http.resource_objects import Attribute, Email, Group, fixed
+from teamvars.web.http.resources import Operations, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 

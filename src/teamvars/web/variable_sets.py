@@ -9,9 +9,8 @@ from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
 from teamvars.decisions.variable_sets import SetView
-from teamvars.domain.pages import Paged
+from teamvars.domain.pages import MAX_ITEMS, Paged
 from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
-from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import (
     KINDS,
     MAX_DESCRIPTION_CHARACTERS,
@@ -23,13 +22,14 @@ from teamvars.domain.variable_sets import (
 )
 from teamvars.services.variable_sets import VariableSets
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import PART, text_of
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import DryRunOptions, Reader, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     ProjectIdentifier,
     Time,
@@ -38,13 +38,12 @@ from teamvars.web.http.resource_objects import (
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.linked import DryRunOptions, ids_or_dry_run
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
-from teamvars.web.set_effects import EffectOnWorkspace, rows_of
+from teamvars.web.variables.documents import EffectOnWorkspace, rows_of
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"

@@ -11,9 +11,11 @@ from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.domain.client_settings import Value
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.tags import MAX_TAGS, SaidBinding, SaidName, TagsDraft
-from teamvars.domain.workspace_settings import OWN_MODE, OWN_POOL, SETTINGS
 from teamvars.domain.workspaces import (
     MAX_VERSION_CHARACTERS,
+    OWN_MODE,
+    OWN_POOL,
+    SETTINGS,
     TERRAFORM_VERSION,
     Address,
     ByNames,
@@ -26,19 +28,23 @@ from teamvars.domain.workspaces import (
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags, one_of
-from teamvars.web.http.operations import Operations, Work
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
+    REQUIRED,
+    Attribute,
+    Group,
     Identifier,
     RelatedLink,
     Time,
+    fixed,
+    flags,
     identifiers,
+    one_of,
     timestamp,
     to_many,
 )
-from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.resources import Found, Operations, Resource, Work
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner

@@ -12,8 +12,7 @@ from teamvars.cli.client.contents import Owner
 from teamvars.cli.client.jobs import is_id_token
 from teamvars.cli.commands import TOKEN
 from teamvars.cli.starting import Values
-from teamvars.domain.globs import Globs
-from teamvars.domain.key_names import is_steering
+from teamvars.domain.key_names import Globs, is_steering
 from teamvars.kernel.variables import (
     TOOL_PREFIX,
     Category,

@@ -41,8 +41,8 @@ from teamvars.domain.names import (
     is_project_name,
     is_team_name,
 )
+from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.tags import Tags
-from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
 from teamvars.domain.variable_sets import is_set_name
 from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS

@@ -17,8 +17,8 @@ from teamvars.cli.options import argument, command, json_option, option
 from teamvars.cli.output import show
 from teamvars.domain.backups import Manifest
 from teamvars.security.files import settle
-from teamvars.services import archives, backups
-from teamvars.services.archives import BadBackup, BadKey
+from teamvars.services import backups
+from teamvars.services.backups import BadBackup, BadKey
 from teamvars.settings import Settings
 from teamvars.storage.engines import is_sqlite
 from teamvars.versions import version
@@ -45,7 +45,7 @@ def create(file: Path, recipients: Sequence[str]) -> None:
     """
     config = settings_of_file()
     with bad_backups(file):
-        to = [archives.recipient(text) for text in recipients]
+        to = [backups.recipient(text) for text in recipients]
     manifest = write_backup(config, file, to)
     said = f"{file}, {file.stat().st_size} bytes: {manifest.title}. The keyring is not in it."
     show(manifest, (), said=said)
@@ -92,7 +92,7 @@ def _stays(file: Path) -> Failure:
 
 def _write(out: BinaryIO, source: Path, to: Sequence[object]) -> Manifest:
     with backups.taken(source, version()) as (store, known):
-        archives.write(out, store, _texts(known), to)
+        backups.write(out, store, _texts(known), to)
         manifest, _ = known()
     return manifest
 

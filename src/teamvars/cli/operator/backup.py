@@ -35,9 +35,9 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.files import settle
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
-from teamvars.services import archives, backups, proving
-from teamvars.services.archives import BadBackup
+from teamvars.services import backups, diagnosis
 from teamvars.services.audit_verification import Place
+from teamvars.services.backups import BadBackup
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for, described
@@ -169,14 +169,14 @@ def _keys(config: Settings) -> Keyring:
 def _unpack(file: Path, folder: Path, identity: Path | None) -> Unpacked:
     """The members of a backup, each in its place."""
     with bad_backups(folder), file.open("rb") as source:
-        by = [] if identity is None else archives.identities(identity.read_text(errors="replace"))
-        archives.unpack(source, folder, by)
-        heads, text = ((folder / name).read_bytes() for name in (archives.HEADS, archives.MANIFEST))
+        by = [] if identity is None else backups.identities(identity.read_text(errors="replace"))
+        backups.unpack(source, folder, by)
+        heads, text = ((folder / name).read_bytes() for name in (backups.HEADS, backups.MANIFEST))
         try:
             manifest = msgspec.json.decode(text, type=Manifest)
         except (ValueError, RecursionError):
             raise BadBackup("The backup has no manifest that this release reads.") from None
-        return Unpacked(folder / archives.STORE, heads, manifest)
+        return Unpacked(folder / backups.STORE, heads, manifest)
 
 
 def _examined(
@@ -194,15 +194,15 @@ def _examined(
     async def gone_through(database: Database) -> list[Finding]:
         services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
         if unpacked is not None:
-            if found := await proving.moved(database, unpacked.heads):
+            if found := await diagnosis.moved(database, unpacked.heads):
                 return found
             await services.installation.migrate()
             await services.installation.adopt(keys)
         await services.installation.require_ready(keys)
-        return await proving.examine(database, Sealer(keys), services.audit, kept, passed)
+        return await diagnosis.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
-        if unpacked and (found := await proving.altered(unpacked.store, unpacked.manifest)):
+        if unpacked and (found := await diagnosis.altered(unpacked.store, unpacked.manifest)):
             return found
         database = database_for(url)
         try:
@@ -210,7 +210,7 @@ def _examined(
             return await gone_through(database)
         except Exception as error:
             # Reading everything says more of what is damaged than what came upon it first.
-            if not (tells_of_damage(error) and (found := await proving.damage(database))):
+            if not (tells_of_damage(error) and (found := await diagnosis.damage(database))):
                 raise
             return found
         finally:

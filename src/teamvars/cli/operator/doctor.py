@@ -22,15 +22,14 @@ from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
-from teamvars.domain.runner_findings import Ways
+from teamvars.domain.findings import Ways
 from teamvars.origins import origin
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
-from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.diagnosis import Diagnosis, tried
 from teamvars.services.installation import Installation, Outstanding
-from teamvars.services.provider_trials import tried
-from teamvars.services.trust import Trust
+from teamvars.services.issuers import Trust
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 

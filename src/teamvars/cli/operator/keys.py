@@ -14,13 +14,12 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.host import ending, load_settings
 from teamvars.cli.options import OneOf, argument, command, flag, json_option, option
 from teamvars.cli.output import Fields, note, say, show, telling
-from teamvars.domain.generations import is_generation
-from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER
+from teamvars.domain.keys import AUDIT, DATA, MASTER, SERVER, is_generation
 from teamvars.security import keyring, server_keys
 from teamvars.security.keyring import KeySet
 from teamvars.security.wrapping import adapter
+from teamvars.services.data_keys import Outcome, Progress, UnderWay
 from teamvars.services.keys import File, Key, told
-from teamvars.services.rewraps import Outcome, Progress, UnderWay
 from teamvars.settings import Settings
 
 _SECONDS_BETWEEN = 5.0

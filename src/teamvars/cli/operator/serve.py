@@ -26,9 +26,8 @@ from teamvars.cli.operator.server import Application, Server
 from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Refusal
 from teamvars.logs import LogFormat
-from teamvars.metrics import Gauge, count_in
+from teamvars.metrics import Gauge, Memory, count_in
 from teamvars.metrics.exposition import Exposition
-from teamvars.metrics.memory import Memory
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringUnavailable
 from teamvars.security.wrapping import Wrapping

@@ -28,8 +28,7 @@ from granian._granian import SocketHolder, WorkerSignal
 from granian.server.mp import MPServer, WorkerProcess
 
 from teamvars import metrics
-from teamvars.metrics import Counter
-from teamvars.metrics.memory import Memory
+from teamvars.metrics import Counter, Memory
 
 SECONDS = 1.0
 """For how long connections are answered and ended before the server stops."""

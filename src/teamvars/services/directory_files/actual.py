@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
-from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.memberships import LinkageType, Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.project_grants import ProjectGrant
@@ -16,12 +16,10 @@ from teamvars.domain.projects import Project, default_project_of
 from teamvars.domain.runners import Runner
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import Grant
-from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.changeset import Changeset, Overtaken
-from teamvars.services.directory_files.people import People
+from teamvars.services.directory_files.changeset import Changeset, Overtaken, People
 from teamvars.storage import (
     former_names,
     memberships,

@@ -1,7 +1,7 @@
 """`directory apply` reconciles users, organizations and what is in these with a file.
 
 One transaction in three steps: the actual state is locked and read (`actual`), the difference is
-determined in memory (`people`, `contents` with `projects` and `grants`, `runners`, `sets`), and the
+determined in memory (`changeset`, `contents` with `projects`, `runners`, `sets`), and the
 change set is written with a few statements for each kind of change (`changeset`).
 """
 

@@ -15,8 +15,7 @@ from teamvars.domain.tags import Tags, surplus
 from teamvars.domain.variable_sets import Attached, VariableSet
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Step
-from teamvars.services.directory_files.naming import Names
+from teamvars.services.directory_files.changeset import Changeset, Names, Step
 from teamvars.storage.former_names import PROJECTS
 
 

@@ -25,8 +25,7 @@ from teamvars.domain.variable_sets import (
 )
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Step
-from teamvars.services.directory_files.naming import Names
+from teamvars.services.directory_files.changeset import Changeset, Names, Step
 from teamvars.storage import variable_sets as storage
 from teamvars.storage.database import Transaction
 from teamvars.storage.former_names import PROJECTS, SETS, WORKSPACES

@@ -17,8 +17,7 @@ from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.diagnosis import Pooler
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.metrics import Gauge
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Gauge, Look
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.poolers import (

@@ -19,8 +19,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.backups import Inspection
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Code, Kind, Refusal
-from teamvars.metrics import Gauge
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Gauge, Look
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import sqlite_files

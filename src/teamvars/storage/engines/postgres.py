@@ -25,7 +25,7 @@ from teamvars.domain.errors import (
     Refusal,
     storage_unavailable,
 )
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Look
 from teamvars.storage.database import (
     AlreadyThere,
     Body,

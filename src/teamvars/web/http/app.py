@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from teamvars.changes.trails import ALARM
 from teamvars.domain.errors import KEYS_TOO_OLD, Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
-from teamvars.metrics import Counter, Histogram
-from teamvars.metrics.pulse import Look
+from teamvars.metrics import Counter, Histogram, Look
 from teamvars.origins import origin
 from teamvars.security.sealing import KeyMissing, SealBroken
 from teamvars.services.tokens import Sessions

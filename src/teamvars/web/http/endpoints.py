@@ -11,7 +11,6 @@ from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.domain.idempotency import HEADER
 from teamvars.services.tokens import Sessions
 from teamvars.web.http.admission import Admission
-from teamvars.web.http.forms import parse_form, require_form_type
 from teamvars.web.http.idempotency import key_of
 from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items
 from teamvars.web.http.negotiation import (
@@ -21,7 +20,7 @@ from teamvars.web.http.negotiation import (
     require_acceptable,
     require_document_type,
 )
-from teamvars.web.http.parameters import read_query
+from teamvars.web.http.parameters import parse_form, read_query, require_form_type
 from teamvars.web.http.request import LARGE_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES, Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response

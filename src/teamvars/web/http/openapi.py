@@ -14,10 +14,9 @@ from teamvars.domain.errors import Code
 from teamvars.domain.idempotency import HEADER
 from teamvars.services.rendered import Rendered
 from teamvars.web.http.errors import STATUS, ErrorDocument
-from teamvars.web.http.forms import FORM
 from teamvars.web.http.idempotency import MAX_CHARACTERS, PATTERN
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
-from teamvars.web.http.parameters import MAX_WORDS, Parameter
+from teamvars.web.http.parameters import FORM, MAX_WORDS, Parameter
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import Response, split

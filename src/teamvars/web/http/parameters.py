@@ -1,12 +1,15 @@
-"""Query parameters: which of them no route may ignore, what each may say, and what was said."""
+"""Query parameters: which of them no route may ignore, what each may say, and what was said; and
+the parameters of forms, as OAuth has them (`application/x-www-form-urlencoded`, each once).
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
-from teamvars.domain.errors import Code, Fault, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.times import timestamp
 from teamvars.web.http.request import NAME_SHOWN, Request
 
@@ -18,6 +21,11 @@ _MOST_DIGITS = 15  # more than any number has that is allowed
 # JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
 # list and is given all of it would act on things that were never meant.
 _NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
+
+FORM = "application/x-www-form-urlencoded"
+MAX_FORM_BYTES = 24 * 1024
+"""A token of 16 KiB, and what is said with it."""
+_MAX_PARAMETERS = 32
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -191,3 +199,39 @@ def _no_number(parameter: Parameter, name: str, text: str) -> str | None:
 def _whole(text: str) -> int:
     """A whole number, of any number of digits; one of very many counts as a very large one."""
     return int(text.lstrip("0")[:_MOST_DIGITS] or "0")
+
+
+def parse_form(body: bytes) -> Mapping[str, str]:
+    """The parameters of a form, without those that are empty (RFC 6749, 3.2).
+
+    Refuses what is no form in UTF-8, and a parameter that is sent more than once.
+    """
+    try:
+        pairs = parse_qsl(
+            body.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(body),
+            errors="strict",
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except ValueError:  # UnicodeError is one
+        raise _refused(f"Send a form of at most {_MAX_PARAMETERS} parameters in UTF-8.") from None
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _refused("A parameter is sent more than once.")
+    if any("\0" in name or "\0" in text for name, text in pairs):
+        raise _refused("A parameter has no NUL character.")
+    return {name: text for name, text in pairs if text}
+
+
+def require_form_type(content_type: str | None) -> None:
+    """Refuses a body that does not say that it is a form, or says another charset than UTF-8."""
+    media_type, _, parameters = (content_type or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if media_type.strip().lower() != FORM or charset not in ("", "charset=utf-8"):
+        detail = f"Send the body as Content-Type: {FORM}."
+        raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
+
+
+def _refused(detail: str) -> Refusal:
+    return Refusal(Fault(Code.INVALID_REQUEST, detail))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.decisions.variables import ToOwner, ToWorkspace
-from teamvars.domain.owned_variables import OwnedVariable
+from teamvars.domain.variable_sets import OwnedVariable
 from teamvars.domain.workspaces import ByNames
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
@@ -23,13 +23,15 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import NO_HEADERS, Response
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.documents import (
+    OF_SETS,
+    OF_WORKSPACES,
+    OwnerKind,
     VariableDocument,
     VariableListDocument,
     entity_tag,
     place_of,
     rendered,
 )
-from teamvars.web.variables.owners import OF_SETS, OF_WORKSPACES, OwnerKind
 
 DEPRECATIONS = "/docs/deprecations"
 """The page that says what is deprecated."""

@@ -11,7 +11,7 @@ from joserfc.jwk import ECKey
 
 from teamvars.protocol import encoded
 from teamvars.security.tokens import RUNNER, new_token
-from teamvars.web.http.forms import MAX_FORM_BYTES
+from teamvars.web.http.parameters import MAX_FORM_BYTES
 from tests.faults.hostile.attack import BOTH, GAVE_UP, UNKNOWN, Attack
 from tests.faults.hostile.flooder import NEW_KEY, flood
 from tests.faults.hostile.jobs import FORM_TYPE, UNREACHABLE, Machine, form, machine
