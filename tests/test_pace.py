@@ -20,7 +20,7 @@ from teamvars.pace import Pace
 async def test_others_are_left_alone_for_as_long_as_a_step_took_or_longer_and_a_second_at_most(
     pace: type[Pace], took: float, rest: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, rested = 1000.0, list[float]()
+    now, rested = time.perf_counter(), list[float]()
 
     async def sleep(seconds: float) -> None:
         nonlocal now

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Self, TypeVar
 
 T = TypeVar("T")
@@ -12,13 +13,21 @@ STEP_SECONDS = 0.004
 LONGEST_SECONDS = 1.0
 """For how long others are left alone at most."""
 
+_RESTED: ContextVar[float] = ContextVar("rested", default=0.0)
+"""When this task last came back from leaving the loop to others, at whichever pace."""
+
+
+def rested() -> None:
+    """Ends the steps of this task, which has left the loop to others or waited for its turn."""
+    _RESTED.set(time.perf_counter())
+
 
 class Pace:
     """The pace of one task. Between its steps the others have the loop for longer than they took.
 
     One iteration for the others is not enough: a request takes several, and each would wait for a
-    whole step. A task has one pace at a time: of two, each would take the other's rests for its own
-    steps, and leave the loop for longer and longer.
+    whole step. Within work that has a pace there may be work with another: each rest ends the steps
+    of both. If each took the other's rests for its own steps, they would rest longer and longer.
     """
 
     def __init__(self, share: float = 2.0) -> None:
@@ -40,14 +49,17 @@ class Pace:
 
     async def give_way(self) -> None:
         """Ends a step, and leaves the loop to others."""
-        took = time.perf_counter() - self._began
-        await asyncio.sleep(min(self._share * took, LONGEST_SECONDS))
-        self._began = time.perf_counter()
+        await asyncio.sleep(min(self._share * self._took(), LONGEST_SECONDS))
+        rested()
 
     async def keep(self) -> None:
         """Ends the step if it was long enough; for after every little piece of the work."""
-        if time.perf_counter() - self._began >= STEP_SECONDS:
+        if self._took() >= STEP_SECONDS:
             await self.give_way()
+
+    def _took(self) -> float:
+        """For how long the step has gone on."""
+        return time.perf_counter() - max(self._began, _RESTED.get())
 
 
 def in_batches(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:

@@ -1,13 +1,10 @@
 """Applies, which are planned before anything is locked: contract §4."""
 
-import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from teamvars import pace
 from teamvars.changes.making import Storing
 from teamvars.decisions import Decision
 from teamvars.decisions.variables import ToWorkspace
@@ -71,28 +68,3 @@ async def test_large_values_are_stored_one_by_one(
     to = caller(calls.tenant, "owner"), ToWorkspace(calls.tenant.workspaces["network"])
     await calls.services.applies.apply(*to, ApplyDraft(items), ANY_VERSION)
     assert stored == [1, 1, 1]
-
-
-async def test_a_long_apply_rests_for_twice_as_long_as_it_works_at_most(
-    calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now, steps, rested = 0.0, 0, 0.0
-
-    def perf_counter() -> float:
-        nonlocal now, steps
-        now += pace.STEP_SECONDS
-        steps += 1
-        return now
-
-    async def sleep(seconds: float) -> None:
-        nonlocal now, rested
-        now += seconds
-        rested += seconds
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=perf_counter))
-    monkeypatch.setattr(pace, "asyncio", SimpleNamespace(sleep=sleep))
-    items = [ItemDraft(draft(f"key-{n}")) for n in range(1000)]
-    to = caller(calls.tenant, "owner"), ToWorkspace(calls.tenant.workspaces["network"])
-    await calls.services.applies.apply(*to, ApplyDraft(items), ANY_VERSION)
-    assert 0 < rested <= 2 * steps * pace.STEP_SECONDS

@@ -14,7 +14,7 @@ from teamvars.domain.effective import Rule, Run, Source, effective, head_of, hea
 from teamvars.domain.errors import refuse_all
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.domain.workspaces import Workspace
-from teamvars.pace import Pace, in_batches
+from teamvars.pace import Pace, in_batches, rested
 from teamvars.security.sealing import DataKey, Opener
 from teamvars.services.house import House, UseCases
 from teamvars.services.rendered import ListKey, Rendered, RenderedLists
@@ -128,6 +128,7 @@ class EffectiveVariables(UseCases):
             return None
         size = sum(map(rows.size, every))
         async with self._lists.turn(size):
+            rested()
             read = reading.runs if kind.losers else reading.winners
             keys = granted.key.wrapped
             runs = await self._database.query(partial(read, every=every, keys=keys))
