@@ -54,12 +54,12 @@ def show_token(token_id: str, secret: str, ends: str, revoke: str) -> None:
 
 @contextmanager
 def telling(*made: str) -> Iterator[None]:
-    """In a `with` that shows what was just made: where it cannot be, says on stderr that it was
-    made all the same.
+    """In a `with` that goes on after something was made, such as to show it: where it fails, says
+    on stderr that it was made all the same.
     """
     try:
         yield
-    except (Failure, SystemExit):
+    except (Failure, SystemExit, KeyboardInterrupt):
         for text in made:
             with suppress(Failure):
                 note(f"teamvars: {text}")

@@ -86,6 +86,14 @@ def test_the_last_owner_stays(desk: Desk) -> None:
     assert members(desk, "owners") == ["alice"]
 
 
+def test_whoever_is_added_before_a_removal_is_refused_stays_and_that_is_said(desk: Desk) -> None:
+    # Nobody who has yet to accept keeps an organization from having no owner.
+    done = desk.run("team", "add", "owners", "carol", "--exact", "--yes", "--json")
+    assert (done.code, done.out) == (7, "")
+    assert "teamvars: Added: 1. They stay in owners.\n" in done.err
+    assert members(desk, "owners") == ["alice", "carol"]
+
+
 @pytest.mark.parametrize(
     ("who", "words", "code", "told"),
     [

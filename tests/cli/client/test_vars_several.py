@@ -2,11 +2,13 @@
 
 import json
 
+import httpx
 import pytest
 
 from teamvars.cli.client.api import Api
 from teamvars.cli.client.changes import How, Work, carried_out
 from teamvars.cli.client.contents import Contents, Owner
+from tests.cli.client.conftest import Service
 from tests.cli.client.test_vars import values
 from tests.cli.client.test_vars_files import file
 from tests.support.desk import Desk
@@ -166,3 +168,37 @@ def test_whatever_ends_a_thread_that_sends_ends_the_command() -> None:
     work = [Work(Contents(Owner("ws-1", "network"), (), None, "tool"), [])] * 2
     with pytest.raises(SystemExit):
         carried_out(Closed(), work, How(dry_run=True, yes=True))
+
+
+def test_a_workspace_is_the_same_by_its_id(desk: Desk, service: Service, acme: str) -> None:
+    ids = {one["name"]: one["id"] for one in desk.succeed("workspace", "list", "--json").json}
+    by_id = desk.having(workspace=ids["network"])
+    assert by_id.succeed("vars", "set", "A=1").err.endswith("\nnetwork: 1 created.\n")
+    both = f"{ids['network']},payments"
+    listed = desk.succeed("vars", "list", "-w", both, "--json").json
+    assert [(one["workspace"], one["key"]) for one in listed] == [("network", "A")]
+    desk.succeed("set", "create", "Cloud")
+    desk.succeed("set", "attach", "Cloud", *ids.values(), "--yes")
+    assert desk.succeed("set", "show", "Cloud", "--json").json["workspaces"] == [*ids]
+    # Of another organization it is none.
+    refused = by_id.having(organization=acme).run("vars", "list")
+    assert (refused.code, refused.out) == (5, "")
+    assert f"There is no workspace {acme}/{ids['network']}" in refused.err
+
+
+def test_a_workspace_may_have_the_form_of_an_id_for_its_name(
+    desk: Desk, service: Service, office: str
+) -> None:
+    name = "ws-1234567891234567"
+    path = f"{service.url}/api/v2/organizations/{office}/workspaces"
+    made = httpx.post(
+        path,
+        content=json.dumps({"data": {"type": "workspaces", "attributes": {"name": name}}}),
+        headers={
+            "Authorization": f"Bearer {service.tokens['alice']}",
+            "Content-Type": "application/vnd.api+json",
+        },
+    )
+    assert made.status_code == 201
+    desk.succeed("vars", "set", "A=1", "-w", name)
+    assert [one["key"] for one in desk.succeed("vars", "list", "-w", name, "--json").json] == ["A"]

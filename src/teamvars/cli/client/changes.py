@@ -481,8 +481,11 @@ def _together(failures: Sequence[Failure]) -> int:
 
 
 def linked_workspaces(api: Api, names: Sequence[str]) -> Resource:
-    """Workspaces by name. Fails with each that the caller does not see."""
-    ids = {fold(one["attributes"]["name"]): one["id"] for one in api.workspaces()}
-    if lacking := [name for name in names if fold(name) not in ids]:
+    """Workspaces by name or id. Fails with each that the caller does not see."""
+    seen = api.workspaces()
+    by_name = {fold(one["attributes"]["name"]): one["id"] for one in seen}
+    by_id = {one["id"]: one["id"] for one in seen}
+    ids = {name: by_id.get(name) or by_name.get(fold(name)) for name in names}
+    if lacking := [name for name, id_ in ids.items() if id_ is None]:
         raise Failure(f"You see no workspace {', '.join(lacking)}. Nothing was changed.", NOT_FOUND)
-    return {"data": [{"type": "workspaces", "id": ids[fold(name)]} for name in names]}
+    return {"data": [{"type": "workspaces", "id": ids[name]} for name in names]}

@@ -150,8 +150,8 @@ def set_owner(api: Api, word: str) -> Owner:
 
 
 def owners_for(api: Api) -> list[Owner]:
-    """The workspaces a command is for: one by its name, or all that match what the flag says; or
-    the set.
+    """The workspaces a command is for: one by its name or id, or all that match what the flag says;
+    or the set.
 
     Patterns and names are parted by commas. Only the flag has them: what a folder or a setting
     says leads to one workspace, never to all.
@@ -333,7 +333,7 @@ def workspace_of(resource: Resource) -> Owner:
 
 
 def _matches(workspace: Owner, pattern: str) -> bool:
-    return fnmatchcase(workspace.name.lower(), pattern.lower())
+    return pattern == workspace.id or fnmatchcase(workspace.name.lower(), pattern.lower())
 
 
 CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}

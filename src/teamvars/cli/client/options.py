@@ -34,7 +34,7 @@ category_option = option("--category", "env or tool.", shell_complete=offered("c
 key_argument = argument("key", "The variable.", shell_complete=offered("key"))
 workspaces_argument = argument(
     "workspaces",
-    "Their names.",
+    "Their names or ids.",
     nargs=-1,
     required=True,
     metavar="WORKSPACE…",
@@ -42,7 +42,7 @@ workspaces_argument = argument(
 )
 some_workspaces_argument = argument(
     "workspaces",
-    "Their names.",
+    "Their names or ids.",
     nargs=-1,
     metavar="[WORKSPACE…]",
     shell_complete=offered("workspace"),
@@ -65,7 +65,12 @@ _SHARED: dict[str, Decorator] = {
     "organization": option(
         "--organization", "The organization.", "-o", shell_complete=offered("organization")
     ),
-    "workspace": option("--workspace", "The workspace.", "-w", shell_complete=offered("workspace")),
+    "workspace": option(
+        "--workspace",
+        "The workspace, by name or id.",
+        "-w",
+        shell_complete=offered("workspace"),
+    ),
     "set": option("--set", "A variable set, by name or id, instead of a workspace.", metavar="SET"),
     "account": option(
         "--account",

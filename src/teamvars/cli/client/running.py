@@ -5,7 +5,6 @@ A person reads what people may read.
 """
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +14,7 @@ import click
 
 from teamvars.cli import named
 from teamvars.cli.client import terraform
-from teamvars.cli.client.api import Api, accounts, connect
+from teamvars.cli.client.api import WORKSPACE_ID, Api, accounts, connect
 from teamvars.cli.client.api.accounts import Machine
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.targets import JobTarget, Where, has_token, target_of_job
@@ -43,7 +42,6 @@ from teamvars.cli.output import Row, note, show
 from teamvars.cli.starting import Starter, Values, become, command_argument, own_environment
 from teamvars.origins import origin
 
-_WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
 _FEWEST = 4
 """Characters: what is shorter is part of too much else."""
 
@@ -246,7 +244,7 @@ def _is_pinned(target: JobTarget) -> bool:
 
 def _workspace(where: Where, target: JobTarget) -> Owner:
     """The workspace: a job names it by its id, since only people may look for names."""
-    if target.workspace is not None and _WORKSPACE_ID.fullmatch(target.workspace.value):
+    if target.workspace is not None and WORKSPACE_ID.fullmatch(target.workspace.value):
         return Owner(target.workspace.value, target.workspace.value)
     if not has_token(target.address):
         raise Failure(

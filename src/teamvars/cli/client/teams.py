@@ -11,7 +11,7 @@ from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import note, show
+from teamvars.cli.output import note, show, telling
 from teamvars.domain.names import fold
 
 _MEMBERSHIPS = "organization-memberships"
@@ -138,7 +138,8 @@ def add(
     """Add people to a team, all or none.
 
     Members of the organization, whether they have accepted the invitation or not. With --exact the
-    others are removed, after the additions, in a request of its own.
+    others are removed, after the additions, in a request of its own: if that is refused, the
+    additions stay.
 
     Example: teamvars team add platform dave erin@example.com
     """
@@ -210,7 +211,8 @@ def _change(
     if joining:
         api.post(path, _linkage(joining))
     if leaving:
-        api.delete(path, _linkage(leaving))
+        with telling(*([f"Added: {len(joining)}. They stay in {team}."] if joining else [])):
+            api.delete(path, _linkage(leaving))
     changed = {"added": joining, "removed": leaving}
     shown = {what: [one._asdict() for one in those] for what, those in changed.items()}
     said = f"Added: {len(joining)}. Removed: {len(leaving)}."

@@ -3,6 +3,7 @@
 Whatever is refused raises ApiError, which ends the command unless it is caught.
 """
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from teamvars.domain.names import fold
 
 Resource = dict[str, Any]
 """An object of the API's JSON, as it came or as it goes."""
+
+WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
 
 _PREFIX = "/api/v2"
 _LARGEST_PAGE = 100
@@ -125,21 +128,37 @@ class Api:
             number = following if isinstance(following, int) and following > number else None
 
     def workspace(self, name: str | None = None) -> Resource:
-        """The resource of a workspace by name; of the one that the command is for, without one."""
+        """The resource of a workspace of the organization by name or id; of the one that the
+        command is for, without one.
+        """
         organization = self.target.organization_name
         named = self.target.workspace_name if name is None else name
-        try:
-            found: Resource = self.get(
-                at("organizations", organization, "workspaces", named)
-            ).document["data"]
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                raise
+        # By its id first: another may have that for its name.
+        found = self._workspace_with_id(named) if WORKSPACE_ID.fullmatch(named) else None
+        found = found or self._found(at("organizations", organization, "workspaces", named))
+        if found is None:
             raise Failure(
                 f"There is no workspace {organization}/{named}, or you may not see it. Those you "
                 "see: teamvars workspace list",
                 NOT_FOUND,
-            ) from None
+            )
+        return found
+
+    def _workspace_with_id(self, id_: str) -> Resource | None:
+        found = self._found(at("workspaces", id_))
+        if found is None:
+            return None
+        organization = found["relationships"]["organization"]["data"]["id"]
+        return found if fold(organization) == fold(self.target.organization_name) else None
+
+    def _found(self, path: str) -> Resource | None:
+        """A resource; None where there is none that the caller may see."""
+        try:
+            found: Resource = self.get(path).document["data"]
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
         return found
 
     def workspaces(self) -> list[Resource]:
