@@ -30,7 +30,7 @@ MEANINGS = {
     BUSY: "the service is busy, limits you or cannot write; nothing was changed",
     SERVICE_FAULT: "a fault of the service",
     NO_CONNECTION: "no connection, or no answer to a request that changes nothing",
-    UNKNOWN_OUTCOME: "unknown outcome: no answer to a change, or Ctrl-C after it was sent",
+    UNKNOWN_OUTCOME: "unknown outcome: no answer to a change, or Ctrl-C while it was under way",
     NOT_STARTED: "run: a fault of its own; the command was not started",
     NOT_EXECUTABLE: "run: the command cannot be run",
     NO_COMMAND: "run: there is no such command",

@@ -314,6 +314,10 @@ class Database(Store, Protocol):
         """Whether there is no outage of writes that is known; see `outages`."""
         return True
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way, which goes on to its end though its caller is cancelled."""
+
     async def migrate(self, body: Body[T]) -> T:
         """As `write`, with at most one migration at a time, on all nodes, and whether or not the
         schema admits this one. It gives up a lock that others wait behind, and tries again.

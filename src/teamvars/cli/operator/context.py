@@ -1,12 +1,16 @@
 """What operator commands need of a store: its services, and the mark of the keyring for it."""
 
-from collections.abc import Callable, Coroutine
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from teamvars import wiring
+from teamvars.cli.exits import UNKNOWN_OUTCOME
 from teamvars.cli.operator.host import finish, load_settings, operator
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
@@ -15,7 +19,7 @@ from teamvars.domain.errors import Kind, Refusal
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.database import NotReady
+from teamvars.storage.database import Database, NotReady
 from teamvars.storage.engines import database_for, described
 from teamvars.storage.engines.servers import is_lasting
 
@@ -37,9 +41,26 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
             setup = wiring.setup_of(config)
             all_services = wiring.services(database, keys, config.quota, setup=setup)
             await all_services.installation.require_ready(keys)
-            return await body(all_services, operator())
+            with telling_of_change(database):
+                return await body(all_services, operator())
 
     return finish(with_services())
+
+
+@contextmanager
+def telling_of_change(database: Database) -> Iterator[None]:
+    """Within it Ctrl-C that comes in the middle of a change, which goes on to its end, says so."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not database.is_writing:
+            raise
+        note(
+            "teamvars: Interrupted. The change that is under way may still happen: look before you "
+            "run the command again."
+        )
+        # Not as a failure: whoever goes on after one would go on after Ctrl-C.
+        sys.exit(UNKNOWN_OUTCOME)
 
 
 def run_dated(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> tuple[T, int]:

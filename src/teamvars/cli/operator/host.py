@@ -4,7 +4,7 @@ import asyncio
 import getpass
 import os
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -78,7 +78,7 @@ def load_settings(**flags: object) -> Settings:
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
     """Runs it to its end, as in `ending`."""
-    with ending():
+    with ending(), closing(work):  # which Ctrl-C may come before
         return asyncio.run(work)
 
 

@@ -197,6 +197,10 @@ class WatchedDatabase(Database):
     async def probe(self) -> None:
         await self._database.probe()
 
+    @property
+    def is_writing(self) -> bool:
+        return self._database.is_writing
+
     async def migrate(self, body: Body[T]) -> T:
         return await self._watch(self._database.migrate(body))
 

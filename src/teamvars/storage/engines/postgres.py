@@ -516,6 +516,10 @@ class PostgresDatabase(Database):
 
         await asyncio.shield(self._connections.attempt(Lane.PROBES, run, deadline))
 
+    @property
+    def is_writing(self) -> bool:
+        return bool(self._writes)
+
     async def migrate(self, body: Body[T]) -> T:
         async def alone(tx: Transaction) -> T:
             await tx.execute("SET LOCAL lock_timeout = 0")

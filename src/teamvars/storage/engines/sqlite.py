@@ -265,6 +265,10 @@ class SqliteDatabase(Database):
     async def probe(self) -> None:
         await self.write(outages.probe)
 
+    @property
+    def is_writing(self) -> bool:
+        return self._writes.is_busy or bool(self._in_turns)
+
     async def migrate(self, body: Body[T]) -> T:
         # BEGIN IMMEDIATE excludes other writers, of this process and of others.
         return await self._write_alone(body, asks=False)
