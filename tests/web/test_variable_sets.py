@@ -129,6 +129,17 @@ async def test_a_variable_of_a_set_is_as_any_other_but_for_where_it_is(tenant: T
     assert await tenant.deployment.audit_holds()
 
 
+async def test_a_variable_of_a_set_is_in_no_workspace(tenant: Tenant) -> None:
+    made = await make_set(tenant, "shared", "network")
+    document = variable_document(key="zone")
+    linkage = {"type": "workspaces", "id": tenant.workspaces["network"]}
+    document["data"]["relationships"] = {"workspace": {"data": linkage}}
+    answer = await tenant.call("owner", "POST", vars_of(made), document)
+    at = "/data/relationships/workspace/data"
+    conflict = "409", "relationship_conflict"
+    assert faults(answer) == [(*conflict, f"{at}/type"), (*conflict, f"{at}/id")]
+
+
 async def test_a_value_that_is_to_be_code_is_checked_in_sets_too(tenant: Tenant) -> None:
     made = await make_set(tenant)
     document = variable_document(key="k", value="{", hcl=True)

@@ -290,6 +290,18 @@ async def test_a_relationship_to_a_workspace_that_is_there_but_another_is_refuse
     assert await refused(shared, document) == [expected]
 
 
+async def test_a_variable_of_a_workspace_is_in_no_variable_set(shared: Tenant) -> None:
+    document = variable_document(key=uuid4().hex)
+    linkage = {"type": "varsets", "id": "varset-1111111111111111"}
+    document["data"]["relationships"] = {"varset": {"data": linkage}}
+    at = "/data/relationships/varset/data"
+    conflict = "409", "relationship_conflict"
+    assert await refused(shared, document) == [(*conflict, f"{at}/type"), (*conflict, f"{at}/id")]
+    document["data"]["relationships"] = {"varset": {"data": None}}
+    answer = await shared.call("writer", "POST", shared.vars_path(), document)
+    assert answer.status_code == 201
+
+
 @pytest.mark.parametrize(
     "names",
     [("workspace",), ("organization",), ("workspace", "organization"), ()],

@@ -78,7 +78,9 @@ class OwnerLinkage(msgspec.Struct):
 
 
 class NewVariableRelationships(msgspec.Struct):
-    """Each must be what the path names; a `workspace` is in no set, and a `varset` in none."""
+    """Each must be what the path names; a variable of a workspace has no `varset`, and one of a
+    variable set no `workspace`.
+    """
 
     configurable: OwnerLinkage | UnsetType = UNSET
     workspace: OwnerLinkage | UnsetType = UNSET
@@ -328,10 +330,12 @@ def _require_owner(read: Reader, data: Mapping[str, Any] | None, owner: Identifi
     relationships = read.member(data, "relationships", dict, "/data", required=False)
     if relationships is None:
         return
-    name_of_owner, noun = _OWNERS[owner.type]
-    for name in ("configurable", name_of_owner):
+    own, noun = _OWNERS[owner.type]
+    for name in ("configurable", "workspace", "varset"):
         at = f"/data/relationships/{name}"
         relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+        if name not in ("configurable", own) and relation and relation.get("data") is None:
+            continue  # a variable of the one has none of the other
         linkage = read.member(relation, "data", dict, at, required=False)
         for member, wanted in (("type", owner.type), ("id", owner.id)):
             given = read.member(linkage, member, str, f"{at}/data")
