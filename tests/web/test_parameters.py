@@ -293,7 +293,16 @@ async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: Tenant) -
     )
 
 
-OTHER_ANSWERS = ["include", "sort", "fields", "fields[teams]", "filter[x]", "search[tags]", "q"]
+OTHER_ANSWERS = [
+    "include",
+    "sort",
+    "fields",
+    "fields[teams]",
+    "filter[x]",
+    "search[tags]",
+    "q",
+    "scope",
+]
 
 
 @ON_SQLITE

@@ -92,6 +92,18 @@ async def test_location_leads_to_the_team_that_was_made(tenant: Tenant) -> None:
             ],
         ),
         (
+            {
+                "data": {
+                    **team_document(name="new")["data"],
+                    "relationships": {
+                        "users": {"data": [{"type": "users", "id": "user-1"}]},
+                        "organization-memberships": {"data": []},
+                    },
+                }
+            },
+            [("422", "not_offered", "/data/relationships/users/data")],
+        ),
+        (
             team_document(
                 name=1, visibility="open", **{"organization-access": {"manage-membership": "false"}}
             ),

@@ -71,6 +71,31 @@ async def test_a_patch_of_a_workspace_may_have_neither_id_nor_attributes(tenant:
     assert answer.status_code == 200
 
 
+@pytest.mark.parametrize("asked", [True, "true", None])
+async def test_who_asks_for_a_dry_run_where_there_is_none_changes_nothing(
+    tenant: Tenant, asked: object
+) -> None:
+    made = await tenant.make_variable()
+    changed = {**made, "attributes": {"value": "other"}}
+    renamed = {"type": "workspaces", "attributes": {"name": "other"}}
+    members = [{"type": "users", "id": tenant.users["writer"]}]
+    requests = {
+        ("POST", tenant.vars_path()): variable_document(key="more")["data"],
+        ("PATCH", made["links"]["self"].removeprefix("/api/v2")): changed,
+        ("PATCH", workspace(tenant)): renamed,
+        ("POST", tenant.linkage_path()): members,
+        ("POST", f"/organizations/{tenant.organization}/teams"): {"type": "teams"},
+    }
+    for (method, path), data in requests.items():
+        document = {"data": data, "meta": {"dry-run": asked, "other": 1}}
+        answer = await tenant.call("owner", method, path, document)
+        assert ("422", "not_offered", "/meta/dry-run") in faults(answer), path
+    assert await tenant.variables() == [made]
+    said = {"data": {"type": "workspaces"}, "meta": {"dry-run": False, "other": 1}}
+    answer = await tenant.call("owner", "PATCH", workspace(tenant), said)
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize("text", ["false", "true", ""])
 @pytest.mark.parametrize("attribute", ["hcl", "sensitive"])
 async def test_a_string_is_no_boolean(tenant: Tenant, attribute: str, text: str) -> None:

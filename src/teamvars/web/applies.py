@@ -23,7 +23,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import IF_MATCH
-from teamvars.web.http.reader import ItemReader, Reader
+from teamvars.web.http.reader import DRY_RUN_NAME, ItemReader, Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Handler, RequestBody, Route
@@ -44,7 +44,7 @@ DRY_RUN = Meta(description="Change nothing, and say what would happen to each va
 VERSIONED = Meta(description="Items may name versions and be deleted; older releases refuse this.")
 EXPECTED = Meta(description="The version it must be at; null: it must not exist.")
 VERSIONED_NAME = "versioned"
-_OPTIONS = _PRUNE, _DRY_RUN, _ = "prune", "dry-run", VERSIONED_NAME
+_OPTIONS = _PRUNE, _, _ = "prune", DRY_RUN_NAME, VERSIONED_NAME
 _CONDITIONS = VERSION_ID, _DELETE = "version-id", "delete"
 _META = "/data/meta"
 _STAYS = [name for name in ATTRIBUTES if name not in NAMES_A_VARIABLE]
@@ -188,11 +188,9 @@ async def draft(
         read.data(list)
         return ApplyDraft(faults=read.faults)
     # Without the items: each has a reader of its own.
-    read = Reader({name: value for name, value in document.items() if name != "data"})
+    read = Reader({name: value for name, value in document.items() if name != "data"}, options)
     items = read.at_most(MAX_ITEMS, read.member(document, "data", list, "") or [], "/data")
-    said = read.member(document, "meta", dict, "", required=False)
-    read.refuse_unknown(said, set(options), "/meta")
-    flags = {name: flag(read, said, name) for name in options}
+    flags = {name: read.option(name) for name in options}
     pace = Pace()
     found = []
     for number, item in enumerate(items):
@@ -201,7 +199,7 @@ async def draft(
         variable_id, asked = read_item(reader)
         found.append(ItemDraft(asked, expected, goes, reader.at, variable_id))
         await pace.keep()
-    prune, dry_run = (flags.get(name, False) for name in (_PRUNE, _DRY_RUN))
+    prune, dry_run = (flags.get(name, False) for name in (_PRUNE, DRY_RUN_NAME))
     return ApplyDraft(found, prune=prune, dry_run=dry_run, faults=read.faults)
 
 
@@ -259,11 +257,6 @@ def expectation(
     words = "a string or null" if null else "a string"
     read.fault(Code.WRONG_TYPE, f"This must be {words}.", f"{at}/{name}")
     return UNSET
-
-
-def flag(read: Reader, options: dict[str, object] | None, name: str) -> bool:
-    """An option of `meta`, false unless it says true."""
-    return read.member(options, name, bool, "/meta", required=False) or False
 
 
 def _effects(found: Effects | None) -> EffectsOnWorkspaces | UnsetType:

@@ -17,16 +17,16 @@ from teamvars.web.applies import (
     DRY_RUN,
     EXPECTED,
     VERSIONED,
+    VERSIONED_NAME,
     ApplyRoutes,
     ResultsDocument,
     expectation,
-    flag,
 )
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import IF_MATCH
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import DRY_RUN_NAME, Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
@@ -117,7 +117,7 @@ async def draft(document: object, dialect: Dialect, versions: Versions = ANY_VER
     """What a copy asks for of a target whose list is at one of these versions. Between its names
     other tasks have the event loop.
     """
-    read = Reader(document)
+    read = Reader(document, (DRY_RUN_NAME, VERSIONED_NAME))
     data = read.data(dict)
     read.require_type(data, "copies")
     read.refuse_client_id(data)
@@ -132,17 +132,13 @@ async def draft(document: object, dialect: Dialect, versions: Versions = ANY_VER
     is_from_set = _is_of_set(relationships)
     type_ = "varsets" if is_from_set else "workspaces"
     source_id = read.related_id(relationships, "source", type_)
-    options = None
-    if isinstance(document, dict):
-        options = read.member(document, "meta", dict, "", required=False)
-    read.refuse_unknown(options, {"dry-run", "versioned"}, "/meta")
-    flag(read, options, "versioned")  # older releases refuse it, and what it stands for
+    read.option(VERSIONED_NAME)  # older releases refuse it, and what it stands for
     return CopyDraft(
         source_id,
         is_from_set,
         originals,
         on_conflict if "on-conflict" in (attributes or {}) else OnConflict.REFUSE,
-        flag(read, options, "dry-run"),
+        read.option(DRY_RUN_NAME),
         read.faults,
         versions,
     )

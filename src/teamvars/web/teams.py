@@ -2,10 +2,11 @@
 linkage.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from teamvars.decisions.teams import Direction, TeamView
@@ -32,7 +33,7 @@ from teamvars.web.http.resource_objects import (
     self_link,
     to_many,
 )
-from teamvars.web.http.resources import Found, Operations, Resource
+from teamvars.web.http.resources import Found, Operations, Relations, Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.memberships import MEMBERSHIP, users_of
@@ -42,6 +43,7 @@ from teamvars.web.users import USER
 _ALL, _ONE = "/api/v2/organizations/{organization}/teams", "/api/v2/teams/{team_id}"
 _USERS, _MEMBERSHIPS = "users", MEMBERSHIP.type
 _MEMBERS = "Members"
+_NO_MEMBERS = "A team is made without members: add them to its relationship once it is there."
 _NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
 _TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
 _SSO = Meta(max_length=MAX_CHARACTERS, description="Kept; it puts nobody into the team.")
@@ -87,6 +89,27 @@ _PERMISSIONS = Group[TeamView](
     Attribute("can-update-name", bool, _may_rename),
     Attribute("can-update-api-token", bool, lambda one: one.may_manage_token),
 )
+
+
+class NoMembers(msgspec.Struct):
+    """Members are added to a team once it is there."""
+
+    data: Annotated[list[Identifier], Meta(max_length=0)]
+
+
+class GivenTeamRelationships(msgspec.Struct, rename="kebab"):
+    """A team is made without members."""
+
+    users: NoMembers | UnsetType = UNSET
+    organization_memberships: NoMembers | UnsetType = UNSET
+
+
+def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    for linkage in LinkageType:
+        read.refuse_some(relationships, linkage, _NO_MEMBERS)
+    return {}
+
+
 _RELATIONSHIPS = Group[TeamView](
     "TeamRelationships",
     "What a team belongs to, and who belongs to it.",
@@ -121,6 +144,7 @@ TEAM = Resource[TeamView](
     id=lambda one: one.team.id,
     path=_path,
     draft=TeamDraft,
+    relations=Relations(GivenTeamRelationships, _named, required=False),
     include=(_USERS, _MEMBERSHIPS),
     included=(USER.shape.type, MEMBERSHIP.shape.type),
     texts={"TeamListDocument": "One page of the teams a caller sees."},

@@ -104,7 +104,7 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
     ids: dict[TargetKind, tuple[str, ...] | None] = {
         kind: read.related_ids(relationships, kind, kind, MAX_ITEMS) for kind in KINDS
     }
-    _refuse_some(read, relationships, _VARS, _NO_VARIABLES)
+    read.refuse_some(relationships, _VARS, _NO_VARIABLES)
     linked: dict[str, Any] = {
         kind: TargetsDraft(ones, kind=kind, at=f"/data/relationships/{kind}/data")
         for kind, ones in ids.items()
@@ -123,15 +123,6 @@ def _parent(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, 
     if isinstance(item, dict) and item.get("type") == _PROJECTS:
         return {"project_id": read.identifier(item, _PROJECTS, at)}
     return {"parent": read.identifier(item, "organizations", at)}
-
-
-def _refuse_some(
-    read: Reader, relationships: Mapping[str, Any] | None, name: str, detail: str
-) -> None:
-    """A relationship to several of what is not taken here; to none it may be."""
-    relation = read.member(relationships, name, dict, "/data/relationships", required=False)
-    if relation is not None and relation.get("data"):
-        read.refuse_related(relationships, name, detail)
 
 
 def _path(one: SetView) -> str:

@@ -20,7 +20,9 @@ _TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
 _MOST_DIGITS = 15  # more than any number has that is allowed
 # JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
 # list and is given all of it would act on things that were never meant.
-_NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
+_NOT_TO_BE_IGNORED = frozenset(
+    {"include", "sort", "fields", "filter", "q", "search", "since", "scope"}
+)
 
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES = 24 * 1024

@@ -23,6 +23,9 @@ _TYPE_NAMES = {
 
 T = TypeVar("T")
 
+DRY_RUN_NAME = "dry-run"
+"""What is an option wherever a change can be asked about without being made."""
+
 
 class Reader:
     """Reads one document and keeps the faults it meets.
@@ -33,17 +36,33 @@ class Reader:
 
     at = "/data"
 
-    def __init__(self, document: object) -> None:
+    def __init__(self, document: object, options: Collection[str] = ()) -> None:
+        """`options`: what `meta` may say of the request. Where that is nothing, it is ignored as
+        other members are, but for a dry run: whoever asks for one wants nothing changed.
+        """
         self.document = document
         self._faults = Faults()
         if _may_have_nul(document):
             detail = "A string has no NUL character."
             self._each(Code.INVALID_VALUE, detail, nul_places(document), pointer)
+        whole = document if isinstance(document, dict) else {}
+        self._options: dict[str, Any] | None = None
+        if options:
+            self._options = self.member(whole, "meta", dict, "", required=False)
+            self.refuse_unknown(self._options, {*options}, "/meta")
+            return
+        meta = whole.get("meta")
+        if isinstance(meta, dict) and meta.get(DRY_RUN_NAME, False) is not False:
+            self.fault(Code.NOT_OFFERED, "There is no dry run here.", f"/meta/{DRY_RUN_NAME}")
 
     @property
     def faults(self) -> tuple[Fault, ...]:
         """What was found so far; the last one counts those that were too many to keep."""
         return self._faults.all()
+
+    def option(self, name: str) -> bool:
+        """An option, false unless it says true."""
+        return self.member(self._options, name, bool, "/meta", required=False) or False
 
     def data(self, type_: type[T]) -> T | None:
         """The document's `data`."""
@@ -163,6 +182,13 @@ class Reader:
         if "data" not in relation:
             self.member(relation, "data", dict, f"{at}/{name}")
         elif relation["data"] is not None:
+            self.fault(Code.NOT_OFFERED, detail, f"{at}/{name}/data")
+
+    def refuse_some(self, relationships: Mapping[str, Any] | None, name: str, detail: str) -> None:
+        """A relationship to several of what is not taken here; to none it may be."""
+        at = "/data/relationships"
+        relation = self.member(relationships, name, dict, at, required=False)
+        if relation is not None and relation.get("data"):
             self.fault(Code.NOT_OFFERED, detail, f"{at}/{name}/data")
 
     def choice(self, word: str | None, known: Mapping[str, T], text: str, at: str) -> T | None:
@@ -294,10 +320,7 @@ def ids_draft(document: object, type_: str) -> IdsDraft:
 
 def ids_or_dry_run(document: object, type_: str) -> tuple[IdsDraft, bool]:
     """The same, and whether they are only asked about."""
-    read = Reader(document)
+    read = Reader(document, (DRY_RUN_NAME,))
     ids = read.identifiers(read.data(list) or [], type_, MAX_ITEMS)
-    whole = document if isinstance(document, dict) else None
-    options = read.member(whole, "meta", dict, "", required=False)
-    read.refuse_unknown(options, {"dry-run"}, "/meta")
-    dry_run = read.member(options, "dry-run", bool, "/meta", required=False)
-    return IdsDraft(ids, read.faults), bool(dry_run)
+    dry_run = read.option(DRY_RUN_NAME)
+    return IdsDraft(ids, read.faults), dry_run
