@@ -47,6 +47,10 @@ _ALL_BYTES = 2**62
 _AT_ONCE = 500
 """Variables that one thing is done with before others may have the loop."""
 
+# A row has ids of its own and of its owner, these, size, sealed value and generation of its key;
+# behind them it may have a head.
+_COLUMNS = COLUMNS.split(", ")
+_SIZE = 2 + len(_COLUMNS)
 _REACHING = f"""FROM workspaces
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
@@ -61,7 +65,7 @@ _SEALED = "{0}.sealed_value, {0}.key_version"
 
 def _of(table: str, owner: str, sealed: str) -> str:
     """What is selected of a table of variables, as `to_stored` takes it."""
-    columns = ", ".join(f"{table}.{column}" for column in COLUMNS.split(", "))
+    columns = ", ".join(f"{table}.{column}" for column in _COLUMNS)
     return f"""{table}.id, {owner},
     {columns},
     {table}.value_bytes, {sealed.format(table)}"""
@@ -242,7 +246,9 @@ _COUNTING = _counting()
 _COUNTING_FOR_JOB = _for_job(_COUNTING)
 _NAME = itemgetter(2, 4)
 """The key of a row, then its category."""
-_LISTED = itemgetter(0, 2, 3, 4, 5, 6, 7, 8, 10, 11)
+_AS_STORED = itemgetter(slice(_SIZE + 3))
+"""What `to_stored` takes of a row."""
+_LISTED = itemgetter(0, *range(2, _SIZE), _SIZE + 1, _SIZE + 2)
 """What a list has of a row."""
 _WAYS: Mapping[str, Reach] = {"ws": "workspace", "prj": "project", "org": "global"}
 """By the prefix of what a set is attached to."""
@@ -276,7 +282,7 @@ async def _holdings(
     rows = await tx.fetch(counting, *reading.asked)
     if found := sorted((row for row in rows if row[0] is not None), key=_NAME):
         return Holdings.at(
-            {row[1]: row[-1] for row in rows}, [to_stored(row[:12]) for row in found]
+            {row[1]: row[-1] for row in rows}, [to_stored(_AS_STORED(row)) for row in found]
         )
     while every := await reading.look(tx):
         heads = {one.source.id: one.head for one in every}
@@ -386,7 +392,7 @@ class Reading:
         """What counts of these, with sealed values, by key, then category."""
         found: list[StoredVariable] = []
         for some in in_batches(effective(runs), len, _AT_ONCE):
-            found += (to_stored(row[:12]) for (_, row), *_ in some)
+            found += (to_stored(_AS_STORED(row)) for (_, row), *_ in some)
             await self._pause()
         return found
 
