@@ -28,7 +28,6 @@ from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 
 _WIDTH = 40
-_ATTRIBUTES = ("value", "hcl", "sensitive", "description")
 SIGNS = {Outcome.CREATED: "+", Outcome.UPDATED: "~", Outcome.DELETED: "-"}
 SENSITIVE = "(sensitive)"
 HIDDEN = "(hidden)"
@@ -60,8 +59,12 @@ class Wanted(Discreet, frozen=True):
     @property
     def said(self) -> dict[str, Any]:
         """What is said of it, by name."""
-        named = {name: getattr(self, name) for name in _ATTRIBUTES}
-        return {name: value for name, value in named.items() if value is not None}
+        named = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {
+            name: value
+            for name, value in named.items()
+            if name not in ("key", "category") and value is not None
+        }
 
     def changes(self, before: Variable) -> list[str]:
         """The names of what would be another. A sensitive value counts as one: nobody sees it."""
