@@ -301,7 +301,7 @@ def test_migrations_are_numbered_without_a_gap_and_named() -> None:
 
 LAST_BEFORE_THE_FORM = 11
 RELEASED = (1, 16)
-"""The number of each release: 0.1.0, 0.2.0."""
+"""The newest migration of each release: 0.1.0, 0.2.0."""
 
 
 def test_a_migration_says_whom_it_admits_and_what_it_means_to_who_does_not_know_it() -> None:
@@ -309,7 +309,8 @@ def test_a_migration_says_whom_it_admits_and_what_it_means_to_who_does_not_know_
         kind = "contract" if migration.is_contract else "expand"
         assert migration.sql.startswith(f"-- {kind}, admits {migration.admits}: "), migration.name
         before = max(number for number in RELEASED if number < migration.number)
-        assert migration.admits <= (migration.number if migration.is_contract else before)
+        most = migration.number if migration.is_contract else before
+        assert migration.admits <= most, f"{migration.name} admits at most {most}: see `RELEASED`"
 
 
 def test_what_a_release_needs_is_a_script_and_what_it_takes_away_is_one_that_comes_last() -> None:
