@@ -359,14 +359,18 @@ DESTRUCTIVE = {
 }
 
 
-def all_routes() -> list[tuple[str, str]]:
-    """Every route of the service, as it is put together."""
+def all_routes() -> dict[tuple[str, str], object]:
+    """Every route of the service, as it is put together, with the example of what it takes."""
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    return [(route.method, route.template) for route in wiring.routes(services)]
+    return {
+        (route.method, route.template): route.takes and route.takes.example
+        for route in wiring.routes(services)
+    }
 
 
-ROUTES = all_routes()
+EXAMPLES = all_routes()
+ROUTES = list(EXAMPLES)
 WITH_ROWS = [route for route in ROUTES if route in MATRIX]
 TARGETED = [route for route in WITH_ROWS if "{" in route[1] and MATRIX[route] is not JOBS_ALONE]
 # What somebody's own is: owners have no say in it.
@@ -380,7 +384,7 @@ async def shared(deployment: Deployment) -> Tenant:
 
 
 def has_more(template: str) -> bool:
-    """Whether a path stands for what not every tenant has."""
+    """Whether a path stands for what not every tenant has, and `ids_of` makes."""
     return (
         template in (VARIABLE, NAMED_VARIABLE, ACCESS, PROJECT_ACCESS) or "{varset_id}" in template
     )
@@ -600,7 +604,8 @@ def document_of_tags(method: str, template: str, target: Ids) -> object:
     if method != "GET" and template.startswith((TAG, TAGS)):
         type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
         return {"data": [{"type": type_, "id": target[id_]}]}
-    if method != "GET" and template.startswith((WORKSPACE, PROJECT)):
+    is_linkage = "/relationships/" in template or template.endswith(BINDINGS)
+    if method != "GET" and template.startswith((WORKSPACE, PROJECT)) and is_linkage:
         return {"data": []}
     return document_of_runner(method, template, target)
 
@@ -636,7 +641,7 @@ def document_of_set(method: str, template: str, target: Ids) -> object:
 
 
 def document(method: str, template: str, target: Ids, member: str) -> object:
-    """A body that is good wherever the caller may send it."""
+    """A body that is good wherever the caller may send it, if the route's example is not."""
     if template in (VARS, NAMED_VARS) and method == "POST":
         workspace = {"type": "workspaces", "id": target["workspace_id"]}
         made = variable_document(key=uuid4().hex)
@@ -690,7 +695,7 @@ async def ask(
         path += f"&filter[workspace][name]={target['workspace']}"
     if route == ("DELETE", ORGANIZATION):
         path += "?force=true"
-    body = document(method, template, target, member)
+    body = document(method, template, target, member) or EXAMPLES.get(route)
     headers = {}
     if who == "a bad token":
         headers["Authorization"] = "Bearer tvu_nonsense"
