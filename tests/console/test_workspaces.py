@@ -278,6 +278,37 @@ async def test_a_workspace_is_made_renamed_described_tagged_and_deleted(
     await expect(page.get_by_role("link", name="till")).to_have_count(0)
 
 
+async def test_tags_that_others_have_changed_meanwhile_stay(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await tag(tenant, ["live", "old"], region="eu")
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces/network/settings")
+    form = visitor.page.get_by_role("form", name="Change the workspace")
+    await expect(form.get_by_label("Tags")).to_have_value("live, old, region=eu")
+    await tag(tenant, ["live", "theirs"], region="us", tier="1")
+
+    await form.get_by_label("Tags").fill("old, mine, region=eu, tier=2")
+    await form.get_by_role("button", name="Save").click()
+    await visitor.page.get_by_text("The workspace is saved.").wait_for()
+    await expect(form.get_by_label("Tags")).to_have_value("mine, theirs, region=us, tier=2")
+
+
+async def tag(tenant: Tenant, names: list[str], **values: str) -> None:
+    """Gives a workspace these tags, and no others."""
+    bound = [
+        {"type": "tag-bindings", "attributes": {"key": key, "value": value}}
+        for key, value in values.items()
+    ]
+    data = {
+        "type": "workspaces",
+        "attributes": {"tag-names": names},
+        "relationships": {"tag-bindings": {"data": bound}},
+    }
+    path = f"/workspaces/{tenant.workspaces['network']}"
+    assert (await tenant.call("owner", "PATCH", path, {"data": data})).status_code == 200
+
+
 async def knowing(tenant: Tenant, workspace: str) -> Tenant:
     """The tenant, who knows the id of one more workspace."""
     path = f"/organizations/{tenant.organization}/workspaces/{workspace}"

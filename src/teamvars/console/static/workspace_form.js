@@ -1,6 +1,6 @@
 /** The form of a workspace: what it is called, what it is for, and what it is found by. */
 
-import { Change, Refused, send } from "./api.js";
+import { Change, Refused, read, send } from "./api.js";
 import { h } from "./dom.js";
 import { field, form, keepTyped, leaveButton, textOf } from "./fields.js";
 
@@ -27,6 +27,7 @@ export function workspaceForm({ path, workspace, bindings = [], done, cancel }) 
     class: "card", "aria-label": workspace ? "Change the workspace" : "A new workspace",
     onsubmit: async (signal) => {
       const now = { name: named.value.trim(), description: textOf(description, start.description), tags: tags.value };
+      if (workspace && now.tags !== start.tags) now.tags = merged(start.tags, now.tags, await tagsOf(path, signal));
       const data = { type: "workspaces", ...(workspace && { id: workspace.id }), ...changesOf(start, now, workspace !== null) };
       /** @type {Promise<Answer<Api.WorkspaceDocument>>} */
       const sent = send(workspace ? "PATCH" : "POST", path, { data }, { change, signal });
@@ -56,6 +57,43 @@ function saidOf(attributes, bindings) {
 }
 
 /**
+ * Those that it has by now.
+ * @param {string} path
+ * @param {AbortSignal} signal
+ */
+async function tagsOf(path, signal) {
+  /** @type {[Answer<Api.WorkspaceDocument>, Answer<Api.TagBindingListDocument>]} */
+  const [{ document: found }, { document: bound }] = await Promise.all([read(path, { signal }), read(`${path}/tag-bindings`, { signal })]);
+  return saidOf(found.data.attributes, bound.data.map((one) => one.attributes)).tags;
+}
+
+/**
+ * Tags are sent as a whole: what others have made of them since the form began stays, but for what was changed in the form.
+ * @param {string} start
+ * @param {string} said
+ * @param {string} now
+ */
+function merged(start, said, now) {
+  const [was, is, all] = [start, said, now].map(byName);
+  for (const one of was.keys()) if (!is.has(one)) all.delete(one);
+  for (const [one, words] of is) if (words.join() !== was.get(one)?.join()) all.set(one, words);
+  return [...all.values()].flat().join(", ");
+}
+
+/**
+ * The tags in a text by their names, or by their keys with a `=`: as often as they are said.
+ * @param {string} text
+ */
+function byName(text) {
+  return Map.groupBy(wordsOf(text), (one) => (one.includes("=") ? `${one.split("=")[0].trim()}=` : one));
+}
+
+/** @param {string} text */
+function wordsOf(text) {
+  return text.split(",").map((one) => one.trim()).filter(Boolean);
+}
+
+/**
  * What is another than it was, as a document has it; all that is said where nothing was.
  * @param {Said} start
  * @param {Said} now
@@ -63,7 +101,7 @@ function saidOf(attributes, bindings) {
  */
 function changesOf(start, now, isThere) {
   const is = (/** @type {keyof Said} */ what) => (isThere ? now[what] !== start[what] : now[what] !== "");
-  const words = now.tags.split(",").map((one) => one.trim()).filter(Boolean);
+  const words = wordsOf(now.tags);
   const bindings = words.filter((one) => one.includes("=")).map((one) => {
     const [key, ...rest] = one.split("=");
     return { type: "tag-bindings", attributes: { key: key.trim(), value: rest.join("=").trim() } };
