@@ -83,6 +83,26 @@ async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
     await visitor.page.get_by_text("No workspace that you may see").first.wait_for()
 
 
+async def test_where_the_browser_keeps_nothing_one_is_told_and_signs_in_all_the_same(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    page = visitor.page
+    await page.add_init_script(
+        "Object.defineProperty(window, 'sessionStorage', { get() {"
+        " throw new DOMException('denied', 'SecurityError'); } })"
+    )
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    told = page.get_by_text("The settings of this browser let this page keep nothing")
+    await told.wait_for()
+    await visitor.sign_in("owner")
+    await page.get_by_role("heading", level=1, name="network").wait_for()
+    await visitor.button("Sign out").click()
+    await told.wait_for()
+    await expect(page.get_by_role("heading", level=1, name="network")).to_have_count(0)
+
+
 async def test_whoever_idles_is_signed_out_and_comes_back_to_the_same_page(
     sqlite_site: Site, timeless: Crowd
 ) -> None:

@@ -32,15 +32,15 @@ export function signInButtons(kept) {
 export function linkButtons() {
   if (PROVIDERS.length === 0) return null;
   return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) => button(`Link my account at ${title}`, () => {
-    sessionStorage.setItem(LINKING, "yes");
+    session.storage?.setItem(LINKING, "yes");
     location.assign(`${address}/link`);
   })));
 }
 
 /** Links the account with which one has come back, if it was this tab that left for it; says whether it was. */
 export async function finishLinking() {
-  if (sessionStorage.getItem(LINKING) === null) return false;
-  sessionStorage.removeItem(LINKING);
+  if (!session.storage?.getItem(LINKING)) return false;
+  session.storage?.removeItem(LINKING);
   await linkAccount(session.named());
   return true;
 }
@@ -69,13 +69,13 @@ export async function takeUp() {
 
 /** @param {string} address */
 function leaveFor(address) {
-  sessionStorage.setItem(PLACE, location.pathname + location.search);
+  session.storage?.setItem(PLACE, location.pathname + location.search);
   location.assign(address);
 }
 
 /** To where one was before: only this tab has kept that, and no URL. */
 function comeBack() {
-  const place = sessionStorage.getItem(PLACE);
-  sessionStorage.removeItem(PLACE);
+  const place = session.storage?.getItem(PLACE);
+  session.storage?.removeItem(PLACE);
   if (place?.startsWith("/app/")) history.replaceState(null, "", place);
 }

@@ -27,6 +27,9 @@ export const REASONS = {
 
 /** @typedef {keyof typeof REASONS} Reason */
 
+/** What keeps something for this tab; undefined where the browser lets no page keep anything. */
+export const storage = kept();
+
 /** @type {string | null} */
 let secret = null;
 /** The session that it is of, if it is one's. */
@@ -79,13 +82,21 @@ export function take(named) {
  * @returns {Reason}
  */
 function resume() {
-  const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
-  const isFresh = Date.now() - kept.seenAt < IDLE_MS;
-  if (kept.token && isFresh) begin(kept.token);
-  else sessionStorage.removeItem(PLACE);
-  if (kept.session && isFresh) sessionId = kept.session;
-  if (kept.session) return isFresh ? "again" : "idle";
-  return kept.token ? "idle" : kept.ended ?? "none";
+  const found = JSON.parse(storage?.getItem(PLACE) ?? "{}");
+  const isFresh = Date.now() - found.seenAt < IDLE_MS;
+  if (found.token && isFresh) begin(found.token);
+  else storage?.removeItem(PLACE);
+  if (found.session && isFresh) sessionId = found.session;
+  if (found.session) return isFresh ? "again" : "idle";
+  return found.token ? "idle" : found.ended ?? "none";
+}
+
+function kept() {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -108,10 +119,10 @@ export function begin(text, id = "") {
 export function end(reason) {
   if ((secret === null && reason !== "idle") || (isLeaving && reason === "refused")) return;
   secret = null;
-  if (reason === "refused" || reason === "unseen") sessionStorage.removeItem(PLACE);
+  if (reason === "refused" || reason === "unseen") storage?.removeItem(PLACE);
   else {
     seenAt = 0;
-    sessionStorage.setItem(PLACE, JSON.stringify({ ended: reason }));
+    storage?.setItem(PLACE, JSON.stringify({ ended: reason }));
   }
   for (const listener of ended) listener(reason);
 }
@@ -171,7 +182,7 @@ export function watch(page) {
 
 function keep() {
   const what = sessionId ? { session: sessionId } : { token: secret };
-  sessionStorage.setItem(PLACE, JSON.stringify({ ...what, seenAt }));
+  storage?.setItem(PLACE, JSON.stringify({ ...what, seenAt }));
 }
 
 /** @param {Page} page */

@@ -1,7 +1,7 @@
 /** The form that one signs in with. It takes the place of the page, and gives it back. */
 
 import { read, Refused, takenSession, Unreachable } from "./api.js";
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { field, form } from "./fields.js";
 import { signInButtons } from "./providers.js";
 import * as session from "./session.js";
@@ -41,7 +41,9 @@ export function signInForm(reason, kept, done) {
       hint: "Paste your token here. Whoever opens an invitation gets one, or the operator of this server gives you the first. "
         + "Then make others yourself, under Tokens." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
-    h("p", { class: "hint" }, "Only this tab keeps it, until 30 minutes pass without a key or a click."));
+    session.storage ? h("p", { class: "hint" }, "Only this tab keeps it, until 30 minutes pass without a key or a click.")
+      : h("p", { class: "notice caution" }, icon("warning"), h("span", {}, "The settings of this browser let this page keep nothing: "
+        + "sign in with a token, and again whenever the page is loaded.")));
   const buttons = signInButtons(kept !== null);
   const section = h("section", { class: "sign-in" },
     h("h1", { tabindex: -1 }, "Sign in"),
