@@ -116,6 +116,20 @@ async def test_what_comes_late_and_is_of_another_release_is_not_said_to_be_unrea
     await expect(page.get_by_text("cannot be reached")).to_have_count(0)
 
 
+async def test_what_comes_late_and_lacks_what_is_asked_of_it_is_not_passed_over_in_silence(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    await visitor.page.route(
+        "**/import_dialog.js",
+        lambda route: route.fulfill(content_type="text/javascript", body="export const other = 1;"),
+    )
+    await visitor.button("Import").click()
+    await visitor.page.get_by_text("load the page again").wait_for()
+    assert all("importDialog" in one for one in visitor.complaints)  # for the browser's log
+    visitor.complaints.clear()
+
+
 async def test_what_comes_late_and_cannot_be_fetched_is_said_and_comes_once_it_can(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -59,10 +59,12 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came. */
+/** No answer came, or one that is not the server's. */
 export class Unreachable extends Error {
-  constructor() {
-    super("The server cannot be reached. Nothing you typed is lost; try again in a moment.");
+  /** @param {number} [status] what came in its place */
+  constructor(status) {
+    super(status ? `Something between here and the server answered in its place (${status}). Nothing you typed is lost.`
+      : "The server cannot be reached. Nothing you typed is lost; try again in a moment.");
   }
 }
 
@@ -295,9 +297,7 @@ function fetched(url, options) {
 async function received(asked, signal) {
   try {
     const response = await asked;
-    const text = await response.text();
-    reached();
-    return { response, text };
+    return { response, text: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
     unreached();
@@ -312,7 +312,7 @@ async function received(asked, signal) {
  * @param {() => Promise<M>} load
  */
 export async function late(load) {
-  await fetched("/healthz", {});
+  answered(await fetched("/healthz", {}));
   return loaded(load());
 }
 
@@ -333,31 +333,38 @@ export async function loaded(asked) {
 }
 
 /**
+ * What the server answers is JSON, with `errors` where it refuses. Anything else is a proxy's, and no answer: it says neither
+ * that something is gone nor that a token has ended, and not what has become of a change.
  * @template D
  * @param {{response: Response, text: string}} fetched
  * @param {Options["reviver"]} [reviver]
  * @returns {Answer<D>}
  */
 function answered({ response, text }, reviver) {
-  if (response.ok || response.status === 304) {
-    return { document: text ? JSON.parse(text, reviver) : null, etag: response.headers.get("ETag") };
+  const document = parsed(text, reviver);
+  const isGood = response.ok || response.status === 304;
+  if (isGood ? document === undefined : !Array.isArray(document?.errors)) {
+    unreached();
+    throw new Unreachable(response.status);
   }
-  const refused = new Refused(response.status, errorsOf(text));
+  reached();
+  if (isGood) return { document, etag: response.headers.get("ETag") };
+  const refused = new Refused(response.status, document.errors);
   const seconds = Number(response.headers.get("Retry-After"));
   if (seconds) refused.retryAfter = Math.min(seconds * 1000, LONGEST_PAUSE_MS);
   throw refused;
 }
 
 /**
- * A proxy in between may answer with a page.
+ * Null where there is no text, and undefined where it is no JSON, or is cut off.
  * @param {string} text
- * @returns {ErrorObject[]}
+ * @param {Options["reviver"]} [reviver]
  */
-function errorsOf(text) {
+function parsed(text, reviver) {
   try {
-    return JSON.parse(text).errors ?? [];
+    return text ? JSON.parse(text, reviver) : null;
   } catch {
-    return [];
+    return undefined;
   }
 }
 

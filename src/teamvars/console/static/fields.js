@@ -3,6 +3,7 @@
 import { Refused } from "./api.js";
 import { announce, button, h, icon, shown, within } from "./dom.js";
 import { lead, settleAll, stay } from "./hands.js";
+import { inWords } from "./notices.js";
 
 /** @import { Attributes, Child } from "./dom.js" */
 
@@ -265,7 +266,7 @@ function showErrors(element, error) {
  * @param {{message: string}} error
  */
 export function say(element, error) {
-  errorsOf(element).append(h("p", { class: "error" }, icon("warning"), shown(error.message)));
+  errorsOf(element).append(h("p", { class: "error" }, icon("warning"), shown(inWords(error))));
 }
 
 /**

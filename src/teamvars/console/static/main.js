@@ -6,7 +6,7 @@ import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 import { fieldInUse, lead, settleAll, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
-import { clear, failed, leavePage, notify } from "./notices.js";
+import { clear, failed, inWords, leavePage, notify } from "./notices.js";
 import { address, PAGES, ROOT } from "./pages.js";
 import { takeUp } from "./providers.js";
 import * as session from "./session.js";
@@ -117,7 +117,7 @@ function failure(error) {
   const isMissing = error instanceof Refused && error.status === 404;
   const [title, text] = isMissing
     ? ["Nothing here", "There is nothing at this address, or nothing that you may see."]
-    : ["That did not work", error.message];
+    : ["That did not work", inWords(error)];
   return h("section", { class: "empty" }, h("h1", { tabindex: -1 }, title), h("p", {}, text),
     h("div", { class: "actions" },
       // A browser may remember that a module could not be fetched, until the page is loaded again.
@@ -249,10 +249,8 @@ async function goBack() {
 function complain(event) {
   const error = event.reason;
   const isLeft = error?.name === "AbortError" || error?.status === 401; // one has gone, or signs in
-  if (!isLeft && !(error instanceof Refused || error instanceof Unreachable)) return;
-  event.preventDefault();
-  if (isLeft) return;
-  failed(error);
+  if (isLeft || error instanceof Refused || error instanceof Unreachable) event.preventDefault(); // nothing for the browser's log
+  if (!isLeft && error instanceof Error) failed(error);
 }
 
 async function start() {

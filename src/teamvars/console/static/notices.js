@@ -9,6 +9,7 @@ import { button, h, icon, part, shown } from "./dom.js";
 import { settle } from "./hands.js";
 
 const POLL_MS = 2000;
+const UNFORESEEN = "This page has failed. The server may have another release by now: load the page again.";
 /** @type {Map<string, {line: Element, stays: boolean}>} */
 const lines = new Map();
 /** @type {ReturnType<typeof setInterval> | null} */
@@ -56,7 +57,15 @@ export function leavePage() {
  * @param {Error} error
  */
 export function failed(error) {
-  notify("failed", error.message, { caution: true });
+  notify("failed", inWords(error), { caution: true });
+}
+
+/**
+ * What an error says to whoever looks. One of the language's own says nothing to them: the page has met what it was not made for.
+ * @param {{message: string}} error
+ */
+export function inWords(error) {
+  return error instanceof TypeError ? UNFORESEEN : error.message;
 }
 
 /** To be called when the server has answered. */
@@ -72,5 +81,5 @@ export function unreached() {
   if (waiting !== null) return;
   notify("connection", "The server cannot be reached. What you typed stays here; trying again …",
     { caution: true, stays: true });
-  waiting = setInterval(() => fetch("/healthz", { cache: "no-store" }).then(reached, () => {}), POLL_MS);
+  waiting = setInterval(() => fetch("/healthz", { cache: "no-store" }).then(({ ok }) => ok && reached(), () => {}), POLL_MS);
 }

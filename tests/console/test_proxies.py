@@ -1,0 +1,79 @@
+"""What stands between a page and the server, and answers in its place."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.console.visitors import Crowd, Site
+
+VARIABLE = "**/api/v2/workspaces/*/vars/*"
+IN_ITS_PLACE = "Something between here and the server answered in its place"
+PAGE: dict[str, Any] = {"content_type": "text/html", "body": "<html><h1>Bad gateway</h1></html>"}
+CUT_OFF: dict[str, Any] = {
+    "content_type": "application/vnd.api+json",
+    "body": '{"data": {"id": "var-',
+}
+
+
+async def answer(page: Page, where: str, times: int, /, **said: Any) -> None:
+    """So many requests there are answered so, and reach no server."""
+    await page.route(where, lambda route: route.fulfill(**said), times=times)
+
+
+async def test_a_save_that_a_proxy_answers_is_sent_again_and_happens_once(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """The server has made the change, but what it answers does not arrive."""
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "LEVEL", "info")
+    visitor = await crowd.member(sqlite_site, tenant)
+    form = await visitor.edit("LEVEL")
+    await form.get_by_label("Value").fill("debug")
+    keys = []
+
+    async def lose(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        await route.fetch()
+        await route.fulfill(status=504 if len(keys) == 1 else 200, **[PAGE, CUT_OFF][len(keys) - 1])
+
+    await visitor.page.route(VARIABLE, lose, times=2)
+    await form.get_by_role("button", name="Save").click()
+    await expect(form).to_have_count(0)
+    await expect(visitor.row("LEVEL")).to_contain_text("debug")
+    assert len(set(keys)) == 1
+    assert [one["value"] for one in (await sqlite_site.stored(tenant)).values()] == ["debug"]
+
+
+@pytest.mark.parametrize("status", [401, 404, 413, 502])
+async def test_what_a_proxy_answers_is_told_as_such_and_nothing_else_is_made_of_it(
+    sqlite_site: Site, crowd: Crowd, status: int
+) -> None:
+    """Neither that the token has ended nor that somebody has deleted the variable."""
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "LEVEL", "info")
+    visitor = await crowd.member(sqlite_site, tenant)
+    form = await visitor.edit("LEVEL")
+    await form.get_by_label("Value").fill("debug")
+    await answer(visitor.page, VARIABLE, 3, status=status, **PAGE)
+    await form.get_by_role("button", name="Save").click()
+    await form.get_by_text(f"{IN_ITS_PLACE} ({status}). Nothing you typed is lost.").wait_for()
+    await expect(form.get_by_label("Value")).to_have_value("debug")
+    await form.get_by_role("button", name="Save").click()
+    await expect(visitor.row("LEVEL")).to_contain_text("debug")
+
+
+async def test_a_list_that_a_proxy_answers_says_so_and_can_be_asked_for_again(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.arrived(sqlite_site, tenant, "workspaces")
+    page = visitor.page
+    await page.get_by_role("link", name="payments").wait_for()
+    await answer(page, "**/api/v2/organizations/*/workspaces?*", 3, status=200, **PAGE)
+    await page.get_by_label("Filter by name").fill("pay")
+    await page.get_by_text(f"{IN_ITS_PLACE} (200)").wait_for()
+    await visitor.button("Try again").click()
+    await page.get_by_role("link", name="payments").wait_for()
+    await page.reload()
+    await page.get_by_role("link", name="payments").wait_for()
