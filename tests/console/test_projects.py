@@ -154,6 +154,35 @@ async def test_whoever_leaves_the_form_while_a_team_is_looked_for_gives_it_nothi
     assert "POST" not in sent
 
 
+async def test_what_others_have_changed_of_the_access_is_not_changed_back(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    shop = await make_project(tenant)
+    await give(tenant, shop, "crew", "custom")
+    path = f"/team-projects?filter[project][id]={shop}"
+    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    path_of_it = f"/team-projects/{grant['id']}"
+
+    async def set_level(level: str) -> None:
+        attributes = {"workspace-access": {"variables": level}}
+        data = {"type": "team-projects", "id": grant["id"], "attributes": attributes}
+        assert (await tenant.call("owner", "PATCH", path_of_it, {"data": data})).is_success
+
+    await set_level("write")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
+    await visitor.button("Change the access of crew").click()
+    form = visitor.page.get_by_role("form", name="Change the access")
+    sets = form.get_by_role("group", name="The project's own variable sets")
+    await sets.get_by_role("radio", name="read", exact=True).check()
+    await set_level("none")
+    await form.get_by_role("button", name="Save").click()
+    await expect(form).to_have_count(0)
+    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    assert grant["attributes"]["project-access"]["variable-sets"] == "read"
+    assert grant["attributes"]["workspace-access"]["variables"] == "none"
+
+
 @on_each_engine
 async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_own(
     site: Site, crowd: Crowd

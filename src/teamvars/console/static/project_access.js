@@ -1,6 +1,6 @@
 /** Which teams have access to a project, and so to the variables of every workspace in it. */
 
-import { Change, oneOf, remove, send } from "./api.js";
+import { Change, changed, oneOf, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton } from "./fields.js";
@@ -13,6 +13,7 @@ import { PagedList } from "./paged_list.js";
 /** @import { Context } from "./pages.js" */
 /** @typedef {Api.ProjectAccessType} Access */
 /** @typedef {"none" | "read" | "write"} Level */
+/** @typedef {{access: Access, variables: Level, sets: Level}} Said */
 /** @typedef {Api.TeamProjectResource & {called: string}} Grant */
 
 const AT = "/data/attributes";
@@ -92,7 +93,8 @@ class Accesses {
   #form(grant, end) {
     const change = new Change();
     const { input, names } = namesOf(this.base, "team");
-    const { access, variables, sets: ofSets } = saidOf(grant?.attributes);
+    const start = saidOf(grant?.attributes);
+    const { access, variables, sets: ofSets } = start;
     const level = choice({ legend: "Access", options: ACCESSES, chosen: access, pointer: `${AT}/access`, onchange: () => settle() });
     const own = choice({ legend: "Variables of its workspaces", options: VARIABLES, chosen: variables,
       pointer: `${AT}/workspace-access/variables` });
@@ -109,11 +111,11 @@ class Accesses {
     const element = form({
       class: "card", "aria-label": grant ? "Change the access" : "Give access",
       onsubmit: async (signal) => {
-        const attributes = { access: level.chosen(), ...(level.chosen() === "custom" && {
-          "workspace-access": { variables: own.chosen() }, "project-access": { "variable-sets": sets.chosen() } }) };
+        const attributes = attributesOf({ access: level.chosen(), variables: own.chosen(), sets: sets.chosen() });
         const called = grant?.called ?? input.value.trim();
         if (grant) {
-          const data = { type: "team-projects", id: grant.id, attributes };
+          // Others may have changed the rest.
+          const data = { type: "team-projects", id: grant.id, attributes: changed(attributesOf(start), attributes) };
           await send("PATCH", `/team-projects/${grant.id}`, { data }, { change, signal });
         } else {
           const { id } = await findNamed(this.base, "team", called, TEAM, signal);
@@ -151,12 +153,21 @@ class Accesses {
 /**
  * What a team may do, or, where nothing is said yet, what is chosen first.
  * @param {Api.TeamProjectAttributes} [attributes]
- * @returns {{access: Access, variables: Level, sets: Level}}
+ * @returns {Said}
  */
 function saidOf(attributes) {
   if (!attributes) return { access: "read", variables: "read", sets: "none" };
   return { access: attributes.access, variables: attributes["workspace-access"].variables,
     sets: attributes["project-access"]["variable-sets"] };
+}
+
+/**
+ * As a document has it.
+ * @param {Said} said
+ */
+function attributesOf({ access, variables, sets }) {
+  const custom = { "workspace-access": { variables }, "project-access": { "variable-sets": sets } };
+  return { access, ...(access === "custom" && custom) };
 }
 
 function nothing() {
