@@ -38,6 +38,22 @@ async def statuses(tenant: Tenant, who: str, workspace: str = "payments") -> int
     return (await tenant.call(who, "GET", tenant.vars_path(workspace))).status_code
 
 
+async def test_whoever_leaves_the_page_while_a_team_is_looked_for_gives_it_nothing(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await visit(sqlite_site, crowd, await sqlite_site.tenant(), workspace="payments")
+    page, sent = visitor.page, list[str]()
+    page.on("request", lambda one: sent.append(one.method))
+    looked = "**/teams?*names*"
+    async with page.expect_response(looked), held(page, looked) as is_asked_for:
+        await give(visitor, "Team", "readers")
+        await is_asked_for()
+        await page.get_by_role("link", name="Activity").click()
+        await page.get_by_label("Part of a key").wait_for()
+    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
+    assert "POST" not in sent
+
+
 async def test_a_team_is_given_access_which_is_changed_and_taken_away(
     site: Site, crowd: Crowd
 ) -> None:
