@@ -308,6 +308,15 @@ async def test_a_team_of_owners_invites_with_its_token(sqlite_site: Site, crowd:
     await row(visitor, email).wait_for()
 
 
+async def test_teams_that_are_not_shown_to_whoever_invites_are_counted(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await visit(sqlite_site, crowd, await sqlite_site.tenant())
+    await small_pages(visitor.page, "**/teams?*", 4)
+    form, _ = await type_addresses(visitor, address("new", visitor.tenant))
+    await form.get_by_text("And 2 more teams, found by name.").wait_for()
+
+
 async def test_of_many_teams_any_is_found_and_chosen(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     for number in range(12):

@@ -1,7 +1,7 @@
 /** Invites several people at once, by e-mail address, and into teams. */
 
 import { Change, Refused, read, readPage, send } from "./api.js";
-import { announce, h, listed, name } from "./dom.js";
+import { announce, count, h, listed, name } from "./dom.js";
 import { field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { searchField } from "./paged_list.js";
 import { redraw } from "./redraw.js";
@@ -145,9 +145,10 @@ class TeamChoice {
   constructor(path, teamId) {
     this.path = path;
     this.rows = h("div", { class: "ticks" });
+    this.rest = h("p", { class: "hint", role: "status" });
     this.looking = h("div", { hidden: true }, searchField("Find a team", (words) => this.#draw(words)));
     this.element = h("fieldset", { class: "field", "data-pointer": TEAMS, hidden: true },
-      h("legend", { class: "label" }, "Into teams"), this.looking, this.rows);
+      h("legend", { class: "label" }, "Into teams"), this.looking, this.rows, this.rest);
     this.#begin(teamId);
   }
 
@@ -179,6 +180,8 @@ class TeamChoice {
     const { items, total } = await readPage(`${this.path}/teams${words && `?q=${encodeURIComponent(words)}`}`, 1);
     if (words !== this.words) return;
     if (!words) [this.element.hidden, this.looking.hidden] = [!total, total <= MANY_TEAMS];
+    const unseen = total - items.length;
+    this.rest.textContent = unseen > 0 ? `And ${count(unseen, "more team")}, found by name.` : "";
     const found = new Map(this.#chosen);
     for (const { id, attributes } of items) found.set(id, attributes.name);
     redraw(this.rows, [...found].map(([id, called]) => ({ key: id, seen: called, make: () => this.#tick(id, called) })));
