@@ -199,6 +199,7 @@ async def test_a_page_a_form_and_a_dialog_that_have_just_come_or_gone_take_no_cl
         assert person.run(FORMS) == 0
 
 
+@IN_ONE_BROWSER
 async def test_what_an_answer_has_brought_takes_no_click_before_it_was_seen(
     person: Person,
 ) -> None:
@@ -261,6 +262,7 @@ async def test_what_is_typed_last_stands_in_no_address_of_another_page(person: P
     assert person.run("return location.search") == ""
 
 
+@IN_ONE_BROWSER
 async def test_what_moves_by_itself_takes_no_click_at_once(person: Person) -> None:
     """A row comes under the finger that was meant for another."""
     for key in ("B", "C"):
@@ -313,6 +315,7 @@ async def test_a_key_that_is_held_goes_on_nowhere_else(person: Person) -> None:
         person.click("Cancel")
 
 
+@IN_ONE_BROWSER
 async def test_a_wheel_that_is_pressed_pastes_nothing(person: Person) -> None:
     """Some systems paste so what was selected last, in any program."""
     person.work()

@@ -111,6 +111,7 @@ async def test_a_second_press_applies_nothing_that_nobody_has_seen(person: Perso
     assert (await person.site.stored(person.tenant))["LEVEL"]["value"] == "theirs"
 
 
+@IN_ONE_BROWSER
 async def test_a_second_press_deletes_nothing_that_nobody_has_seen(person: Person) -> None:
     await person.site.make(person.tenant, "PSK", "x")
     person.enter("owner", f"/{person.tenant.organization}/workspaces?key=PSK")

@@ -54,6 +54,7 @@ async def test_nothing_is_attached_before_somebody_has_read_what_that_does(perso
     assert await gets(tenant) == {"REGION": "eu"}
 
 
+@IN_ONE_BROWSER
 async def test_no_question_opens_over_whoever_types_elsewhere_by_then(person: Person) -> None:
     tenant = person.tenant
     set_id = await make_set(tenant, "Shared")
