@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.console.accessibility import WIDEST, Axe, Inspection
 from tests.console.deliveries import hand_out, propose
-from tests.console.visitors import Crowd, Site, Visitor, on_each_engine
+from tests.console.visitors import Crowd, Site, Visitor
 from tests.support.tenant import Tenant
 
 # Its colors are far enough from each other in the light.
@@ -325,9 +325,8 @@ async def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"the Tab key never reaches {name}")
 
 
-@on_each_engine
-async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
-    tenant = await site.tenant()
+async def test_the_keyboard_is_enough(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
     visitor = await crowd.visitor(site, tenant)
     page, keyboard = visitor.page, visitor.page.keyboard
     await visitor.go("/")

@@ -3,11 +3,19 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site, on_each_engine
+from tests.console.visitors import Crowd, Site
 
 
-@on_each_engine
-@pytest.mark.parametrize("choice", ["Save mine", "Keep theirs", "Back to the form"])
+@pytest.mark.parametrize(
+    ("site", "choice"),
+    [
+        ("sqlite", "Save mine"),
+        ("postgres", "Save mine"),
+        ("sqlite", "Keep theirs"),
+        ("sqlite", "Back to the form"),
+    ],
+    indirect=["site"],
+)
 async def test_the_slower_editor_sees_both_versions_and_chooses(
     site: Site, crowd: Crowd, choice: str
 ) -> None:

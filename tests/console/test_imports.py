@@ -183,12 +183,11 @@ async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd)
     assert (await site.stored(tenant))["A"]["value"] == "1"
 
 
-@on_each_engine
 async def test_an_apply_whose_answer_is_lost_is_sent_again_and_happens_once(
-    site: Site, crowd: Crowd
+    sqlite_site: Site, crowd: Crowd
 ) -> None:
-    tenant = await site.tenant()
-    visitor = await crowd.member(site, tenant)
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
     lost: list[APIResponse] = []
 
     async def lose(route: Route) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site, held, on_each_engine
+from tests.console.visitors import Crowd, Site, held
 from tests.support.tenant import Tenant
 
 
@@ -84,15 +84,14 @@ async def test_a_project_is_made_renamed_and_deleted_once_no_workspace_is_in_it(
     await expect(visitor.button("Delete project")).to_have_count(0)
 
 
-@on_each_engine
 async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
-    site: Site, crowd: Crowd
+    sqlite_site: Site, crowd: Crowd
 ) -> None:
-    tenant = await site.tenant()
+    tenant = await sqlite_site.tenant()
     shop = await make_project(tenant)
     await give(tenant, shop, "crew", "write")
     await give(tenant, tenant.project, "readers", "read")
-    visitor = await crowd.arrived(site, tenant, f"projects/{shop}")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}")
     page = visitor.page
     await page.get_by_text("No workspace in it").first.wait_for()
     await visitor.button("Move workspaces here").click()
@@ -183,13 +182,12 @@ async def test_what_others_have_changed_of_the_access_is_not_changed_back(
     assert grant["attributes"]["workspace-access"]["variables"] == "none"
 
 
-@on_each_engine
 async def test_teams_are_given_access_to_a_project_by_its_levels_and_by_their_own(
-    site: Site, crowd: Crowd
+    sqlite_site: Site, crowd: Crowd
 ) -> None:
-    tenant = await site.tenant()
+    tenant = await sqlite_site.tenant()
     shop = await make_project(tenant)
-    visitor = await crowd.arrived(site, tenant, f"projects/{shop}/access")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
     page = visitor.page
     await page.get_by_text("No team has access to the project yet").first.wait_for()
     await visitor.button("Give access").click()

@@ -154,9 +154,8 @@ async def test_where_one_may_not_write_nothing_is_offered_to_be_done(
     assert await visitor.page.get_by_role("dialog").locator("button.primary:visible").count() == 0
 
 
-@on_each_engine
-async def test_a_key_is_set_in_workspaces_that_are_ticked(site: Site, crowd: Crowd) -> None:
-    tenant = await site.tenant()
+async def test_a_key_is_set_in_workspaces_that_are_ticked(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
     await make_workspaces(tenant, "third", "other")
     await site.make(tenant, "DB_URL", "own", "payments")
     await site.make(tenant, "DB_URL", "new-one", "third")

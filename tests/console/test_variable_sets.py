@@ -298,11 +298,10 @@ async def test_what_a_set_is_detached_from_comes_back_with_no_older_answer(
     await expect(page.get_by_text("Attached to no workspace")).to_be_visible()
 
 
-@on_each_engine
 async def test_a_set_is_attached_to_a_project_and_the_runners_that_are_handed_it_are_named(
-    site: Site, crowd: Crowd
+    sqlite_site: Site, crowd: Crowd
 ) -> None:
-    tenant = await site.tenant()
+    site, tenant = sqlite_site, await sqlite_site.tenant()
     await make_project(tenant, "Shop", "network")
     set_id = await make_set(tenant, "Shared")
     await put(tenant, set_id, "REGION")
