@@ -22,6 +22,7 @@ from teamvars.services.sign_ins import Client, SignIns
 from teamvars.web.sign_ins import callback
 from tests.support.canaille_server import CLIENT, SECRET, WHO
 from tests.support.deployment import operator
+from tests.support.engines import ON_SQLITE
 from tests.support.openid_provider import canaille
 from tests.support.patience import HANGS
 from tests.support.signing_in import OWN, SESSION_COOKIE, Browser, served
@@ -73,6 +74,7 @@ async def test_alice_signs_in(place: Place) -> None:
     assert (await browser.arrive(said)).status_code == 403  # the code is spent
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("forgotten", "is_in"),
     [((), False), (("verifier",), False), (("nonce",), False), (("verifier", "nonce"), True)],
@@ -96,6 +98,7 @@ async def injected(place: Place, attacker: Browser) -> dict[str, str]:
     return {"state": asked["state"], "iss": place.known.provider.issuer}
 
 
+@ON_SQLITE
 async def test_doctor_tries_it(place: Place) -> None:
     for changed, severities in (
         ({}, [Severity.OK, Severity.OK]),
