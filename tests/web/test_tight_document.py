@@ -84,19 +84,26 @@ async def test_documents_are_as_tight_as_the_document_says(served: ServedDeploym
 
 
 async def all_is_as_tight(served: ServedDeployment, *, bodies: bool) -> None:
-    """Every request, as an owner of an organization that each operation has for itself."""
+    """Every request, as an owner of an organization that each operation has for itself, unless it
+    only reads.
+    """
     url = served.server.url
     document = (await served.client.get(f"{url}/openapi.json")).json()
     if not bodies:
         take_examples_alone(document)
     loose = []
+    readers = await build_tenant(served.near)
+    to_read = await ids_of(readers)
     with requests.Session() as session:
+        session.trust_env = False  # what proxies there are it would look up for each request
         for one in schemathesis.openapi.from_dict(document).get_all_operations():
             operation: Any = one.ok() if isinstance(one, Ok) else pytest.fail(str(one))
             if operation.path.startswith(WITHOUT_DOCUMENTS):
                 continue
-            tenant = await build_tenant(served.near)
-            ids = await ids_of(tenant)
+            tenant, ids = readers, to_read
+            if operation.method.upper() != "GET":
+                tenant = await build_tenant(served.near)
+                ids = await ids_of(tenant)
             headers = {"Authorization": f"Bearer {tenant.tokens['owner']}"}
             for case in cases(operation, bodies=bodies):
                 case.path_parameters.update({name: ids[name] for name in case.path_parameters})
