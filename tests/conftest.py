@@ -68,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Who starts the check in the background has it ignore SIGINT and SIGQUIT, and all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup: what tests start ignores nothing
+        signal.signal(signal.SIGHUP, lambda *_: None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # half of the time of collecting tests
     # jsonschema, which clients of others import, would compile grammars of addresses with it: a
     # third of what collecting takes.
