@@ -417,9 +417,9 @@ def test_a_file_system_without_links_takes_backups(
 HANGING = """
 import sys, time
 from teamvars import cli
-from teamvars.services import archives
+from teamvars.services import backups
 from teamvars.storage.engines import sqlite_files
-places = {"write": archives, "count": sqlite_files, "rows": sqlite_files.Snapshot}
+places = {"write": backups, "count": sqlite_files, "rows": sqlite_files.Snapshot}
 place = places[name := sys.argv[1]]
 whole = getattr(place, name)
 def hanging(*given):
@@ -433,9 +433,6 @@ cli.main()
 """A command that stands still where it has just done something: in a thread that nobody can end, or
 in the main one.
 """
-
-EXPOSED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
-"""Whoever runs the tests may ignore that somebody hangs up."""
 
 
 @pytest.mark.parametrize(
@@ -457,7 +454,7 @@ def test_what_is_told_to_end_leaves_no_copy(
         lose_store(filled)
     (temporary := filled.folder / "temporary").mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", EXPOSED + HANGING, after, "backup", *words],
+        [sys.executable, "-c", HANGING, after, "backup", *words],
         cwd=filled.folder,
         env={**filled.environment, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
