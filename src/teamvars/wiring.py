@@ -43,6 +43,7 @@ from teamvars.services.data_keys import DataKeys, Rewraps
 from teamvars.services.deliveries import Deliveries, HostDeliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.effective import EffectiveVariables
+from teamvars.services.gauges import Gauges
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness
@@ -56,7 +57,7 @@ from teamvars.services.issuers import Issuer, KeyFiles, Trust, given
 from teamvars.services.keys import Keys
 from teamvars.services.logins import Logins
 from teamvars.services.memberships import Memberships, OperatorLeavers
-from teamvars.services.nodes import Admission, Gauges, ServingNode
+from teamvars.services.nodes import Admission, ServingNode
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
@@ -65,7 +66,8 @@ from teamvars.services.rendered import RenderedLists
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sign_ins import Client, SignIns
 from teamvars.services.tags import Tags
-from teamvars.services.teams import Grants, ProjectGrants, TeamMembers, Teams
+from teamvars.services.team_access import Grants, ProjectGrants
+from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, TokenLimits, Tokens
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches

@@ -38,12 +38,8 @@ from teamvars.domain.access import (
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status
-from teamvars.domain.project_grants import (
-    MoveDraft,
-    ProjectAccessType,
-    ProjectGrant,
-    ProjectGrantDraft,
-)
+from teamvars.domain.moves import MoveDraft
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant, ProjectGrantDraft
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.tags import Tags
 from teamvars.domain.team_access import AccessType, Grant, GrantDraft, GrantLevel

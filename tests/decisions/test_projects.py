@@ -21,14 +21,8 @@ from teamvars.decisions.set_reach import SetsAttached
 from teamvars.decisions.workspaces import update
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
-from teamvars.domain.project_grants import (
-    Access,
-    AccessChange,
-    Foreseen,
-    MoveDraft,
-    ProjectAccessType,
-    ProjectGrant,
-)
+from teamvars.domain.moves import Access, AccessChange, Foreseen, MoveDraft
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.projects import Project, ProjectDraft
 from teamvars.domain.set_effects import Standing
 from teamvars.domain.tags import MAX_TAGS, ProjectTagRow, SaidBinding, TagChange, TagsDraft

@@ -14,7 +14,8 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.workspaces import create, update
 from teamvars.domain.access import Level
-from teamvars.domain.pages import IdsDraft, Page
+from teamvars.domain.linked import IdsDraft
+from teamvars.domain.pages import Page
 from teamvars.domain.tags import (
     SaidBinding,
     SaidName,

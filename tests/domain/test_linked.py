@@ -1,7 +1,7 @@
 """What is named by id."""
 
 from teamvars.domain.errors import NO_SUCH_WORKSPACE, invalid
-from teamvars.domain.pages import IdsDraft
+from teamvars.domain.linked import IdsDraft
 
 
 def test_an_id_of_nothing_is_pointed_at_once_and_an_empty_one_is_the_documents_fault() -> None:

@@ -4,7 +4,8 @@ import random
 from collections import Counter
 
 from teamvars.domain.access import Level, level_of
-from teamvars.domain.project_grants import Access, AccessChange, ProjectAccessType, ProjectGrant
+from teamvars.domain.moves import Access, AccessChange
+from teamvars.domain.project_grants import ProjectAccessType, ProjectGrant
 from teamvars.domain.team_access import AccessType, Grant, GrantLevel
 from teamvars.domain.teams import Right, Team, Visibility, owners_of
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord

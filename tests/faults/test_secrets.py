@@ -22,7 +22,7 @@ from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
 from teamvars.hcl import definitions
 from teamvars.mail import Server
 from teamvars.security.tokens import hash_token
-from teamvars.services.code.child import FileJob
+from teamvars.services.code.examination import FileJob
 from teamvars.services.invitations import Issued
 from teamvars.services.parsed_files import FileDraft
 from teamvars.storage.database import Transaction

@@ -17,8 +17,9 @@ from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.keys import MASTER
 from teamvars.domain.memberships import InvitationDraft
+from teamvars.domain.moves import MoveDraft
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.domain.project_grants import MoveDraft, ProjectGrantDraft
+from teamvars.domain.project_grants import ProjectGrantDraft
 from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from teamvars.domain.audit import Head
 from teamvars.domain.backups import NEWER
 from teamvars.domain.diagnosis import Finding, Severity
-from teamvars.services import backups, diagnosis
+from teamvars.services import backups, proving
 from teamvars.storage import migrations
 from teamvars.storage.database import NotReady
 from tests.services.altered_trails import execute
@@ -48,20 +48,20 @@ async def test_what_of_a_store_cannot_be_read_is_told(migrated_file: Path, tmp_p
     store = tmp_path / "teamvars.db"
     shutil.copy(migrated_file, store)
     async with opened(url) as database:
-        assert await diagnosis.damage(database) == []
+        assert await proving.damage(database) == []
     with store.open("r+b") as file:
         file.seek(store.stat().st_size * 3 // 4 // 4096 * 4096)
         file.write(bytes(4096))
     async with opened(url) as database:
-        assert (PROBLEM, "reading") in told(await diagnosis.damage(database))
+        assert (PROBLEM, "reading") in told(await proving.damage(database))
 
 
 @ON_OWN_SQLITE
 async def test_a_copy_whose_streams_stand_elsewhere_is_told(own_calls: Calls) -> None:
     database = own_calls.services.database
     heads = await backups.heads(database)
-    assert await diagnosis.moved(database, backups.lines(heads)) == []
-    assert told(await diagnosis.moved(database, backups.lines(heads[1:]))) == [(PROBLEM, "audit")]
+    assert await proving.moved(database, backups.lines(heads)) == []
+    assert told(await proving.moved(database, backups.lines(heads[1:]))) == [(PROBLEM, "audit")]
 
 
 @ON_OWN_SQLITE
@@ -75,7 +75,7 @@ async def test_streams_are_gone_through_on_the_way_to_the_heads_that_are_there(
     newer = replace(stands, sequence=99), Head("ws-gone", 1, bytes(32))
 
     async def examined(kept: Sequence[Head]) -> list[tuple[Severity, str]]:
-        return told(await diagnosis.examine(database, sealer, audit, kept))
+        return told(await proving.examine(database, sealer, audit, kept))
 
     sound = [(OK, "reading"), (OK, "rows"), (OK, "values")]
     assert await examined(heads) == [*sound, (OK, "audit")]

@@ -18,9 +18,9 @@ from structlog.testing import LogCapture
 
 from teamvars.domain.errors import TOO_COMPLEX, Code, Refusal
 from teamvars.fair_slots import LOCK_WAITERS, MOST_REST_SECONDS, FairLock
-from teamvars.services.code import checker, child
+from teamvars.services.code import checker, child, examination
 from teamvars.services.code.checker import CodeChecker, Killed, Limits, Process
-from teamvars.services.code.child import (
+from teamvars.services.code.examination import (
     CheckJob,
     Examination,
     Job,
@@ -464,10 +464,10 @@ def test_what_is_read_and_evaluated_is_told_by_place_and_rule() -> None:
 
 
 def test_a_value_may_be_so_much_larger_than_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "_ROOM", 0)
-    monkeypatch.setattr(child, "_GROWTH", 1)
+    monkeypatch.setattr(examination, "_ROOM", 0)
+    monkeypatch.setattr(examination, "_GROWTH", 1)
     assert examined(Job('"abc"')).value == b'"abc"'
-    monkeypatch.setattr(child, "_ROOM", -1)
+    monkeypatch.setattr(examination, "_ROOM", -1)
     with pytest.raises(TooComplex):
         examined(Job('"abc"'))
 

@@ -36,9 +36,10 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Changing, OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, People, Step
+from teamvars.services.directory_files.changeset import Changeset, Step
 from teamvars.services.directory_files.contents import Contents
 from teamvars.services.directory_files.files import effects_of, layout_of
+from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.runners import Proposals
 from teamvars.services.directory_files.sets import Sets
 from teamvars.storage import access_by_name, organizations, users

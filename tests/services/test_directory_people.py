@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import UserEntry
 from teamvars.domain.users import User
-from teamvars.services.directory_files.changeset import Changeset, People
+from teamvars.services.directory_files.changeset import Changeset
+from teamvars.services.directory_files.people import People
 
 ANN = User("user-ann", "Ann", "ann@example.com", site_admin=False)
 BEN = User("user-ben", "ben", None, site_admin=True, disabled=True)

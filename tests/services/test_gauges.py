@@ -11,16 +11,8 @@ from teamvars import settings, wiring
 from teamvars.domain.keys import AUDIT, DATA, MASTER
 from teamvars.metrics import Gauge, Memory
 from teamvars.security import keyring
-from teamvars.services import nodes as service
-from teamvars.services.nodes import (
-    COUNTED,
-    ENDLESS,
-    KEY_USES,
-    OVERDUE,
-    QUEUES,
-    SEALS,
-    WAITING,
-)
+from teamvars.services import gauges as service
+from teamvars.services.gauges import COUNTED, ENDLESS, KEY_USES, OVERDUE, QUEUES, SEALS, WAITING
 from teamvars.storage import data_keys, keys
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls

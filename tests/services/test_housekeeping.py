@@ -17,7 +17,7 @@ from teamvars.decisions.variables import ToWorkspace
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor, AuditFilter
 from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, storage_unavailable
-from teamvars.domain.project_grants import MoveDraft
+from teamvars.domain.moves import MoveDraft
 from teamvars.domain.projects import ProjectDraft
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variable_sets import SetDraft

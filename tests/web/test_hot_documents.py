@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.memberships import LinkageType
-from teamvars.domain.pages import MAX_ITEMS
 from teamvars.web import teams
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http.json_body import parse

@@ -40,8 +40,8 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
 from teamvars.domain.keys import Node, NotedKey
 from teamvars.domain.memberships import LinkageType, Membership
+from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
-from teamvars.domain.project_grants import Access
 from teamvars.domain.users import User
 from teamvars.mail import counted_as
 from teamvars.security.tokens import hash_token

@@ -19,10 +19,11 @@ import msgspec
 
 from teamvars.domain.errors import not_found
 from teamvars.web.http.negotiation import JSON, takes_gzip
+from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.parameters import MAX_FORM_BYTES
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import OwnErrors, RequestBody, Route
-from teamvars.web.http.sending import FILE_HEADERS, Response, headers_of_sources
+from teamvars.web.http.sending import Response
 from teamvars.web.oauth import TokenError, refused
 from teamvars.web.sign_ins import LogoutForm, SignInPages
 

@@ -18,9 +18,10 @@ from teamvars.domain.errors import Kind, Refusal, there_is_no
 from teamvars.domain.invitations import Invited
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import LeftBehind, Membership
+from teamvars.domain.moves import Access
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.project_grants import Access, ProjectGrant
+from teamvars.domain.project_grants import ProjectGrant
 from teamvars.domain.projects import Project
 from teamvars.domain.sign_ins import Identity, Session, Standing
 from teamvars.domain.team_access import Grant

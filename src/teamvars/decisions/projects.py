@@ -37,8 +37,8 @@ from teamvars.domain.errors import (
     Refusal,
     refuse_all,
 )
+from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import fold
-from teamvars.domain.project_grants import Foreseen, MoveDraft
 from teamvars.domain.projects import SETTINGS, Project, ProjectDraft
 from teamvars.domain.tags import (
     ProjectTagRow,

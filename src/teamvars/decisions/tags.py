@@ -18,8 +18,9 @@ from teamvars.decisions.projects import to_project
 from teamvars.decisions.workspaces import WorkspaceView, changed, named, permitted, read
 from teamvars.domain.access import Permission
 from teamvars.domain.errors import NO_SUCH_WORKSPACE, not_found, refuse_all
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold
-from teamvars.domain.pages import IdsDraft, Page, Paged
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import (
     NO_SUCH_TAG,
     Binding,

@@ -46,9 +46,10 @@ from teamvars.domain.errors import (
     refuse_all,
     there_is_no,
 )
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
-from teamvars.domain.pages import IdsDraft, Page, Paged
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,

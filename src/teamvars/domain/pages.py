@@ -1,17 +1,12 @@
-"""Pages of lists; and lists of ids that a request names, all or none of which a change concerns."""
+"""Pages of lists."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from teamvars.domain.errors import Fault
-
 T = TypeVar("T")
 Position = TypeVar("Position", bound=tuple[Any, ...])
-
-MAX_ITEMS = 1000
-"""Of a document that names several resources."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -42,21 +37,3 @@ class CursorPaged(msgspec.Struct, Generic[T, Position], frozen=True):
 
     items: Sequence[T]
     following: Position | None
-
-
-class IdsDraft(msgspec.Struct, frozen=True):
-    """Resources of one type that a request names by id; an empty one is at fault itself."""
-
-    ids: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
-
-    @property
-    def wanted(self) -> tuple[str, ...]:
-        """Each id once."""
-        return tuple(dict.fromkeys(filter(None, self.ids)))
-
-    def all_faults(self, known: Collection[str], unknown: Fault) -> list[Fault]:
-        """Those of the document, and one for each id that is not known."""
-        named = enumerate(self.ids)
-        lacking = [unknown.at(f"/data/{n}/id") for n, id_ in named if id_ and id_ not in known]
-        return [*self.faults, *lacking]

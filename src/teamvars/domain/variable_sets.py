@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, invalid, other_id
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe
-from teamvars.domain.pages import IdsDraft
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Quota, Workspace
 

@@ -1,30 +1,26 @@
 """What `doctor` asks of a store that is ready to be served, and of providers that people sign in
 with: what they publish, what becomes of a browser in which nobody is signed in, and of a code that
-nobody was given; and proving of a backup that it is what it was, and of any store that it is whole.
+nobody was given.
 """
 
 import asyncio
 import secrets
 import ssl
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
 from teamvars.decisions.runners import Trust
-from teamvars.domain.audit import Break, Head
-from teamvars.domain.backups import NEWER, Manifest, beyond, reading_findings
 from teamvars.domain.diagnosis import (
     Finding,
     Losses,
-    Severity,
     address_findings,
     census_findings,
     damage_findings,
@@ -54,9 +50,7 @@ from teamvars.security.assertions import Unproven
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Opener, SealBroken, Sealer
 from teamvars.security.sign_ins import Attempt
-from teamvars.services import backups, https
-from teamvars.services.audit import Audit
-from teamvars.services.audit_verification import Place
+from teamvars.services import https
 from teamvars.services.issuers import published
 from teamvars.services.sign_ins import Client, departure, redeemed, word
 from teamvars.storage import (
@@ -71,7 +65,6 @@ from teamvars.storage import (
     workspaces,
 )
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.engines import sqlite_files
 
 _NEWEST_CHANGES = 1000
 
@@ -293,56 +286,3 @@ def _sent_back_with(told: Answer, redirect: str) -> str | None:
         return None
     errors = parse_qs(query).get("error")
     return word(errors[0]) if errors else ""
-
-
-async def altered(store: Path, manifest: Manifest) -> list[Finding]:
-    """How a copy differs from what its manifest says, as long as its schema is as it was."""
-    return manifest.altered(await asyncio.to_thread(sqlite_files.count, store))
-
-
-async def moved(database: Database, said: bytes) -> list[Finding]:
-    """Whether the streams of a copy stand elsewhere than the heads beside it say."""
-    if backups.lines(await backups.heads(database)) == said:
-        return []
-    return [Finding(Severity.PROBLEM, "audit", "the streams stand elsewhere than heads.jsonl says")]
-
-
-async def damage(database: Database) -> list[Finding]:
-    """What of a store cannot be read; none where all can."""
-    inspection = await database.inspect()
-    return reading_findings(inspection) if inspection.damage else []
-
-
-async def examine(
-    database: Database,
-    sealer: Sealer,
-    audit: Audit,
-    kept: Sequence[Head] = (),
-    passed: Collection[Place] = (),
-) -> list[Finding]:
-    """Reads everything, opens every value, compares counters with rows and goes through every
-    stream, on the way to heads that were kept elsewhere. What of those the store does not have is
-    told apart, as `NEWER`.
-    """
-
-    async def gone_through() -> list[Finding]:
-        diagnosis = Diagnosis(database, database.now)
-        last = await database.read(streams.last_entries)
-        missing = [Finding(Severity.ADVICE, NEWER, text) for text in beyond(kept, last)]
-        within = [head for head in kept if head.sequence <= last.get(head.stream_id, 0)]
-        found = await diagnosis.of_losses(sealer)
-        found += await diagnosis.of_values(sealer, every=True)
-        checked, breaks = await audit.verify(within, passed)
-        return [*found, *_of_trail(checked, breaks), *missing]
-
-    inspection, found = await asyncio.gather(database.inspect(), gone_through())
-    return [*reading_findings(inspection), *found]
-
-
-def _of_trail(checked: int, breaks: Sequence[Break]) -> list[Finding]:
-    if not breaks:
-        return [Finding(Severity.OK, "audit", f"{checked} streams verify")]
-    return [
-        Finding(Severity.PROBLEM, "audit", f"{one.stream_id} entry {one.sequence}: {one.reason}")
-        for one in breaks
-    ]

@@ -9,7 +9,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.errors import TOO_COMPLEX, Code, Fault, Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
 from teamvars.kernel import Discreet
-from teamvars.services.code.child import Examination, TooComplex, has_at_most
+from teamvars.services.code.examination import Examination, TooComplex, has_at_most
 from teamvars.services.house import UseCases, admit_writer
 from teamvars.variable_files import MAX_NAMES, Format, ParsedFile
 

@@ -3,8 +3,8 @@
 from teamvars.decisions import projects as decisions
 from teamvars.domain.access import Caller, ProjectAccess
 from teamvars.domain.ids import new_id
+from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.project_grants import Foreseen, MoveDraft
 from teamvars.domain.projects import PREFIX, ProjectDraft, ProjectSearch
 from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access_by_name, projects

@@ -1,6 +1,4 @@
-"""Teams, their members, and their grants on workspaces and on projects: show, create, change and
-delete them.
-"""
+"""Teams and their members: show, create, change and delete them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,18 +8,15 @@ from msgspec.structs import replace
 
 from teamvars.changes.trails import LastNumber
 from teamvars.changes.waves import Change
-from teamvars.decisions import team_access as grants
 from teamvars.decisions import teams as decisions
 from teamvars.decisions.needs import ToTeam
 from teamvars.decisions.teams import Direction, LinkedBy, MembersChange, TeamView
 from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import LinkageType, MembersDraft, Membership
-from teamvars.domain.pages import Page, Paged
-from teamvars.domain.project_grants import ProjectGrant, ProjectGrantDraft
-from teamvars.domain.team_access import Grant, GrantDraft, NamedGrant
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Right, Team, TeamDraft, TeamFilter
-from teamvars.services.house import House, UseCases, looks, makes, reads
+from teamvars.services.house import House, UseCases, makes, reads
 from teamvars.storage import access, access_by_name, memberships, team_access, teams
 from teamvars.storage.database import Transaction
 
@@ -167,69 +162,3 @@ async def _with_members(tx: Transaction, views: Sequence[TeamView], total: int) 
         users = sorted(one.user.id for one in members)
         full.append(replace(view, user_ids=users, member_ids=[one.id for one in members]))
     return TeamPage(full, total, people)
-
-
-class Grants(UseCases):
-    """What callers do with grants on workspaces. All methods refuse unauthenticated and not found.
-
-    A grant is seen by whoever sees the team and may read the workspace's variables.
-    """
-
-    read = looks(grants.read)
-    update = makes(grants.update)
-    delete = makes(grants.delete)
-
-    @reads
-    async def list(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        workspace_id: str | None,
-        team_id: str | None,
-        page: Page,
-    ) -> Paged[NamedGrant[Grant]]:
-        """The grants on a workspace, of a team, or all there are, by the workspaces' names."""
-        now = self._clock()
-        if workspace_id is not None:
-            (await access.workspace(tx, caller, now, workspace_id)).require_visible()
-        if team_id is not None:
-            (await access.team(tx, caller, now, team_id)).require_visible()
-        seen = await access.sight(tx, caller, now)
-        return await team_access.find_visible(tx, seen, workspace_id, team_id, page)
-
-    async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
-        """See `decisions.team_access.create`."""
-        return await self._make(caller, grants.create, draft, new_id("tws"))
-
-
-class ProjectGrants(UseCases):
-    """What callers do with grants on projects. All methods refuse unauthenticated and not found.
-
-    Such a grant is seen by whoever sees the team and the project.
-    """
-
-    read = looks(grants.read_on_project)
-    update = makes(grants.update_on_project)
-    delete = makes(grants.delete_on_project)
-
-    @reads
-    async def list(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        project_id: str | None,
-        team_id: str | None,
-        page: Page,
-    ) -> Paged[NamedGrant[ProjectGrant]]:
-        """The grants on a project, of a team, or all there are, by the projects' names."""
-        now = self._clock()
-        if project_id is not None:
-            await access.project(tx, caller, now, project_id)
-        if team_id is not None:
-            (await access.team(tx, caller, now, team_id)).require_visible()
-        seen = await access.sight(tx, caller, now)
-        return await team_access.find_visible_on_projects(tx, seen, project_id, team_id, page)
-
-    async def create(self, caller: Caller, draft: ProjectGrantDraft) -> ProjectGrant:
-        """See `decisions.team_access.create_on_project`."""
-        return await self._make(caller, grants.create_on_project, draft, new_id("tprj"))

@@ -28,8 +28,9 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Handler, RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.variables import documents
-from teamvars.web.variables.documents import EffectOnWorkspace, OwnerKind, entity_tag, rows_of
+from teamvars.web.variables import owners
+from teamvars.web.variables.documents import EffectOnWorkspace, entity_tag, rows_of
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import (
     CATEGORY,
     KEY,
@@ -287,14 +288,14 @@ class ApplyRoutes:
                 name=f"apply{kind.names}Variables",
                 text=f"Make the variables of {kind.noun} what the request says, all or none.",
             )
-            for kind in documents.EVERY
+            for kind in owners.EVERY
         ]
 
     def update_routes(self) -> list[Route]:
         """Updates of many variables of a workspace by their ids, where clients look for that: an
         apply but for its documents.
         """
-        kind = documents.OF_WORKSPACES
+        kind = owners.OF_WORKSPACES
         return [
             self.route(
                 kind,

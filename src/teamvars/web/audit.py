@@ -21,7 +21,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, written
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
-from teamvars.web.variables import documents
+from teamvars.web.variables import owners
 
 _KEY = Parameter(
     "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
@@ -160,7 +160,7 @@ def routes(audit: Audit, turns: Turns) -> list[Route]:
                 turn=turn,
                 name=f"list{kind.names or 'Workspace'}AuditEvents",
             )
-            for kind in documents.EVERY
+            for kind in owners.EVERY
         ),
         _lists(
             "/teams/{team_id}",

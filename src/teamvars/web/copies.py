@@ -30,8 +30,8 @@ from teamvars.web.http.reader import DRY_RUN_NAME, Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.variables import documents
-from teamvars.web.variables.documents import OwnerKind
+from teamvars.web.variables import owners
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import CATEGORY, KEY, category, wanted_versions
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
@@ -203,5 +203,5 @@ def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route
                 "organization, all or none."
             ),
         )
-        for kind in documents.EVERY
+        for kind in owners.EVERY
     ]

@@ -13,7 +13,7 @@ from teamvars.domain.tokens import NewToken
 from teamvars.security.tokens import hash_token
 from teamvars.services.invitations import InvitationLinks
 from teamvars.web.examples import IDS
-from teamvars.web.http import sending
+from teamvars.web.http import pages
 from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import HTML
 from teamvars.web.http.request import Request
@@ -41,7 +41,7 @@ _CONTENT = """<main>
 </section>
 </main>"""
 
-_PAGE = sending.page("Invitation", _CONTENT, style=_STYLE, script=_SCRIPT)
+_PAGE = pages.page("Invitation", _CONTENT, style=_STYLE, script=_SCRIPT)
 
 
 def _secret(secret: str | None, faults: tuple[Fault, ...]) -> str:
@@ -93,7 +93,7 @@ def routes(links: InvitationLinks) -> list[Route]:
 
     async def page(_: Request) -> Response:
         """Read the page that links open; it is the same for all of them."""
-        return Response(200, _PAGE.body, {"Content-Type": sending.TYPE, **_PAGE.headers})
+        return Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_PAGE.headers})
 
     async def show(request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""

@@ -29,7 +29,7 @@ from teamvars.domain.logins import (
 from teamvars.security.tokens import OF_JOB, hash_token, written_code
 from teamvars.services.logins import POLL_SECONDS, Asked, Logins
 from teamvars.web import oauth
-from teamvars.web.http import sending
+from teamvars.web.http import pages
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
@@ -151,7 +151,7 @@ def page_routes(logins: Logins) -> list[Route]:
             place = _place(request, logins.place)
         except Refusal as refusal:
             return _page(" ".join(fault.detail for fault in refusal.faults))
-        headers = {"Cache-Control": "no-store", **sending.FILE_HEADERS}
+        headers = {"Cache-Control": "no-store", **pages.FILE_HEADERS}
         return Response(302, b"", {"Location": place, **headers})
 
     return [Route("GET", AUTHORIZE, authorize, {302: None}, public=True)]
@@ -267,5 +267,5 @@ def _place(request: Request, service: str) -> str:
 
 def _page(said: str) -> Response:
     content = f"<main>\n<h1>This is no login</h1>\n<p>{escape(said)}</p>\n</main>"
-    page = sending.page("No login", content, style=_STYLE)
-    return Response(400, page.body, {"Content-Type": sending.TYPE, **page.headers})
+    page = pages.page("No login", content, style=_STYLE)
+    return Response(400, page.body, {"Content-Type": pages.TYPE, **page.headers})

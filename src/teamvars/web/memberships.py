@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.invitations import Delivery, Invitation
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.memberships import (
     InvitationDraft,
     LeftBehind,
@@ -17,7 +18,6 @@ from teamvars.domain.memberships import (
     MembershipFilter,
     Status,
 )
-from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
 from teamvars.services.memberships import Memberships

@@ -10,7 +10,7 @@ from teamvars.decisions.variables import ToOwner
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.variables import ValueDraft
-from teamvars.services.code.child import Examination
+from teamvars.services.code.examination import Examination
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES, FileDraft, ParsedFiles, ValueChecks
 from teamvars.variable_files import Format, ParsedFile
 from teamvars.web.dialects import Dialect
@@ -18,8 +18,8 @@ from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
-from teamvars.web.variables import documents
-from teamvars.web.variables.documents import OwnerKind
+from teamvars.web.variables import owners
+from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import HCL, VALUE
 
 # YAML is read by the command line alone.
@@ -219,7 +219,7 @@ def routes(parsed_files: ParsedFiles, value_checks: ValueChecks, dialect: Dialec
     """One row an operation."""
     return [
         route
-        for kind in documents.EVERY
+        for kind in owners.EVERY
         for route in _routes_of(kind, parsed_files, value_checks, dialect)
     ]
 

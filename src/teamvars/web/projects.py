@@ -8,10 +8,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.access import Level, ProjectAccess
 from teamvars.domain.client_settings import Value
+from teamvars.domain.linked import MAX_ITEMS
+from teamvars.domain.moves import Foreseen, MoveDraft
 from teamvars.domain.names import PROJECT_NAME, PROJECT_NAME_RULE
 from teamvars.domain.organizations import DEFAULT_MODE
-from teamvars.domain.pages import MAX_ITEMS, Paged
-from teamvars.domain.project_grants import Foreseen, MoveDraft
+from teamvars.domain.pages import Paged
 from teamvars.domain.projects import OWN_MODE, OWN_POOL, SETTINGS, ProjectDraft, ProjectSearch
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import default_mode

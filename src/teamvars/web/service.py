@@ -19,7 +19,7 @@ from teamvars.services.installation import Readiness
 from teamvars.services.users import Users
 from teamvars.storage.database import NotReady
 from teamvars.web.dialects import Dialect
-from teamvars.web.http import openapi, sending
+from teamvars.web.http import openapi, pages
 from teamvars.web.http.negotiation import JSON, prefers_html
 from teamvars.web.http.parameters import Parameter
 from teamvars.web.http.request import Request
@@ -64,7 +64,7 @@ the command line; there is nothing to log in to here.</p>
 </ul>
 <p>Whoever runs this service hands out tokens. The rest of its documents, <code>docs/api.md</code>
 first, come with its source.</p>"""
-_PAGE = sending.page("teamvars", _CONTENT, style=_STYLE)
+_PAGE = pages.page("teamvars", _CONTENT, style=_STYLE)
 _HEADERS = {"Vary": "Accept", **_PAGE.headers}
 _MARKDOWN = "text/markdown"
 _DEPRECATED = b"""# Deprecated
@@ -160,7 +160,7 @@ def discovery_routes() -> list[Route]:
 def _index(dialect: Dialect, console: str | None) -> Route:
     index = msgspec.json.encode(Index(list(dialect.categories.values())))
     responses: dict[int, type | None] = {200: Index}
-    page = Response(200, _PAGE.body, {"Content-Type": sending.TYPE, **_HEADERS})
+    page = Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_HEADERS})
     if console is not None:
         responses[302] = None
         page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})

@@ -20,7 +20,7 @@ from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.security.assertions import Unproven
 from teamvars.security.sign_ins import ATTEMPT_SECONDS
 from teamvars.services.sign_ins import Answered, SignIns, tell
-from teamvars.web.http import sending
+from teamvars.web.http import pages
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.negotiation import JSON
@@ -295,5 +295,5 @@ def _page(request: Request, status: int, said: str) -> Response:
         f"<p>Id: <code>{escape(request.request_id)}</code></p>\n"
         f'<p><a href="{_HOME}">Back to signing in</a></p>\n</main>'
     )
-    page = sending.page("Not signed in", content, style=_STYLE)
-    return Response(status, page.body, {"Content-Type": sending.TYPE, **page.headers})
+    page = pages.page("Not signed in", content, style=_STYLE)
+    return Response(status, page.body, {"Content-Type": pages.TYPE, **page.headers})

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.pages import MAX_ITEMS
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.tags import (
     KEY,
     NAME,

@@ -19,7 +19,7 @@ from teamvars.domain.project_grants import (
     ProjectGrantDraft,
 )
 from teamvars.domain.team_access import PERMISSIONS, AccessType, Grant, GrantDraft, NamedGrant
-from teamvars.services.teams import Grants, ProjectGrants
+from teamvars.services.team_access import Grants, ProjectGrants
 from teamvars.web.client_settings import ACCESS_LEVEL, setting_attribute
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from teamvars.decisions.teams import Direction, TeamView
 from teamvars.domain.client_settings import MAX_CHARACTERS, Value
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.memberships import LinkageType, MembersDraft
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
-from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.teams import SETTINGS, Right, TeamDraft, TeamFilter, Visibility, is_right
 from teamvars.services.teams import TeamMembers, TeamPage, Teams
 from teamvars.web.client_settings import setting_attribute

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from teamvars.domain.pages import MAX_ITEMS, Paged
+from teamvars.domain.linked import MAX_ITEMS
+from teamvars.domain.pages import Paged
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
     LIMITED,

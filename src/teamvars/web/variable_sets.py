@@ -9,7 +9,8 @@ from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
 from teamvars.decisions.variable_sets import SetView
-from teamvars.domain.pages import MAX_ITEMS, Paged
+from teamvars.domain.linked import MAX_ITEMS
+from teamvars.domain.pages import Paged
 from teamvars.domain.set_effects import MOST_NAMED, Effects, PreviewDraft
 from teamvars.domain.variable_sets import (
     KINDS,

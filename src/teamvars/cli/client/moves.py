@@ -30,6 +30,7 @@ from teamvars.cli.client.holdings import (
 )
 from teamvars.cli.client.unread_values import Entry, Name
 from teamvars.cli.exits import Failure
+from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
@@ -41,7 +42,6 @@ from teamvars.domain.names import (
     is_project_name,
     is_team_name,
 )
-from teamvars.domain.pages import MAX_ITEMS
 from teamvars.domain.tags import Tags
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
 from teamvars.domain.variable_sets import is_set_name

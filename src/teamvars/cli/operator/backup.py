@@ -35,7 +35,7 @@ from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.security.files import settle
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
-from teamvars.services import backups, diagnosis
+from teamvars.services import backups, proving
 from teamvars.services.audit_verification import Place
 from teamvars.services.backups import BadBackup
 from teamvars.settings import Settings
@@ -194,15 +194,15 @@ def _examined(
     async def gone_through(database: Database) -> list[Finding]:
         services = wiring.services(database, keys, config.quota, setup=wiring.setup_of(config))
         if unpacked is not None:
-            if found := await diagnosis.moved(database, unpacked.heads):
+            if found := await proving.moved(database, unpacked.heads):
                 return found
             await services.installation.migrate()
             await services.installation.adopt(keys)
         await services.installation.require_ready(keys)
-        return await diagnosis.examine(database, Sealer(keys), services.audit, kept, passed)
+        return await proving.examine(database, Sealer(keys), services.audit, kept, passed)
 
     async def work() -> list[Finding]:
-        if unpacked and (found := await diagnosis.altered(unpacked.store, unpacked.manifest)):
+        if unpacked and (found := await proving.altered(unpacked.store, unpacked.manifest)):
             return found
         database = database_for(url)
         try:
@@ -210,7 +210,7 @@ def _examined(
             return await gone_through(database)
         except Exception as error:
             # Reading everything says more of what is damaged than what came upon it first.
-            if not (tells_of_damage(error) and (found := await diagnosis.damage(database))):
+            if not (tells_of_damage(error) and (found := await proving.damage(database))):
                 raise
             return found
         finally:

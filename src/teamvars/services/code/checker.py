@@ -26,10 +26,10 @@ from teamvars.domain.errors import BUSY, TOO_COMPLEX, Code, Fault, Refusal
 from teamvars.fair_slots import FairLock
 from teamvars.hcl import Expression
 from teamvars.services.code import child
-from teamvars.services.code.child import (
+from teamvars.services.code.child import AnyJob
+from teamvars.services.code.examination import (
     QUICK_BYTES,
     QUICK_TO_EVALUATE_BYTES,
-    AnyJob,
     CheckJob,
     CodeError,
     Examination,

@@ -19,7 +19,8 @@ from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.variable_sets import VariableSet
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.changeset import Changeset, Overtaken, People
+from teamvars.services.directory_files.changeset import Changeset, Overtaken
+from teamvars.services.directory_files.people import People
 from teamvars.storage import (
     former_names,
     memberships,

@@ -36,7 +36,8 @@ from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset, Names, People, Step
+from teamvars.services.directory_files.changeset import Changeset, Names, Step
+from teamvars.services.directory_files.people import People
 from teamvars.services.directory_files.projects import Projects, record_of
 from teamvars.storage.former_names import PROJECTS, TEAMS, WORKSPACES
 

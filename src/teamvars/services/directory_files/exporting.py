@@ -24,7 +24,8 @@ from teamvars.domain.runners import UNREADABLE, Runner
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
-from teamvars.services.directory_files.changeset import Changeset, People
+from teamvars.services.directory_files.changeset import Changeset
+from teamvars.services.directory_files.people import People
 from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage.database import Transaction
 

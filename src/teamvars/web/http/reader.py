@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.errors import Code, Fault, Faults
-from teamvars.domain.pages import MAX_ITEMS, IdsDraft
+from teamvars.domain.linked import MAX_ITEMS, IdsDraft
 from teamvars.web.http.json_body import nul_places, pointer, pointer_token
 
 _TYPE_NAMES = {

@@ -1,10 +1,6 @@
-"""Responses, and sending them: a long one in chunks and under backpressure from its client; and
-HTML pages, of which nothing of others is loaded, and nobody is told where it was.
-"""
+"""Responses, and sending them: a long one in chunks and under backpressure from its client."""
 
 import asyncio
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,7 +10,7 @@ from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.fair_slots import Principal
 from teamvars.services.rendered import Rendered
 from teamvars.time_limits import TimeLimit, TimeLimits
-from teamvars.web.http.negotiation import HTML, MEDIA_TYPE
+from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request, Send
 
 PIECE_BYTES = 128 * 1024
@@ -46,11 +42,6 @@ _PRIVATE = [
 
 
 NO_HEADERS: Mapping[str, str] = {}
-
-TYPE = f"{HTML}; charset=utf-8"
-
-FILE_HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
-"""Those of a page, and of each file that one loads."""
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -219,51 +210,3 @@ def split(pieces: Iterable[bytes]) -> Iterator[bytes]:
         step = PIECE_BYTES if len(piece) > 2 * PIECE_BYTES else len(piece)
         for start in range(0, len(piece), step):
             yield piece[start : start + step]
-
-
-class Page(msgspec.Struct, frozen=True):
-    """A page, and its headers besides the Content-Type."""
-
-    body: bytes
-    headers: Mapping[str, str]
-
-
-def page(title: str, content: str, *, style: str, script: str | None = None) -> Page:
-    """A page with one `style` element, and after its content perhaps one `script`.
-
-    No other style or script runs, even if it came into the page; a script speaks to us alone.
-    """
-    sources = f"style-src '{_digest(style)}'"
-    if script is not None:
-        sources += f"; script-src '{_digest(script)}'; connect-src 'self'"
-        content += f"\n<script>{script}</script>"
-    body = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{content}
-</body>
-</html>
-"""
-    return Page(body.encode(), headers_of_sources(sources))
-
-
-def headers_of_sources(sources: str) -> dict[str, str]:
-    """The headers of a page that loads from `sources`, directives of a policy, and nothing else."""
-    return {
-        "Cache-Control": "no-store",
-        "Content-Security-Policy": (
-            f"default-src 'none'; {sources}; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        ),
-        **FILE_HEADERS,
-    }
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,21 +1,16 @@
-"""The JSON:API documents the service answers with, as msgspec types, and how they are made; what
-has variables, a workspace or a variable set: where each is, and what it is called; and what a
-change of a set makes of workspaces, as it is told.
-"""
+"""The JSON:API documents the service answers with, as msgspec types, and how they are made."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from teamvars.decisions.variables import ToOwner, ToSet, ToWorkspace
 from teamvars.domain.set_effects import Effects, keys_of
 from teamvars.domain.variable_sets import Owner, VariableSet
 from teamvars.domain.variables import Variable
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink, Time, timestamp
 from teamvars.web.http.sending import PIECE_BYTES
 
@@ -153,59 +148,6 @@ async def rendered(
             await pace.give_way()
     piece += b"]" + rest + b"}"
     return Rendered(tag, (*pieces, bytes(piece)))
-
-
-class OwnerKind(msgspec.Struct, frozen=True):
-    """Where owners of one kind are, by which parameter of the `path`; their variables are `below`,
-    each by the parameter `variable`.
-
-    `type` and `noun` are what it is called in documents and texts; `names` stands before
-    `Variable` in the names of operations.
-    """
-
-    path: str
-    parameter: str
-    below: str
-    variable: str
-    type: str
-    to: Callable[[str], ToOwner]
-    noun: str
-    names: str
-
-    def asked(self, request: Request) -> ToOwner:
-        """What the path of a request names."""
-        return self.to(request.parameters[self.parameter])
-
-    def variable_of(self, request: Request) -> str:
-        """The id of the variable that the path names."""
-        return request.parameters[self.variable]
-
-    def identifier(self, request: Request) -> Identifier:
-        """The same, as a resource identifier."""
-        return Identifier(request.parameters[self.parameter], self.type)
-
-
-OF_WORKSPACES = OwnerKind(
-    "/api/v2/workspaces/{workspace_id}",
-    "workspace_id",
-    "/vars",
-    "variable_id",
-    "workspaces",
-    ToWorkspace,
-    "a workspace",
-    "",
-)
-OF_SETS = OwnerKind(
-    "/api/v2/varsets/{varset_id}",
-    "varset_id",
-    "/relationships/vars",
-    "set_variable_id",
-    "varsets",
-    ToSet,
-    "a variable set",
-    "Set",
-)
-EVERY = OF_WORKSPACES, OF_SETS
 
 
 class EffectOnWorkspace(msgspec.Struct):

@@ -23,15 +23,13 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import NO_HEADERS, Response
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.documents import (
-    OF_SETS,
-    OF_WORKSPACES,
-    OwnerKind,
     VariableDocument,
     VariableListDocument,
     entity_tag,
     place_of,
     rendered,
 )
+from teamvars.web.variables.owners import OF_SETS, OF_WORKSPACES, OwnerKind
 
 DEPRECATIONS = "/docs/deprecations"
 """The page that says what is deprecated."""
