@@ -30,7 +30,6 @@ __all__ = [
 MAX_SOURCE = 262_144
 """Bytes of UTF-8: what a variable's value may have."""
 
-
 FEW = 10
 """Of expressions that belong together, as in a file, so many may take all that one may."""
 

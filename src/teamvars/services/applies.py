@@ -49,8 +49,7 @@ from teamvars.domain.variables import (
     damaged_value,
 )
 from teamvars.pace import Pace
-from teamvars.services import house
-from teamvars.services.house import House, UseCases, access_to, admit_writer
+from teamvars.services.house import House, UseCases, access_to, admit_writer, foretold
 from teamvars.services.planning import (
     Applied,
     Moved,
@@ -77,7 +76,6 @@ _IN_ORDER: Sequence[Verb] = ("delete", "rename", "update", "create")
 
 Places = Sequence[VariablesAccess[Any]]
 """The access to what changes, and to what is copied from."""
-
 
 Asked = TypeVar("Asked")
 
@@ -122,7 +120,7 @@ class Request(Generic[Asked]):
             trust=self._house.trust,
         )
         foreseen = await self._house.changes.glance(self._caller, see)
-        return replace(applied, effects=await house.foretold(foreseen))
+        return replace(applied, effects=await foretold(foreseen))
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         """What the caller may do. Refuses whoever may not do this."""

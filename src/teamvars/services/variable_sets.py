@@ -6,8 +6,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.set_effects import Effects, PreviewDraft
 from teamvars.domain.variable_sets import PREFIX, Attaching, SetDraft, TargetsDraft
-from teamvars.services import house
-from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.services.house import House, UseCases, foretold, looks, makes
 
 
 class VariableSets(UseCases):
@@ -43,7 +42,7 @@ class VariableSets(UseCases):
         foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview(found, set_id, draft, self._rules)
         )
-        return await house.foretold(foreseen)
+        return await foretold(foreseen)
 
     async def attach(
         self, caller: Caller, set_id: str, draft: TargetsDraft, how: Attaching
@@ -56,4 +55,4 @@ class VariableSets(UseCases):
         foreseen = await self._house.changes.glance(
             caller, lambda found: decisions.preview_attach(found, *asked)
         )
-        return await house.foretold(foreseen)
+        return await foretold(foreseen)

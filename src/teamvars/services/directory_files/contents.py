@@ -247,45 +247,6 @@ class Contents:
         state.in_team[team.id] = set(wanted)
 
 
-def rename_organizations(
-    entries: Iterable[OrganizationEntry],
-    existing: dict[str, OrganizationState],
-    former: FormerNames,
-    changeset: Changeset,
-) -> None:
-    """Gives organizations the names that their entries say, in `existing` by folded name; refuses
-    to make those that are called otherwise by now.
-    """
-    live = {name: state.organization for name, state in existing.items()}
-    named = [(entry.name, entry.origin, entry.at) for entry in entries]
-    names = Names("organization", "", named, live, former)
-    renamed = names.rename(changeset, Step.RENAME_ORGANIZATION, organizations.changed)
-    for before, after in renamed:
-        state = existing.pop(fold(before.name))
-        state.organization = after
-        existing[fold(after.name)] = state
-    names.object_to(changeset)
-
-
-def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
-    record = record_of(found, before)
-    return workspaces.changed(found, record, replace(record, workspace=after))
-
-
-def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decision[None]:
-    record = record_of(found, workspace)
-    return workspaces.changed(found, record, replace(record, tags=tags))
-
-
-def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:
-    kept = {fold(name) for name in named}
-    return [thing for name, thing in existing.items() if name not in kept]
-
-
-def _or(said: T | None, otherwise: T) -> T:
-    return otherwise if said is None else said
-
-
 class Grants:
     """Compares what the entry of a team says of its access with the `state`, whose workspaces and
     projects are those that there are once the file is applied.
@@ -369,3 +330,42 @@ class Grants:
             ]
             step = Step.DELETE_PROJECT_GRANTS
             changeset.add(step, told, team_access.deleted, self._team.id, gone)
+
+
+def rename_organizations(
+    entries: Iterable[OrganizationEntry],
+    existing: dict[str, OrganizationState],
+    former: FormerNames,
+    changeset: Changeset,
+) -> None:
+    """Gives organizations the names that their entries say, in `existing` by folded name; refuses
+    to make those that are called otherwise by now.
+    """
+    live = {name: state.organization for name, state in existing.items()}
+    named = [(entry.name, entry.origin, entry.at) for entry in entries]
+    names = Names("organization", "", named, live, former)
+    renamed = names.rename(changeset, Step.RENAME_ORGANIZATION, organizations.changed)
+    for before, after in renamed:
+        state = existing.pop(fold(before.name))
+        state.organization = after
+        existing[fold(after.name)] = state
+    names.object_to(changeset)
+
+
+def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
+    record = record_of(found, before)
+    return workspaces.changed(found, record, replace(record, workspace=after))
+
+
+def _workspace_tagged(found: Found, workspace: Workspace, tags: Tags) -> Decision[None]:
+    record = record_of(found, workspace)
+    return workspaces.changed(found, record, replace(record, tags=tags))
+
+
+def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:
+    kept = {fold(name) for name in named}
+    return [thing for name, thing in existing.items() if name not in kept]
+
+
+def _or(said: T | None, otherwise: T) -> T:
+    return otherwise if said is None else said

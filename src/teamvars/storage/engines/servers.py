@@ -1,4 +1,6 @@
-"""The PostgreSQL servers of a URL, and connections that detect when one stops responding."""
+"""The PostgreSQL servers of a URL, on which timeline each is, and connections that detect when one
+stops responding.
+"""
 
 import asyncio
 import os
@@ -17,7 +19,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.diagnosis import Engine
 from teamvars.storage.database import StorageMisconfigured, Transaction
 
-_ASK = """
+_STANDING = """
 SELECT CAST(system_identifier AS TEXT), CASE WHEN pg_is_in_recovery() THEN NULL
     ELSE CAST(CAST('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS BIT(32)) AS BIGINT) END
 FROM pg_control_system()
@@ -46,7 +48,6 @@ _DEFAULT_AUTHORITY = Path(".postgresql") / "root.crt"
 _MAY_VERIFY = ("require", "verify-ca", "verify-full")
 DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 _TRY_NEXT = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
-
 
 _REFUSES_TLS = "rejected SSL upgrade"
 """In the driver's message where a server has no TLS; the error's class says nothing."""
@@ -85,7 +86,7 @@ class Timelines:
         """How its server stands; None where that is not told. Notes a timeline that is newer than
         all before it. Raises NotThePrimary.
         """
-        standing = await _told(connection.fetchrow(_ASK))
+        standing = await _told(connection.fetchrow(_STANDING))
         self.require(standing)
         if standing is not None and standing.timeline is not None:
             self._newest[standing.system] = standing.timeline

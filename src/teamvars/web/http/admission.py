@@ -43,6 +43,7 @@ REMEMBERED_ADDRESSES = 100_000
 """With a failure; those that began to fail longest ago are forgotten first. Some 25 MiB."""
 
 _SECOND = 1_000_000_000
+_MILLISECOND = 1_000_000
 
 REMEMBERED_TOKENS = 16_384
 """By their hashes, the least recently used are forgotten first; some 13 MiB."""
@@ -57,8 +58,6 @@ UNDER_WAY = Gauge("teamvars_requests_under_way", "Requests that have a slot to b
 WAITING = Gauge("teamvars_requests_waiting", "Requests that wait for a slot.")
 
 T = TypeVar("T")
-
-_MILLISECOND = 1_000_000
 
 
 class Allowance(msgspec.Struct, frozen=True):

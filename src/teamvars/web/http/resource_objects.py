@@ -33,7 +33,6 @@ Email = Annotated[str, Meta(extra_json_schema={"format": "idn-email"})]
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
-
 log = structlog.get_logger("teamvars")
 
 

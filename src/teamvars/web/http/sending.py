@@ -40,7 +40,6 @@ _PRIVATE = [
 ]
 """Of every response to an authenticated caller."""
 
-
 NO_HEADERS: Mapping[str, str] = {}
 
 
