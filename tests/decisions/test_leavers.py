@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from teamvars.decisions import Delete, Locks, Needs
 from teamvars.decisions.memberships import end_by_operator, end_left_behind, left_behind
 from teamvars.decisions.needs import LeftBehindBy, MembershipOf, TeamIdsOf, TeamsOf
-from teamvars.decisions.teams import Put
+from teamvars.decisions.teams import PutMembers
 from teamvars.domain.memberships import LeftBehind
 from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.teams import Team
@@ -87,8 +87,8 @@ def test_all_invitations_end_by_one_look_and_each_team_says_whom_it_loses() -> N
     inside = {id_: ("team-1",) if id_ in ids[:2] else () for id_ in ids}
     known = found(left(many), {TeamIdsOf(ids): inside}, locked=LOCKED)
     decision = end_by_operator(known, "org-1", "user-1")
-    assert [write for write in decision.writes if isinstance(write, Put)] == [
-        Put("team-1", "remove", ids[:2])
+    assert [write for write in decision.writes if isinstance(write, PutMembers)] == [
+        PutMembers("team-1", "remove", ids[:2])
     ]
     gone = [write.keys for write in decision.writes if isinstance(write, Delete)]
     assert gone == [(id_,) for id_ in ids]

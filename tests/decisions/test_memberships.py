@@ -39,7 +39,7 @@ from teamvars.decisions.needs import (
     UserCalled,
     UserWithId,
 )
-from teamvars.decisions.teams import Put
+from teamvars.decisions.teams import PutMembers
 from teamvars.decisions.tokens import Fresh as FreshToken
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.invitations import (
@@ -99,8 +99,8 @@ def test_whoever_goes_leaves_all_teams_which_are_locked_first() -> None:
         remove(found(to_acme(), answers), "ou-1")
     decision = remove(found(to_acme(), answers, locked=ALL), "ou-1")
     assert decision.writes == (
-        Put("team-1", "remove", ("ou-1",)),
-        Put("team-0", "remove", ("ou-1",)),
+        PutMembers("team-1", "remove", ("ou-1",)),
+        PutMembers("team-0", "remove", ("ou-1",)),
         Delete(Membership, ("ou-1",)),
     )
     assert all(note.event.only_takes_away for note in decision.notes)

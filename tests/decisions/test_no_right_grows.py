@@ -25,7 +25,7 @@ from teamvars.decisions import (
 from teamvars.decisions import tokens as token_decisions
 from teamvars.decisions import workspaces as workspace_decisions
 from teamvars.decisions.set_reach import SetsAttached, SetsOfProjects
-from teamvars.decisions.teams import LinkedBy, MembersChange, Put
+from teamvars.decisions.teams import LinkedBy, MembersChange, PutMembers
 from teamvars.domain.access import (
     Caller,
     Level,
@@ -238,9 +238,9 @@ class World:
     def _write(self, write: Any) -> None:
         place = self.place
         match write:
-            case Put(team_id, "add", ids):
+            case PutMembers(team_id, "add", ids):
                 place.members[team_id] |= set(ids)
-            case Put(team_id, _, ids):
+            case PutMembers(team_id, _, ids):
                 place.members[team_id] -= set(ids)
             case Insert(Team() as team) | Update(_, Team() as team):
                 place.teams[team.id] = team
@@ -315,7 +315,7 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
     def members(direction: Any) -> tuple[Any, ...]:
         draft = MembersDraft((person,))
         asked = MembersChange(needs.ToTeam(team), USERS, direction, draft, False)
-        return teams.change, asked
+        return teams.change_members, asked
 
     def made(world: World) -> str:
         return f"new-{next(world.made)}"
@@ -445,7 +445,7 @@ def test_what_gives_a_right_is_possible_with_it(
     assert (
         world.call("user-5", token_decisions.make, OfTeam("target"), TokenDraft(), fresh) is changes
     )
-    assert world.call("user-5", teams.change, into) is joins
+    assert world.call("user-5", teams.change_members, into) is joins
     renamed = TeamDraft(name="renamed")
     world.place.members["target"].clear()
     assert world.call("user-5", teams.update, "target", renamed) is changes

@@ -21,7 +21,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.keys import Generation
 from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.runners import Runner, RunnerSpec
-from teamvars.domain.tokens import ENABLED
+from teamvars.domain.tokens import LIMITS_ENABLED
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 
@@ -124,9 +124,9 @@ def test_tokens_are_shortened_once_limits_begin_to_count(
 ) -> None:
     known = found(to_acme(), {TokenLimitsOf("org-1"): []})
     granted = known.of(ToOrganization("acme"))
-    owner = replace(granted.organization, settings={ENABLED: True} if before else {})
+    owner = replace(granted.organization, settings={LIMITS_ENABLED: True} if before else {})
     known.answers[ToOrganization("acme")] = replace(granted, organization=owner)
-    draft = OrganizationDraft(email="a@example.com", settings={ENABLED: after})
+    draft = OrganizationDraft(email="a@example.com", settings={LIMITS_ENABLED: after})
     kinds = [one.kind for one in update(known, "acme", draft).writes if isinstance(one, Shorten)]
     assert kinds == (["organization", "team"] if begins else [])
 

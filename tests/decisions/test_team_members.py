@@ -12,9 +12,9 @@ from teamvars.decisions.teams import (
     Direction,
     LinkedBy,
     MembersChange,
-    Put,
+    PutMembers,
     UserIds,
-    change,
+    change_members,
 )
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.audit import Actor, Stream
@@ -72,8 +72,8 @@ def test_those_who_are_in_or_out_already_count_and_the_others_are_written(
     direction: Direction, concerned: tuple[str, ...]
 ) -> None:
     asked = asking("user-1", "user-2", direction=direction)
-    decision = change(found(asked, OUT, IN), asked)
-    assert decision.writes == (Put("team-1", direction, concerned),)
+    decision = change_members(found(asked, OUT, IN), asked)
+    assert decision.writes == (PutMembers("team-1", direction, concerned),)
     (note,) = decision.notes
     assert (note.stream_id, note.event.action) == ("team-1", f"member.{direction}")
     assert note.event.details == {"organization-memberships": list(concerned)}
@@ -81,7 +81,7 @@ def test_those_who_are_in_or_out_already_count_and_the_others_are_written(
 
 def test_what_changes_nothing_writes_and_records_nothing() -> None:
     asked = asking("user-2")
-    decision = change(found(asked, IN), asked)
+    decision = change_members(found(asked, IN), asked)
     assert (decision.writes, decision.notes) == ((), ())
 
 
@@ -101,7 +101,7 @@ def test_who_may_not_is_refused_before_anybody_is_looked_up(access: TeamAccess, 
     known = found(asking())
     known.answers = {ACCESS: access}
     with pytest.raises(Refusal) as refusal:
-        change(known, asking("user-1"))
+        change_members(known, asking("user-1"))
     assert [fault.code.word for fault in refusal.value.faults] == [code]
     assert not access.may_change
 
@@ -117,7 +117,7 @@ def test_who_may_not_is_refused_before_anybody_is_looked_up(access: TeamAccess, 
 )
 def test_who_may_is_not(access: TeamAccess) -> None:
     asked = asking("user-1")
-    assert change(found(asked, OUT, access=access), asked).writes
+    assert change_members(found(asked, OUT, access=access), asked).writes
     assert access.may_change
 
 
@@ -133,7 +133,7 @@ def test_all_faults_are_told_at_once(
     asked: MembersChange, linked: list[Linked], faults: list[tuple[str, Any]]
 ) -> None:
     with pytest.raises(Refusal) as refusal:
-        change(found(asked, *linked), asked)
+        change_members(found(asked, *linked), asked)
     expected = [(code, at if isinstance(at, str) else f"/data/{at}/id") for code, at in faults]
     assert [(fault.code.word, fault.pointer) for fault in refusal.value.faults] == expected
 
@@ -141,7 +141,9 @@ def test_all_faults_are_told_at_once(
 def test_whoever_is_invited_is_added_by_membership() -> None:
     invited = replace(INVITED, id="ou-3")
     asked = asking("ou-3", linkage=MEMBERSHIPS)
-    assert change(found(asked, invited), asked).writes == (Put("team-1", "add", ("ou-3",)),)
+    assert change_members(found(asked, invited), asked).writes == (
+        PutMembers("team-1", "add", ("ou-3",)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,12 +153,12 @@ def test_the_last_active_owner_stays(owners: list[str], codes: list[str]) -> Non
     asked = asking("user-2", direction="remove")
     known = found(asked, IN, access=OF_OWNERS)
     with pytest.raises(Needs) as needs:
-        change(known, asked)
+        change_members(known, asked)
     assert needs.value.need == ActiveOwners(ACCESS)
     known.answers[ActiveOwners(ACCESS)] = owners
     told: list[str] = []
     try:
-        change(known, asked)
+        change_members(known, asked)
     except Refusal as refusal:
         told = [fault.code.word for fault in refusal.faults]
     assert told == codes
@@ -166,10 +168,10 @@ def test_a_username_stands_for_an_id_where_it_may_and_is_nobodys_id() -> None:
     asked = asking("user-1", "ann", usernames=True)
     known = found(asked, OUT)
     with pytest.raises(Needs) as needs:
-        change(known, asked)
+        change_members(known, asked)
     assert needs.value.need == UserIds(ACCESS, frozenset({"ann"}))
     known.answers |= answers_for(asked)
-    assert change(known, asked).writes == (Put("team-1", "add", ("ou-1", "ou-4")),)
+    assert change_members(known, asked).writes == (PutMembers("team-1", "add", ("ou-1", "ou-4")),)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_no_username_is_looked_for_where_none_can_be_meant(
     named = replace(asked, usernames=True)
     told: list[str] = []
     try:
-        change(found(named, OUT), named)
+        change_members(found(named, OUT), named)
     except Refusal as refusal:
         told = [fault.code.word for fault in refusal.faults]
     assert told == refused

@@ -10,11 +10,11 @@ from teamvars.decisions.needs import TokenLimitsOf, ToOrganization
 from teamvars.decisions.tokens import Shorten, limits_page, put_limits, shortened
 from teamvars.domain.pages import Page
 from teamvars.domain.tokens import (
-    DEFAULT_MS,
-    ENABLED,
-    MAX_MS,
+    DEFAULT_LIMIT_MS,
+    LIMITS_ENABLED,
+    MAX_LIMIT_MS,
     MILLISECOND,
-    MIN_MS,
+    MIN_LIMIT_MS,
     TWO_YEARS_MS,
     LimitsDraft,
     SaidLimit,
@@ -26,7 +26,7 @@ from tests.decisions.directory import ACME, NOW, Answers, actions, found, refuse
 
 HOUR_MS = 3_600_000
 OF_TEAMS = limit_of("org-1", "team", HOUR_MS, 1)
-LIMITING = replace(ACME, settings={ENABLED: True})
+LIMITING = replace(ACME, settings={LIMITS_ENABLED: True})
 
 
 def knowing(*limits: TokenLimit, counted: bool = False, **may: Any) -> Answers:
@@ -66,8 +66,8 @@ def test_only_limits_that_are_others_are_written_and_all_are_shown() -> None:
 @pytest.mark.parametrize(
     ("said", "codes"),
     [
-        ({"team": MIN_MS - 1}, ["invalid_value"]),
-        ({"team": MAX_MS + 1}, ["invalid_value"]),
+        ({"team": MIN_LIMIT_MS - 1}, ["invalid_value"]),
+        ({"team": MAX_LIMIT_MS + 1}, ["invalid_value"]),
         ({"nobody": HOUR_MS}, ["invalid_value"]),
         ({"user": HOUR_MS}, ["not_offered"]),
         ({"user": HOUR_MS, "nobody": HOUR_MS}, ["not_offered", "invalid_value"]),
@@ -78,15 +78,15 @@ def test_a_limit_that_there_cannot_be_is_refused(said: dict[str, int], codes: li
 
 
 def test_the_least_and_the_longest_limit_are_limits_and_what_is_not_limited_is_left_out() -> None:
-    ends = saying(team=MIN_MS, organization=MAX_MS, user=TWO_YEARS_MS)
+    ends = saying(team=MIN_LIMIT_MS, organization=MAX_LIMIT_MS, user=TWO_YEARS_MS)
     decision = put_limits(found(knowing()), "acme", ends)
     kinds = [(one.kind, one.max_ttl_ms) for one in decision.answer]
-    assert kinds == [("organization", MAX_MS), ("team", MIN_MS)]
+    assert kinds == [("organization", MAX_LIMIT_MS), ("team", MIN_LIMIT_MS)]
     assert len(decision.writes) == 2
 
 
 def test_a_kind_is_given_one_limit() -> None:
-    twice = LimitsDraft(tuple(SaidLimit("team", ms, "/data") for ms in (HOUR_MS, MIN_MS)))
+    twice = LimitsDraft(tuple(SaidLimit("team", ms, "/data") for ms in (HOUR_MS, MIN_LIMIT_MS)))
     assert refused(put_limits, found(knowing()), "acme", twice) == ["invalid_value"]
     alike = LimitsDraft(tuple(SaidLimit("team", HOUR_MS, "/data") for _ in range(2)))
     assert len(put_limits(found(knowing()), "acme", alike).writes) == 1
@@ -110,7 +110,7 @@ def test_limits_are_shown_all_or_by_the_page() -> None:
 
 
 def test_where_limits_begin_to_count_each_kind_is_shortened_to_its_own_or_the_default() -> None:
-    lives = {"organization": DEFAULT_MS, "team": HOUR_MS}
+    lives = {"organization": DEFAULT_LIMIT_MS, "team": HOUR_MS}
     writes = shortened(found(knowing(OF_TEAMS)), ACME)
     assert writes == [Shorten("org-1", kind, ms * MILLISECOND) for kind, ms in lives.items()]
 
@@ -118,4 +118,4 @@ def test_where_limits_begin_to_count_each_kind_is_shortened_to_its_own_or_the_de
 def test_a_token_ends_by_a_limit_where_limits_count() -> None:
     assert latest_end(ACME, "team", [OF_TEAMS], NOW) is None
     assert latest_end(LIMITING, "team", [OF_TEAMS], NOW) == NOW + HOUR_MS * MILLISECOND
-    assert latest_end(LIMITING, "team", [], NOW) == NOW + DEFAULT_MS * MILLISECOND
+    assert latest_end(LIMITING, "team", [], NOW) == NOW + DEFAULT_LIMIT_MS * MILLISECOND

@@ -42,7 +42,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.times import DAY, in_24_months
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
-    ENABLED,
+    LIMITS_ENABLED,
     MAX_LIVE_TOKENS,
     WAY_BACK,
     DescribedOfTeam,
@@ -125,7 +125,7 @@ def limited(
     return found(*answers, asked, locked=("org-1", "team-1"), **more)
 
 
-LIMITS = replace(ACME, settings={ENABLED: True})
+LIMITS = replace(ACME, settings={LIMITS_ENABLED: True})
 HOUR = limit_of("org-1", "team", 3_600_000, NOW)
 
 

@@ -20,8 +20,8 @@ from teamvars.domain.workspaces import (
     WorkspaceDraft,
     WorkspaceSettings,
     changed_settings,
-    contradictions,
     setting_faults,
+    trigger_faults,
 )
 
 KEPT = [one for one in SETTINGS.by_name.values() if not one.not_offered]
@@ -93,7 +93,7 @@ def test_a_workspace_never_has_prefixes_and_patterns(before: Values, after: Valu
 def test_patterns_are_refused_where_no_file_triggers_a_run(
     before: Values, said: Values, at: list[str]
 ) -> None:
-    found = contradictions(before, said)
+    found = trigger_faults(before, said)
     assert [one.pointer for one in found] == [f"/data/attributes/{name}" for name in at]
 
 

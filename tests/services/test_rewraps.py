@@ -10,7 +10,7 @@ from msgspec.structs import astuple, replace
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, Head
 from teamvars.domain.errors import Unfinished, storage_unavailable
-from teamvars.domain.keys import ONLY, KeyRefused, Rewrap, Sealed
+from teamvars.domain.keys import REWRAP_ID, KeyRefused, Rewrap, Sealed
 from teamvars.domain.variable_sets import SetDraft
 from teamvars.pace import Pace
 from teamvars.security import keyring
@@ -499,7 +499,7 @@ async def put_job(tx: Transaction, job: Rewrap | None, now: int) -> None:
             "INSERT INTO rewraps (id, holder, held_until, generation, part, after, done) "
             "VALUES ($1, $2, $3, $4, $5, $6, $7)"
         )
-        await tx.execute(sql, ONLY, *astuple(replace(job, held_until=held_until)))
+        await tx.execute(sql, REWRAP_ID, *astuple(replace(job, held_until=held_until)))
 
 
 @ON_SQLITE

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from teamvars.hcl import evaluate
-from teamvars.hcl.tokens import normal
+from teamvars.hcl.tokens import nfc
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
 from teamvars.variable_files.writing import Writing, Written, write
@@ -168,4 +168,4 @@ def test_terraform_reads_what_was_written(name: str, tmp_path: Path) -> None:
     )
     state = json.loads((tmp_path / "terraform.tfstate").read_text())
     read = {key: one["value"] for key, one in state["outputs"].items()}
-    assert read == {key: normal(value) for key, value in values.items()}
+    assert read == {key: nfc(value) for key, value in values.items()}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from teamvars import hcl
 from teamvars.domain.variables import Variable
 from teamvars.hcl import evaluate
-from teamvars.hcl.tokens import normal
+from teamvars.hcl.tokens import nfc
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
 from teamvars.variable_files.writing import Writing, Written, write
@@ -94,7 +94,7 @@ def test_what_is_written_as_tfvars_is_read_back(values: dict[str, str]) -> None:
     assert found.faults == ()
     # Every string of the language is in Unicode's form C, however it is written.
     assert [(item.key, item.value) for item in found.items] == [
-        (key, normal(value)) for key, value in values.items()
+        (key, nfc(value)) for key, value in values.items()
     ]
 
 
@@ -119,7 +119,7 @@ def test_what_is_written_as_json_is_read_back(values: dict[str, object], text: s
 def test_hostile_values_are_written_as_tfvars_and_json(value: str) -> None:
     one = variable("a", value, Category.TOOL)
     (item,) = parse(Format.TFVARS, written(Writing.TFVARS, one)).items
-    assert (item.value, item.hcl) == (normal(value), False)
+    assert (item.value, item.hcl) == (nfc(value), False)
     assert json.loads(written(Writing.JSON, one)) == {"a": value}
 
 

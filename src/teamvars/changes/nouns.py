@@ -19,7 +19,7 @@ from teamvars.decisions.set_reach import (
     SetsOfProjects,
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
-from teamvars.decisions.teams import ActiveOwners, LinkedBy, Put, UserIds
+from teamvars.decisions.teams import ActiveOwners, LinkedBy, PutMembers, UserIds
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
     AttachedTo,
@@ -316,7 +316,7 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Settle: lambda _, __, write: invitations.settling(
         write.membership_id, write.link_hash, write.delivery
     ),
-    Put: lambda _, __, write: memberships.putting(
+    PutMembers: lambda _, __, write: memberships.putting(
         write.team_id, write.membership_ids, adds=write.direction == "add"
     ),
 }

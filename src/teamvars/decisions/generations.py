@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Delete, Found, Insert, Need, Update
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.keys import DATA, Generation, KeyRefused, Rewrap, active_of, id_of
+from teamvars.domain.keys import DATA, Generation, KeyRefused, Rewrap, active_of, generation_id
 
 
 class Generations(Need[Sequence[Generation]], frozen=True):
@@ -32,7 +32,7 @@ def add(found: Found, version: int) -> Decision[None]:
     """
     added = next_generation(found.of(Generations()))
     if added.version != version:
-        raise KeyRefused(f"Somebody else has added {id_of(version)} meanwhile.")
+        raise KeyRefused(f"Somebody else has added {generation_id(version)} meanwhile.")
     note = found.note(SYSTEM_STREAM, "key.add", added.id, {"purpose": DATA})
     return Decision(None, (Insert(replace(added, created_at=found.now)),), (note,))
 
@@ -85,7 +85,7 @@ def named(generations: Sequence[Generation], key_id: str) -> Generation:
 
 def begin_rewrap(found: Found, job: Rewrap) -> Decision[Rewrap]:
     """A job begins, which is the only one as long as its row is there."""
-    note = found.note(SYSTEM_STREAM, "rewrap.begin", id_of(job.generation), {})
+    note = found.note(SYSTEM_STREAM, "rewrap.begin", generation_id(job.generation), {})
     return Decision(job, (Insert(job),), (note,))
 
 
@@ -94,5 +94,5 @@ def end_rewrap(found: Found, job: Rewrap, broken: int) -> Decision[None]:
     is as it was.
     """
     details = {"sealed": job.done, "broken": broken}
-    note = found.note(SYSTEM_STREAM, "rewrap.end", id_of(job.generation), details)
+    note = found.note(SYSTEM_STREAM, "rewrap.end", generation_id(job.generation), details)
     return Decision(None, (Delete(Rewrap, (job.holder,)),), (note,))

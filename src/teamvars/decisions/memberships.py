@@ -31,7 +31,7 @@ from teamvars.decisions.needs import (
     as_owner,
     meant,
 )
-from teamvars.decisions.teams import Direction, Put
+from teamvars.decisions.teams import Direction, PutMembers
 from teamvars.domain.access import OrganizationAccess
 from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation
@@ -202,7 +202,7 @@ def _put(
 ) -> Decision[None]:
     details = {"organization-memberships": list(membership_ids)}
     note = found.note(team.id, f"member.{direction}", team.id, details)
-    return Decision(None, (Put(team.id, direction, tuple(membership_ids)),), (note,))
+    return Decision(None, (PutMembers(team.id, direction, tuple(membership_ids)),), (note,))
 
 
 def left_behind(found: Found, organization: str, user_id: str) -> LeftBehind:

@@ -29,7 +29,7 @@ from teamvars.domain.keys import active_of
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import SETTINGS, Founded, Organization, OrganizationDraft
 from teamvars.domain.teams import ALL_RIGHTS, Rights, owners_of
-from teamvars.domain.tokens import are_limited
+from teamvars.domain.tokens import limits_tokens
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)
-    begins = are_limited(after) and not are_limited(before)
+    begins = limits_tokens(after) and not limits_tokens(before)
     shorter = shortened(found, after) if begins else []
     return Decision(None, (Update(before, after), *shorter), (note,), taken=_TAKEN)
 

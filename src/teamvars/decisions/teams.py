@@ -192,7 +192,7 @@ class ActiveOwners(Need[Sequence[str]], frozen=True):
     team: ToTeam
 
 
-class Put(Write, frozen=True):
+class PutMembers(Write, frozen=True):
     """Memberships come into a team, none of which is in it, or leave it."""
 
     team_id: str
@@ -210,7 +210,7 @@ class MembersChange(msgspec.Struct, frozen=True):
     usernames: bool
 
 
-def change(found: Found, asked: MembersChange) -> Decision[None]:
+def change_members(found: Found, asked: MembersChange) -> Decision[None]:
     """Adds or removes all that are named, or none. Refuses: see `services.teams`."""
     granted = found.of(asked.team)
     granted.require_manage_membership()
@@ -225,7 +225,7 @@ def change(found: Found, asked: MembersChange) -> Decision[None]:
     event = found.event(f"member.{asked.direction}", granted.team.id, details)
     return Decision(
         None,
-        writes=(Put(granted.team.id, asked.direction, tuple(concerned)),),
+        writes=(PutMembers(granted.team.id, asked.direction, tuple(concerned)),),
         notes=(Note(granted.stream.id, event),),
     )
 

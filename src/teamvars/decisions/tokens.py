@@ -53,7 +53,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
-    LIMITED,
+    LIMITED_KINDS,
     MAX_LIVE_TOKENS,
     MILLISECOND,
     ORGANIZATION_END,
@@ -75,12 +75,12 @@ from teamvars.domain.tokens import (
     TokenLimit,
     TokenOwner,
     Whose,
-    are_limited,
     can_expire,
     ends_by,
     latest_end,
     lifetime,
     limit_of,
+    limits_tokens,
     stream_of,
 )
 from teamvars.domain.users import User
@@ -443,13 +443,13 @@ def put_limits(
             made = former or limit_of(owner.id, kind, max_ttl_ms, found.now)
             limits[kind] = replace(made, max_ttl_ms=max_ttl_ms, updated_at=found.now)
             parts.append(_limited(found, owner, former, limits[kind]))
-    return together([limits[kind] for kind in LIMITED if kind in limits], *parts)
+    return together([limits[kind] for kind in LIMITED_KINDS if kind in limits], *parts)
 
 
 def shortened(found: Found, organization: Organization) -> list[Write]:
     """What is written where limits begin to count."""
     limits = found.of(TokenLimitsOf(organization.id))
-    return [Shorten(organization.id, kind, lifetime(kind, limits)) for kind in LIMITED]
+    return [Shorten(organization.id, kind, lifetime(kind, limits)) for kind in LIMITED_KINDS]
 
 
 def _limited(
@@ -459,4 +459,4 @@ def _limited(
     shorter = Shorten(owner.id, limit.kind, limit.max_ttl_ms * MILLISECOND)
     details = {"token-type": limit.kind, "max-ttl-ms": limit.max_ttl_ms}
     note = found.note(owner.id, "organization.limit-tokens", owner.id, details)
-    return Decision(None, (write, *((shorter,) if are_limited(owner) else ())), (note,))
+    return Decision(None, (write, *((shorter,) if limits_tokens(owner) else ())), (note,))

@@ -20,8 +20,8 @@ DATA = "data"
 """Seals values; each generation is a key of each organization."""
 
 _PREFIX = "data-"
-ONLY = "rewrap"
-"""The id of the job: there is one at a time."""
+REWRAP_ID = "rewrap"
+"""The id of the job that seals anew: there is one at a time."""
 
 
 class KeyRefused(Exception):
@@ -94,14 +94,14 @@ class Generation(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """What operators call it."""
-        return id_of(self.version)
+        return generation_id(self.version)
 
 
 FIRST_GENERATION = Generation(1, created_at=0, activated_at=0)
 """Which every store begins with."""
 
 
-def id_of(version: int) -> str:
+def generation_id(version: int) -> str:
     """What operators call a generation."""
     return f"{_PREFIX}{version}"
 

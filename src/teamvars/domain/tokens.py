@@ -42,16 +42,16 @@ LOGGED_IN = "teamvars login on "
 
 MILLISECOND = 1000
 """In µs, which all times are in."""
-MIN_MS = 60_000
-DEFAULT_MS = 731 * 86_400_000
+MIN_LIMIT_MS = 60_000
+DEFAULT_LIMIT_MS = 731 * 86_400_000
 """24 months with a leap day, so that nobody's 24 months are cut short who said nothing."""
 TWO_YEARS_MS = 730 * 86_400_000
 """What clients make of two years."""
-MAX_MS = 36_500 * 86_400_000
-LIMITED = ("organization", "team")
-NOT_LIMITED = ("user", "audit_trails", "metrics")
+MAX_LIMIT_MS = 36_500 * 86_400_000
+LIMITED_KINDS = ("organization", "team")
+UNLIMITED_KINDS = ("user", "audit_trails", "metrics")
 """A user's token is of no organization, and there are none of the other kinds."""
-ENABLED = "max-ttl-enabled"
+LIMITS_ENABLED = "max-ttl-enabled"
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -312,7 +312,7 @@ class SaidLimit(msgspec.Struct, frozen=True):
 
     def faults(self) -> list[Fault]:
         """What is wrong with it."""
-        if self.kind in NOT_LIMITED:
+        if self.kind in UNLIMITED_KINDS:
             if self.max_ttl_ms == TWO_YEARS_MS:
                 return []
             detail = (
@@ -320,11 +320,11 @@ class SaidLimit(msgspec.Struct, frozen=True):
                 f"there is no value but {TWO_YEARS_MS}."
             )
             return [Fault(Code.NOT_OFFERED, detail, pointer=f"{self.at}/max-ttl-ms")]
-        if self.kind not in LIMITED:
-            detail = f"A kind of tokens is one of {', '.join((*LIMITED, *NOT_LIMITED))}."
+        if self.kind not in LIMITED_KINDS:
+            detail = f"A kind of tokens is one of {', '.join((*LIMITED_KINDS, *UNLIMITED_KINDS))}."
             return [Fault(Code.INVALID_VALUE, detail, pointer=f"{self.at}/token-type")]
-        if not MIN_MS <= self.max_ttl_ms <= MAX_MS:
-            detail = f"A limit is {MIN_MS} to {MAX_MS} milliseconds."
+        if not MIN_LIMIT_MS <= self.max_ttl_ms <= MAX_LIMIT_MS:
+            detail = f"A limit is {MIN_LIMIT_MS} to {MAX_LIMIT_MS} milliseconds."
             return [Fault(Code.INVALID_VALUE, detail, pointer=f"{self.at}/max-ttl-ms")]
         return []
 
@@ -348,7 +348,7 @@ class LimitsDraft(msgspec.Struct, frozen=True):
 
     def wanted(self) -> dict[str, int]:
         """In milliseconds by kind."""
-        return {one.kind: one.max_ttl_ms for one in self.limits if one.kind in LIMITED}
+        return {one.kind: one.max_ttl_ms for one in self.limits if one.kind in LIMITED_KINDS}
 
 
 def limit_of(organization_id: str, kind: str, max_ttl_ms: int, now: int) -> TokenLimit:
@@ -360,18 +360,18 @@ def limit_of(organization_id: str, kind: str, max_ttl_ms: int, now: int) -> Toke
 def lifetime(kind: str, limits: Iterable[TokenLimit]) -> int:
     """How long a token of that kind may live where limits count, in µs."""
     said = {one.kind: one.max_ttl_ms for one in limits}
-    return said.get(kind, DEFAULT_MS) * MILLISECOND
+    return said.get(kind, DEFAULT_LIMIT_MS) * MILLISECOND
 
 
 def latest_end(
     organization: Organization, kind: str, limits: Sequence[TokenLimit], now: int
 ) -> int | None:
     """When a token ends at the latest that is made now; None: the organization does not say."""
-    if not are_limited(organization):
+    if not limits_tokens(organization):
         return None
     return min(now + lifetime(kind, limits), LATEST)
 
 
-def are_limited(organization: Organization) -> bool:
-    """Whether tokens are: an organization's limits count where it has them enabled."""
-    return bool(organization.settings.get(ENABLED))
+def limits_tokens(organization: Organization) -> bool:
+    """Whether an organization does: its limits count where it has them enabled."""
+    return bool(organization.settings.get(LIMITS_ENABLED))

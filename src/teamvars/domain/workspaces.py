@@ -1,5 +1,6 @@
 """Workspaces: what has variables, what it may hold, and what clients of its API ask about it: which
-settings there are, and their defaults."""
+settings there are, and their defaults.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -252,7 +253,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def trigger_faults(self, former: WorkspaceSettings) -> list[Fault]:
         """A fault when it leaves patterns of files where no file triggers anything."""
-        return contradictions(former.others, self.settings)
+        return trigger_faults(former.others, self.settings)
 
     def new_settings(self, default: ExecutionMode) -> WorkspaceSettings:
         """The settings of a workspace that a draft without faults makes, where that is the default
@@ -375,7 +376,7 @@ def setting_faults(said: Values) -> list[Fault]:
     return found
 
 
-def contradictions(values: Values, said: Values) -> list[Fault]:
+def trigger_faults(values: Values, said: Values) -> list[Fault]:
     """The fault of patterns where no file triggers a run, if that is what a request asks for."""
     after = changed_settings(values, said)
     if SETTINGS.value(after, TRIGGERS) or not SETTINGS.value(after, PATTERNS):

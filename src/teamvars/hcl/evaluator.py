@@ -32,7 +32,7 @@ from teamvars.hcl.nodes import (
     Variable,
 )
 from teamvars.hcl.numbers import EXACT_DIGITS, Number, NumberError, compute, exact, negated
-from teamvars.hcl.tokens import normal
+from teamvars.hcl.tokens import nfc
 from teamvars.hcl.values import (
     BOOL,
     CHARACTERS_PER_UNIT,
@@ -141,7 +141,7 @@ class Evaluator:
 
     def _joined(self, strings: Sequence[Value]) -> Value:
         self._spend(sum([string.weight for string in strings]))
-        return text(normal("".join([string.content for string in strings])))
+        return text(nfc("".join([string.content for string in strings])))
 
     def _tuple(self, node: Tuple, scope: Scope) -> Value:
         return self._made(tuple_value([self.value(item, scope) for item in node.items]), node.at)

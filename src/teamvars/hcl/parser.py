@@ -33,7 +33,7 @@ from teamvars.hcl.nodes import (
 )
 from teamvars.hcl.numbers import NumberError, read_number
 from teamvars.hcl.templates import read_template
-from teamvars.hcl.tokens import END, HEREDOC, NAME, NEWLINE, NUMBER, Scanner, normal
+from teamvars.hcl.tokens import END, HEREDOC, NAME, NEWLINE, NUMBER, Scanner, nfc
 from teamvars.hcl.values import FALSE, NULL, TRUE, Value, text
 from teamvars.hcl.values import NUMBER as NUMBER_TYPE
 
@@ -221,7 +221,7 @@ class Parser:
 
     def _quoted(self) -> Node:
         plain = self.scanner.plain_quoted()
-        node = read_template(self, None) if plain is None else Literal(text(normal(plain)))
+        node = read_template(self, None) if plain is None else Literal(text(nfc(plain)))
         self.scanner.advance()
         return node
 
@@ -313,7 +313,7 @@ class Parser:
             if "." in scanner.text:
                 raise self._fault("two indexes after dots are ambiguous, brackets are not")
             return Index(self._number(), at)
-        return Attribute(normal(self._need_name("a name is expected after a dot")), at)
+        return Attribute(nfc(self._need_name("a name is expected after a dot")), at)
 
     def _bracketed(self) -> Step:
         """`[key]`, or `[*]`, which takes all the steps that follow with it."""
@@ -382,7 +382,7 @@ class Parser:
 def _named_key(key: Node, word: str, at: int) -> Node:
     """What a key that begins with a name means: `a = 1` and `null = 1` name their attribute."""
     if isinstance(key, Variable | Literal):
-        return Literal(text(normal(word)))
+        return Literal(text(nfc(word)))
     if isinstance(key, Traversal) and isinstance(key.source, Variable):
         fixed = all(
             isinstance(step, Attribute)

@@ -21,7 +21,7 @@ from teamvars.hcl.tokens import (
     WHITE_SPACE,
     Heredoc,
     Scanner,
-    normal,
+    nfc,
 )
 from teamvars.hcl.values import text
 
@@ -37,7 +37,6 @@ _SIMPLE_ESCAPES = {
     "$${": "${",
     "%%{": "%{",
 }
-
 
 _FOLLOWS = {"else": ("if",), "endif": ("if", "else"), "endfor": ("for",)}
 """Which directive each one may follow, those between them being ended."""
@@ -260,4 +259,4 @@ def _ended(block: _Block) -> Node:
 
 
 def _literal(content: str) -> Literal:
-    return Literal(text(normal(content)))
+    return Literal(text(nfc(content)))

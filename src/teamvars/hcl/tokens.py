@@ -28,7 +28,6 @@ _OTHER_CONTINUE = frozenset(
 _PATTERN_SYNTAX = "\u2e2f"
 """The one letter that Unicode keeps out of identifiers."""
 
-
 MAX_MARKS = 30
 """Combining marks in a row before a joiner parts them."""
 
@@ -97,7 +96,7 @@ def name_length(text: str) -> int:
     return len(text)
 
 
-def normal(text: str) -> str:
+def nfc(text: str) -> str:
     """`text` in Unicode normal form C, the form of every string of the language.
 
     Like terraform it parts long runs of combining marks, by the Stream-Safe Text Format (Unicode

@@ -113,7 +113,7 @@ class TeamMembers(UseCases):
         id an invitation that is not accepted, the removal of the last active owner, trail_altered.
         """
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
-        decide = partial(decisions.change, asked=asked)
+        decide = partial(decisions.change_members, asked=asked)
         linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
         # What only takes away goes on where the trail was altered, and so asks what is there.
         last = (LastNumber(team_id),) if direction == "remove" else ()

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM, Stream
-from teamvars.domain.keys import SERVER, Node, NotedKey, id_of, noted_key
+from teamvars.domain.keys import SERVER, Node, NotedKey, generation_id, noted_key
 from teamvars.domain.runners import Approval, Runner
 from teamvars.storage import tables
 from teamvars.storage.database import Transaction
@@ -172,7 +172,7 @@ async def page_of_uses(
         after,
     )
     counted = Counter(
-        key if isinstance(key, str) else id_of(key)
+        key if isinstance(key, str) else generation_id(key)
         for _, key, needs, ends in rows
         if needs and (ends is None or ends > now)
     )

@@ -12,7 +12,7 @@ import structlog
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.client_settings import Settings, Values
 from teamvars.domain.invitations import Invitation
-from teamvars.domain.keys import ONLY, Generation, NotedKey, NotedServerKey, Rewrap
+from teamvars.domain.keys import REWRAP_ID, Generation, NotedKey, NotedServerKey, Rewrap
 from teamvars.domain.logins import Login
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
@@ -166,7 +166,7 @@ TABLES: Mapping[type[Record], Table] = {
     ),
     Rewrap: Table(
         "rewraps",
-        _columns("holder held_until generation part after done", id=lambda _: ONLY),
+        _columns("holder held_until generation part after done", id=lambda _: REWRAP_ID),
         key="holder",
     ),
     User: Table(

@@ -29,7 +29,7 @@ from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import Handler, RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import owners
-from teamvars.web.variables.documents import EffectOnWorkspace, entity_tag, rows_of
+from teamvars.web.variables.documents import EffectOnWorkspace, effect_rows, entity_tag
 from teamvars.web.variables.owners import OwnerKind
 from teamvars.web.variables.requests import (
     CATEGORY,
@@ -263,7 +263,7 @@ def expectation(
 def _effects(found: Effects | None) -> EffectsOnWorkspaces | UnsetType:
     if found is None:
         return UNSET
-    return EffectsOnWorkspaces(found.gaining, found.changing, found.losing, rows_of(found))
+    return EffectsOnWorkspaces(found.gaining, found.changing, found.losing, effect_rows(found))
 
 
 class ApplyRoutes:

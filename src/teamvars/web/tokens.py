@@ -13,12 +13,12 @@ from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.pages import Paged
 from teamvars.domain.tokens import (
     EXPIRY_RULE,
-    LIMITED,
+    LIMITED_KINDS,
     MAX_DESCRIPTION_CHARACTERS,
-    MAX_MS,
-    MIN_MS,
-    NOT_LIMITED,
+    MAX_LIMIT_MS,
+    MIN_LIMIT_MS,
     TWO_YEARS_MS,
+    UNLIMITED_KINDS,
     DescribedOfTeam,
     LimitsDraft,
     NewToken,
@@ -90,8 +90,12 @@ _WAYS = [way for word in TokenOrder for way in (word.value, f"-{word.value}")]
 _SORT = Parameter("sort", "Oldest first unless given.", schema={"type": "string", "enum": _WAYS})
 _LIMITS = "/api/v2/organizations/{organization}/token-ttl-policies"
 _ITEMS = "token-ttl-policies"
-_KINDS = Meta(description=f"For all but {' and '.join(LIMITED)} there is no other than 730 days.")
-_MOST = Meta(ge=MIN_MS, le=MAX_MS, description="How long a token may live, in milliseconds.")
+_KINDS = Meta(
+    description=f"For all but {' and '.join(LIMITED_KINDS)} there is no other than 730 days."
+)
+_MOST = Meta(
+    ge=MIN_LIMIT_MS, le=MAX_LIMIT_MS, description="How long a token may live, in milliseconds."
+)
 
 
 class TokenIdentifier(Struct):
@@ -352,7 +356,7 @@ LIMIT = Resource[TokenLimit](
     id=lambda one: one.id,
     whole=True,
     attributes=(
-        Attribute("token-type", one_of(LIMITED, Meta()), lambda one: one.kind),
+        Attribute("token-type", one_of(LIMITED_KINDS, Meta()), lambda one: one.kind),
         Attribute("max-ttl-ms", int, lambda one: one.max_ttl_ms),
         Attribute("created-at", Time, lambda one: timestamp(one.created_at, one.id)),
         Attribute("updated-at", Time, lambda one: timestamp(one.updated_at, one.id)),
@@ -370,7 +374,7 @@ LIMIT = Resource[TokenLimit](
 class GivenTokenLimit(Struct, rename="kebab"):
     """How long tokens of a kind may live."""
 
-    token_type: one_of((*LIMITED, *NOT_LIMITED), _KINDS)  # type: ignore[valid-type]
+    token_type: one_of((*LIMITED_KINDS, *UNLIMITED_KINDS), _KINDS)  # type: ignore[valid-type]
     max_ttl_ms: Annotated[int, _MOST]
 
 

@@ -44,7 +44,7 @@ from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.organizations import owner
 from teamvars.web.projects import IncludedProject, IncludedProjectAttributes
-from teamvars.web.variables.documents import EffectOnWorkspace, rows_of
+from teamvars.web.variables.documents import EffectOnWorkspace, effect_rows
 from teamvars.web.workspaces import IncludedWorkspace, IncludedWorkspaceAttributes
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/varsets", "/api/v2/varsets/{varset_id}"
@@ -249,7 +249,7 @@ EFFECTS = Resource[Effects](
         Attribute("gaining", int, lambda one: one.gaining),
         Attribute("changing", int, lambda one: one.changing),
         Attribute("losing", int, lambda one: one.losing),
-        Attribute("workspaces", list[EffectOnWorkspace], rows_of),
+        Attribute("workspaces", list[EffectOnWorkspace], effect_rows),
     ),
     texts={
         "VariableSetEffectsAttributes": (

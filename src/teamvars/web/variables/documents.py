@@ -163,7 +163,7 @@ class EffectOnWorkspace(msgspec.Struct):
     runners: list[str]
 
 
-def rows_of(one: Effects) -> list[EffectOnWorkspace]:
+def effect_rows(one: Effects) -> list[EffectOnWorkspace]:
     """What becomes of the workspaces that are told by name."""
     return [
         EffectOnWorkspace(
