@@ -140,7 +140,8 @@ def pytest_configure(config):
 
 def test_what_several_processes_run_is_recorded_in_each(tmp_path: Path) -> None:
     (tmp_path / "keeping.py").write_text(RECORDING)
-    options = ["-p", "keeping", "-p", "no:cacheprovider", "-n", "2", "tests/domain/test_globs.py"]
+    tests = "tests/domain/test_key_names_globs.py"
+    options = ["-p", "keeping", "-p", "no:cacheprovider", "-n", "2", tests]
     command = [sys.executable, "-m", "pytest", *options]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
@@ -154,7 +155,7 @@ from tests.mutants.mutations import of_file
 from tests.mutants.recording import ROOT, TracedTest, name_of
 from tests.mutants.running import Means, judge
 
-path, tests = "src/teamvars/domain/memberships.py", "tests/domain/test_team_members.py::"
+path, tests = "src/teamvars/domain/memberships.py", "tests/domain/test_memberships_of_teams.py::"
 asked = {
     "owners_lost": "test_owners_are_lost_only_when_none_would_remain",
     "MembersDraft.wanted": "test_every_item_of_an_id_at_fault_is_pointed_at",

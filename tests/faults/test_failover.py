@@ -2,7 +2,7 @@
 
 Only `python3 dev.py faults --only failover` runs this: a lock of the leader that nobody renews is
 kept for twenty seconds. The check has the same in small, with one standby that the test promotes
-(test_backups.py, tests/storage/test_timelines.py).
+(test_backups.py, tests/storage/test_servers_and_timelines.py).
 """
 
 import asyncio

@@ -18,7 +18,7 @@ from tests.services.altered_trails import execute
 from tests.services.calls import Calls, refusal_of
 from tests.services.jobs import Job, approve, propose
 from tests.services.test_data_keys import use_another
-from tests.services.test_rewraps import rewrap
+from tests.services.test_data_keys_rewrapped import rewrap
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant, variable_document
 from tests.web.test_variable_sets import attach, changed, make_set, put
