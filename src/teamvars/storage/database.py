@@ -59,7 +59,7 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
     """
     place: int | None = None
     """The column, counted from the last, from which on a row of `single` says where its stream
-    stands, behind the stream's id; None: it does not. See `expected`.
+    stands, behind the stream's id; None: it does not. See `Expected`.
     """
 
     @classmethod
@@ -274,7 +274,7 @@ class Store(Protocol):
 
         `is_brief`: nothing needs to stay as it is looked up but the one stream that it adds to.
         Then PostgreSQL is asked to begin and to commit nothing: each look-up is a statement, and so
-        is all that is written, which looks up itself what is expected to be found (`expected`).
+        is all that is written, which looks up itself what is `Expected` to be found.
         Raises Moved where the stream has moved before that, or somebody has it locked, or this node
         may not change anything: nothing was written then.
         """

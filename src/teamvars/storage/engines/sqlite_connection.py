@@ -1,4 +1,6 @@
-"""A connection to a SQLite file, with the PRAGMAs the service relies on, and transactions on it."""
+"""A connection to a SQLite file, with the PRAGMAs the service relies on, and transactions on it,
+which also show texts that are no UTF-8.
+"""
 
 import asyncio
 import re
@@ -61,11 +63,11 @@ FRAGMENTS = Fragments(
 
 _MISSING = ("no such table", "no such column")
 
-_FIRST = 0x10FF00
+_DAMAGED = 0x10FF00
 """To which a byte that is none of UTF-8 is added, which is 0x80 at least: less is ASCII."""
 _ESCAPED = 0xDC00
 """To which Python adds it (PEP 383)."""
-_SHOWN = {_ESCAPED + byte: _FIRST + byte for byte in range(0x80, 0x100)}
+_SHOWN = {_ESCAPED + byte: _DAMAGED + byte for byte in range(0x80, 0x100)}
 _HIDDEN = {shown: escaped for escaped, shown in _SHOWN.items()}
 
 

@@ -1,5 +1,5 @@
-"""What is asked of a request before it is worked on: how often its sender may ask, a token bucket
-for each principal and failures for each address; is it this one's turn, and may it be made.
+"""What is asked of a request before it is worked on: whether its sender has asked too often, by a
+token bucket for each principal and by failures for each address, and whether it is its turn.
 """
 
 import asyncio
