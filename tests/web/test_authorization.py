@@ -1,8 +1,10 @@
 """Who may do what: the table of contract §6, for every route there is, on both engines."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +25,7 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.engines import database_for
+from teamvars.web.examples import IDS, NEW_NAME
 from tests.support.deployment import Deployment, operator
 from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of, set_of, tag_of
 from tests.support.jobs import runner_document
@@ -334,6 +337,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("PATCH", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
     ("DELETE", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
 }
+# What not every tenant has, and `ids_of` makes.
+MADE = re.compile("{(variable|varset|team_workspace|team_project)_id}")
 # What is done to an invitation, of which `own` makes a new one each time.
 RENEWAL = re.compile("/actions/(resend|revoke)$")
 # Whoever may do this leaves nothing behind for the next one who asks.
@@ -383,33 +388,31 @@ async def shared(deployment: Deployment) -> Tenant:
     return await build_tenant(deployment)
 
 
-def has_more(template: str) -> bool:
-    """Whether a path stands for what not every tenant has, and `ids_of` makes."""
-    return (
-        template in (VARIABLE, NAMED_VARIABLE, ACCESS, PROJECT_ACCESS) or "{varset_id}" in template
-    )
-
-
 async def own(tenant: Tenant, template: str = VARIABLE, there: Ids | None = None) -> Ids:
     """What a path stands for in the tenant's own organization; `there` is what `ids_of` has found
     in it, if somebody has asked.
     """
     ids = ids_at_hand(tenant)
-    if has_more(template):
+    if MADE.search(template):
         ids = dict(there or await ids_of(tenant))
     if "copy" in template:
         ids["source_id"] = await source_of_writers(tenant)
     if RENEWAL.search(template):
         ids["membership_id"] = await pending_of(tenant)
-    if needs_token(template):
-        ids["token_id"] = await token_of(tenant, "owner", ids["team_id"])
-    if "{runner_id}" in template:
-        ids["runner_id"] = await runner_of(tenant, "owner", ids["workspace_id"])
-    if template.startswith((TAG, TAGS)):
-        ids["tag_id"] = await tag_of(tenant, "owner", ids["workspace_id"])
+    await add_made(tenant, "owner", template, ids)
     lacking = [name for name in re.findall(r"{(\w+)}", template) if ids[name] == MISSING[name]]
     assert not lacking, f"ids_of in tests/support/ids.py has no {', '.join(lacking)} of the tenant"
     return ids
+
+
+async def add_made(tenant: Tenant, owner: str, template: str, ids: dict[str, str]) -> None:
+    """Adds what a path stands for that an owner has to make in either organization."""
+    if "{token_id}" in template or template in (TEAM + TOKEN_OF, TEAM_TOKENS):
+        ids["token_id"] = await token_of(tenant, owner, ids["team_id"])
+    if "{runner_id}" in template:
+        ids["runner_id"] = await runner_of(tenant, owner, ids["workspace_id"])
+    if template.startswith((TAG, TAGS)):
+        ids["tag_id"] = await tag_of(tenant, owner, ids["workspace_id"])
 
 
 async def runner_of(tenant: Tenant, owner: str, workspace_id: str) -> str:
@@ -448,13 +451,9 @@ class Targets:
 
     async def of(self, template: str) -> Ids:
         """As `own`."""
-        if has_more(template):
+        if MADE.search(template):
             self.there = self.there or await ids_of(self.tenant)
         return await own(self.tenant, template, self.there)
-
-
-def needs_token(template: str) -> bool:
-    return "{token_id}" in template or template in (TEAM + TOKEN_OF, TEAM_TOKENS)
 
 
 async def token_of(tenant: Tenant, owner: str, team_id: str) -> str:
@@ -477,14 +476,9 @@ async def elsewhere(tenant: Tenant, template: str = VARIABLE) -> Ids:
         ids["variable_id"] = made.json()["data"]["id"]
     if "copy" in template:
         ids["source_id"] = await another_workspace(tenant, "outsider", ids["organization"])
-    if "{runner_id}" in template:
-        ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
-    if template == TEAM_TOKENS:
-        ids["token_id"] = await token_of(tenant, "outsider", ids["team_id"])
     if "{varset_id}" in template:
         ids |= await set_of(tenant, "outsider", ids["organization"], ids["workspace_id"])
-    if template.startswith((TAG, TAGS)):
-        ids["tag_id"] = await tag_of(tenant, "outsider", ids["workspace_id"])
+    await add_made(tenant, "outsider", template, ids)
     return ids
 
 
@@ -533,8 +527,7 @@ async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Ids:
     if template.startswith(PROJECT_ACCESS):
         access = project_access_document(team_id, tenant.other_project)
         ids["team_project_id"] = await make("/team-projects", access)
-    if needs_token(template):
-        ids["token_id"] = await token_of(tenant, "outsider", team_id)
+    await add_made(tenant, "outsider", template, ids)
     return ids
 
 
@@ -563,120 +556,39 @@ def project_access_document(team_id: str, project_id: str) -> object:
     return {"data": data}
 
 
-def directory_document(method: str, template: str, target: Ids) -> object:
-    """As `document`, for what the directory API takes."""
-    if method == "POST" and template == TEAMS:
-        attributes = {"name": uuid4().hex, "visibility": "organization"}
-        return {"data": {"type": "teams", "attributes": attributes}}
-    if method == "PATCH" and template == TEAM:
-        return {"data": {"type": "teams"}}
-    if method == "POST" and template == MEMBERSHIPS:
-        return invitation()
-    if method == "POST" and template == ACCESSES:
-        return access_document(target["team_id"], target["workspace_id"])
-    if method == "PATCH" and template == ACCESS:
-        return {"data": {"type": "team-workspaces"}}
-    return document_of_projects(method, template, target)
+SOURCE = {"source": {"data": {"type": "workspaces", "id": IDS["source_id"]}}}
+COPY = {"data": {"type": "copies", "relationships": SOURCE}}
+# What a route is sent where its own example would change who may do what, or there is none.
+INSTEAD: Mapping[tuple[str, str], object] = {
+    **dict.fromkeys(
+        (
+            ("PATCH", MANY_VARS),
+            ("POST", PROJECT + "/relationships/workspaces"),
+            ("DELETE", RUNNER + "/relationships/workspaces"),
+            *product(("POST", "DELETE"), (SET_WORKSPACES, SET_PROJECTS)),
+            *product(("POST", "PATCH", "DELETE"), (CONSUMERS,)),
+        ),
+        linkage_document(),  # of nobody
+    ),
+    ("POST", WORKSPACE + "/actions/copy"): COPY,
+    ("POST", VARSET + "/actions/copy"): COPY,
+    ("PATCH", ACCESS): {"data": {"type": "team-workspaces"}},
+    ("PATCH", PROJECT_ACCESS): {"data": {"type": "team-projects"}},
+    ("POST", RUNNERS): runner_document(IDS["workspace_id"], name=NEW_NAME),
+}
+# What examples call what is to be new.
+NEW = re.compile(f"{NEW_NAME}|some_key|OTHER_KEY|for a robot")
 
 
-def document_of_projects(method: str, template: str, target: Ids) -> object:
-    """As `document`, for projects and access to them."""
-    if method == "POST" and template == PROJECT_ACCESSES:
-        return project_access_document(target["team_id"], target["project_id"])
-    if method == "PATCH" and template == PROJECT_ACCESS:
-        return {"data": {"type": "team-projects"}}
-    if method in ("POST", "PATCH") and template in (PROJECTS, PROJECT):
-        name = {"name": uuid4().hex} if template == PROJECTS else {}
-        return {"data": {"type": "projects", "attributes": name}}
-    return document_of_tags(method, template, target)
-
-
-def document_of_tags(method: str, template: str, target: Ids) -> object:
-    """As `document`, for tags, and tokens with a description."""
-    if method == "POST" and template == TEAM + TOKEN_OF + "s":
-        described = {"description": uuid4().hex}
-        return {"data": {"type": "authentication-tokens", "attributes": described}}
-    if method == "DELETE" and template == TEAM_TOKENS:
-        return {"data": [{"type": "authentication-tokens", "id": target["token_id"]}]}
-    if method == "PATCH" and template == TOKEN_LIMITS:
-        attributes: dict[str, object] = {"token-ttl-policies": []}
-        return {"data": {"type": "organization-token-ttl-policies", "attributes": attributes}}
-    if method != "GET" and template.startswith((TAG, TAGS)):
-        type_, id_ = ("tags", "tag_id") if template == TAGS else ("workspaces", "workspace_id")
-        return {"data": [{"type": type_, "id": target[id_]}]}
-    is_linkage = "/relationships/" in template or template.endswith(BINDINGS)
-    if method != "GET" and template.startswith((WORKSPACE, PROJECT)) and is_linkage:
-        return {"data": []}
-    return document_of_runner(method, template, target)
-
-
-def document_of_runner(method: str, template: str, target: Ids) -> object:
-    """As `document`, for runners and programs."""
-    if template.startswith(LOGINS):
-        return {"data": {"type": "logins", "attributes": {"user-code": "BCDFG-HJKLM"}}}
-    if method == "POST" and template == RUNNERS:
-        return runner_document(target["workspace_id"])
-    if method == "PATCH" and template == RUNNER:
-        return {"data": {"type": "runners"}}
-    if template == RUNNER + "/actions/approve":
-        return {"data": {"type": "runners", "attributes": {"digest": "0" * 64}}}
-    if method != "GET" and template.startswith(RUNNER + "/relationships"):
-        ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target["workspace_id"]}]
-        return {"data": ids}
-    return document_of_set(method, template, target)
-
-
-def document_of_set(method: str, template: str, target: Ids) -> object:
-    """As `document`, for variable sets."""
-    if method == "POST" and template == SET_VARS:
-        return variable_document(key=uuid4().hex)
-    if template == SET_VARIABLE and method == "PATCH":
-        return {"data": {"type": "vars", "id": target["set_variable_id"], "attributes": {}}}
-    if method != "GET" and template in (SET_WORKSPACES, SET_PROJECTS):
-        return {"data": []}
-    if method in ("POST", "PATCH", "PUT") and template in (VARSETS, VARSET):
-        name = {"name": uuid4().hex} if template == VARSETS else {}
-        return {"data": {"type": "varsets", "attributes": name}}
-    return None
-
-
-def document(method: str, template: str, target: Ids, member: str) -> object:
-    """A body that is good wherever the caller may send it, if the route's example is not."""
-    if template in (VARS, NAMED_VARS) and method == "POST":
-        workspace = {"type": "workspaces", "id": target["workspace_id"]}
-        made = variable_document(key=uuid4().hex)
-        made["data"]["relationships"] = {"workspace": {"data": workspace}}
-        return made
-    if template in (VARIABLE, NAMED_VARIABLE, MANY_VARS) and method == "PATCH":
-        one = {"type": "vars", "id": target["variable_id"], "attributes": {}}
-        return {"data": [] if template == MANY_VARS else one}
-    if template.startswith(MEMBERS) and method != "GET":
-        return linkage_document(*([member] if member else []), type_=template.rpartition("/")[2])
-    if method in ("POST", "PATCH") and template in (WORKSPACES, WORKSPACE_BY_NAME, WORKSPACE):
-        name = {"name": uuid4().hex} if template == WORKSPACES else {}
-        return {"data": {"type": "workspaces", "attributes": name}}
-    if template == ORGANIZATIONS and method == "POST":
-        return {"data": {"type": "organizations", "attributes": {"name": uuid4().hex}}}
-    if template == ORGANIZATION and method == "PATCH":
-        return {"data": {"type": "organizations"}}
-    if "/actions/" in template and not template.startswith((RUNNER, LOGINS)):
-        return document_of_action(template.rpartition("/")[2], target)
-    return directory_document(method, template, target)
-
-
-def document_of_action(action: str, target: Ids) -> object:
-    """As `document`, for the actions of a workspace, and those of whoever holds a link."""
-    source = {"type": "workspaces", "id": target["source_id"]}
-    attributes, file = {"value": "1", "hcl": True}, {"format": "json", "content": "{}"}
-    link = {"secret": "tvi_" + "0" * 49}
-    return {
-        "apply": {"data": []},
-        "copy": {"data": {"type": "copies", "relationships": {"source": {"data": source}}}},
-        "check-value": {"data": {"type": "value-checks", "attributes": attributes}},
-        "parse": {"data": {"type": "parsed-files", "attributes": file}},
-        "show": {"data": {"type": "invitations", "attributes": link}},
-        "accept": {"data": {"type": "invitations", "attributes": link}},
-    }.get(action)
+def document(route: tuple[str, str], target: Ids, member: str) -> Any:
+    """A body that is good wherever the caller may send it: that of the example, of the target."""
+    if route[0] != "GET" and route[1].startswith(MEMBERS):
+        return linkage_document(*([member] if member else []), type_=route[1].rpartition("/")[2])
+    said = json.dumps(INSTEAD.get(route, EXAMPLES.get(route)))
+    for name, example in IDS.items():
+        if name.endswith("_id"):
+            said = said.replace(example, target[name])
+    return json.loads(NEW.sub(uuid4().hex, said))
 
 
 async def ask(
@@ -695,7 +607,7 @@ async def ask(
         path += f"&filter[workspace][name]={target['workspace']}"
     if route == ("DELETE", ORGANIZATION):
         path += "?force=true"
-    body = document(method, template, target, member) or EXAMPLES.get(route)
+    body = document(route, target, member)
     headers = {}
     if who == "a bad token":
         headers["Authorization"] = "Bearer tvu_nonsense"
