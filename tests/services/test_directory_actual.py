@@ -16,7 +16,7 @@ from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
-from tests.web.test_authorization import project_access_document
+from tests.web.test_authorization import access_document
 
 pytestmark = ON_SQLITE
 
@@ -105,7 +105,7 @@ async def test_a_grant_on_what_was_deleted_by_hand_is_none(calls: Calls) -> None
     made = await tenant.call("owner", "POST", f"/organizations/{name}/projects", document)
     project = made.json()["data"]["id"]
     given = await tenant.call(
-        "owner", "POST", "/team-projects", project_access_document(writers, project)
+        "owner", "POST", "/team-projects", access_document(writers, project, "project")
     )
     assert given.status_code == 201
     for table, id_ in (("workspaces", tenant.workspaces["network"]), ("projects", project)):

@@ -525,7 +525,7 @@ async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Ids:
         access = access_document(team_id, tenant.other_workspace)
         ids["team_workspace_id"] = await make("/team-workspaces", access)
     if template.startswith(PROJECT_ACCESS):
-        access = project_access_document(team_id, tenant.other_project)
+        access = access_document(team_id, tenant.other_project, "project")
         ids["team_project_id"] = await make("/team-projects", access)
     await add_made(tenant, "outsider", template, ids)
     return ids
@@ -536,29 +536,20 @@ def invitation() -> object:
     return {"data": {"type": "organization-memberships", "attributes": attributes}}
 
 
-def access_document(team_id: str, workspace_id: str) -> object:
+def access_document(team_id: str, place_id: str, noun: str = "workspace") -> object:
     relationships = {
         "team": {"data": {"type": "teams", "id": team_id}},
-        "workspace": {"data": {"type": "workspaces", "id": workspace_id}},
+        noun: {"data": {"type": f"{noun}s", "id": place_id}},
     }
     attributes = {"access": "read"}
-    data = {"type": "team-workspaces", "attributes": attributes, "relationships": relationships}
-    return {"data": data}
-
-
-def project_access_document(team_id: str, project_id: str) -> object:
-    relationships = {
-        "team": {"data": {"type": "teams", "id": team_id}},
-        "project": {"data": {"type": "projects", "id": project_id}},
-    }
-    attributes = {"access": "read"}
-    data = {"type": "team-projects", "attributes": attributes, "relationships": relationships}
+    data = {"type": f"team-{noun}s", "attributes": attributes, "relationships": relationships}
     return {"data": data}
 
 
 SOURCE = {"source": {"data": {"type": "workspaces", "id": IDS["source_id"]}}}
 COPY = {"data": {"type": "copies", "relationships": SOURCE}}
-# What a route is sent where its own example would change who may do what, or there is none.
+# What a route is sent where it has no example, or one that names what is not there, or that would
+# change who may do what.
 INSTEAD: Mapping[tuple[str, str], object] = {
     **dict.fromkeys(
         (
@@ -568,7 +559,7 @@ INSTEAD: Mapping[tuple[str, str], object] = {
             *product(("POST", "DELETE"), (SET_WORKSPACES, SET_PROJECTS)),
             *product(("POST", "PATCH", "DELETE"), (CONSUMERS,)),
         ),
-        linkage_document(),  # of nobody
+        linkage_document(),  # of nothing
     ),
     ("POST", WORKSPACE + "/actions/copy"): COPY,
     ("POST", VARSET + "/actions/copy"): COPY,
