@@ -102,9 +102,7 @@ class RunnersPage {
     if (!(await ask(["Approve ", name(called), " as it is shown?"], text, "Approve"))) return;
     await send("POST", `/runners/${id}/actions/approve`, { data: { type: "runners", id, attributes: { digest } } },
       { change: new Change() });
-    announce("The runner is approved.");
-    lead(this.element.querySelector("h1")); // what had the focus is gone
-    await this.draw();
+    await this.#acted("The runner is approved.");
   }
 
   /** @param {Runner} runner */
@@ -112,9 +110,7 @@ class RunnersPage {
     const text = "Nothing is handed to it until it is approved again. What it was handed before stays with its jobs: rotate that.";
     if (!(await ask(["Take the approval of ", name(attributes.name), " back?"], text, "Revoke", { kind: "danger" }))) return;
     await send("POST", `/runners/${id}/actions/revoke`, null, { change: new Change() });
-    announce("The approval is taken back.");
-    lead(this.element.querySelector("h1")); // what had the focus is gone
-    await this.draw();
+    await this.#acted("The approval is taken back.");
   }
 
   /**
@@ -139,7 +135,15 @@ class RunnersPage {
     const text = "Nothing is handed to it from then on. What it was handed before stays with its jobs: rotate that.";
     if (!(await ask(["Delete ", name(attributes.name), "?"], text, "Delete", { kind: "danger" }))) return;
     await remove(`/runners/${id}`);
-    announce("The runner is deleted.");
+    await this.#acted("The runner is deleted.");
+  }
+
+  /**
+   * Says what was done, and shows what is there now.
+   * @param {string} said
+   */
+  async #acted(said) {
+    announce(said);
     lead(this.element.querySelector("h1")); // what had the focus is gone
     await this.draw();
   }

@@ -9,8 +9,6 @@ import { editor, valueField } from "./value_field.js";
 import { variableOf } from "./variable_list.js";
 
 const AT = "/data/attributes";
-/** @type {(keyof Contents)[]} */
-const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive"];
 
 /** @import { Answer } from "./api.js" */
 /** @import { Child } from "./dom.js" */
@@ -19,8 +17,8 @@ const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive
 /** @import { Resource, Variable } from "./variable_list.js" */
 
 /**
- * What a variable is, or is said to be.
- * @typedef {{key: string, value: string | null, description: string, category: string, hcl: boolean, sensitive: boolean}} Contents
+ * What a variable is, or is said to be, in the server's words for categories.
+ * @typedef {Omit<Api.VariableAttributes, "category" | "version-id" | "created-at"> & {category: string}} Contents
  */
 
 /**
@@ -179,8 +177,8 @@ async function readNow(path) {
  * @returns {Partial<Contents>}
  */
 function changesOf(start, said) {
-  return Object.fromEntries(ATTRIBUTES.filter((one) => one in said && said[one] !== start[one])
-    .map((one) => [one, said[one]]));
+  return Object.fromEntries(Object.entries(said)
+    .filter(([one, value]) => value !== start[/** @type {keyof Contents} */ (one)]));
 }
 
 /**
