@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from teamvars import console
-from teamvars.cli.client import comparing, secrecy
+from teamvars.cli.client import secrecy
 from teamvars.cli.client import variables as client
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import Contents, Owner
@@ -49,12 +49,6 @@ def names_of_the_console() -> Collection[str]:
     return re.findall(r"(\w+):", named[1])
 
 
-def known_to_compare() -> Collection[str]:
-    """What a comparison takes from the variable of the second workspace."""
-    wanted = comparing._wanted(VARIABLE.with_value(""))
-    return [name for name in Wanted.__struct_fields__ if getattr(wanted, name) is not None]
-
-
 def told_to_programs() -> set[str]:
     """What `vars diff` and `vars compare` tell programs of a variable, beside its name."""
     return set(secrecy.attributes(VARIABLE, is_hidden=False) or {})
@@ -72,7 +66,6 @@ PLACES: Mapping[str, Collection[str]] = {
         Contents(Owner("", ""), [], None, ""), VARIABLE
     ),
     "Wanted in cli/client/changes.py": Wanted.__struct_fields__,
-    "_wanted in cli/client/comparing.py": known_to_compare(),
     "attributes in cli/client/secrecy.py": NAMES_A_VARIABLE | told_to_programs(),
     "StatedVariable in cli/client/holdings.py": StatedVariable.__struct_fields__,
     "NAMES in console/static/conflict.js": names_of_the_console(),

@@ -99,8 +99,8 @@ class VariableDraft(Discreet, frozen=True, gc=False):
     at: str = _ATTRIBUTES
 
     @classmethod
-    def like(cls, variable: Variable, **others: object) -> "VariableDraft":
-        """What asks for that variable, but for the `others`."""
+    def like(cls, variable: object, **others: object) -> "VariableDraft":
+        """What asks for a variable like that, whoever shows it, but for the `others`."""
         said = {name: getattr(variable, name) for name in ATTRIBUTES}
         return cls(**{**said, **others})
 

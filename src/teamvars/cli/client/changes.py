@@ -56,6 +56,11 @@ class Wanted(Discreet, frozen=True):
     sensitive: bool | None = None
     description: str | None = None
 
+    @classmethod
+    def like(cls, one: object) -> "Wanted":
+        """All that is known of a variable, wherever it is."""
+        return cls(*(getattr(one, name) for name in cls.__struct_fields__))
+
     @property
     def said(self) -> dict[str, Any]:
         """What is said of it, by name."""

@@ -123,18 +123,13 @@ def compare(
         name_of_b, secret = b, secret_keys([first])
     else:
         second = contents_of(api, workspace_of(api.workspace(b)), effective=effective)
-        wanted = [_wanted(one) for one in second.in_category(of)]
+        wanted = [Wanted.like(one) for one in second.in_category(of)]
         name_of_b, secret = second.name, secret_keys([first, second])
     sides = Sides(first, name_of_b, paired(first.in_category(of), wanted), secret)
     show([_told(sides, one) for one in sides.pairs], [_row(sides, one) for one in sides.pairs])
     _sum_up(sides)
     if any(one.relation not in (Relation.SAME, Relation.UNKNOWN) for one in sides.pairs):
         sys.exit(DIFFERENCES)
-
-
-def _wanted(one: Variable) -> Wanted:
-    """All that is known of a variable."""
-    return Wanted(one.key, one.category, one.value, one.hcl, one.sensitive, one.description)
 
 
 def _row(sides: Sides, pair: Pair) -> Row:

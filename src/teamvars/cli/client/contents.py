@@ -13,7 +13,7 @@ from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import Row, note
 from teamvars.domain.names import is_name
-from teamvars.domain.variables import Variable
+from teamvars.domain.variables import ATTRIBUTES, Variable
 from teamvars.kernel.variables import Category, key_faults
 
 TERRAFORM = "terraform"
@@ -24,7 +24,7 @@ WORKSPACES, SETS = "workspaces", "varsets"
 SET_NAME = "varset-name"
 _PAGE = "100"
 _DAMAGED = "damaged_value"
-_FIELDS = ("key", "value", "description", "category", "hcl", "sensitive", "version-id")
+_FIELDS = (*ATTRIBUTES, "version-id")
 
 
 class Owner(NamedTuple):
@@ -263,7 +263,7 @@ def contents_of(api: Api, owner: Owner | None = None, *, effective: bool = False
     """
     where = owner or owner_for(api)
     if effective:
-        refuse_set(api, "--effective")
+        refuse_set(api)
     answer = api.get(where.path("all-vars") if effective else where.variables_path())
     found = [{"id": one["id"], **one["attributes"]} for one in answer.document["data"]]
     variables = [_variable(where, one) for one in found]
@@ -293,10 +293,10 @@ def _word_of_tool(found: Iterable[Resource]) -> str:
     return TERRAFORM if is_said else Category.TOOL.value
 
 
-def refuse_set(api: Api, option: str) -> None:
-    """Fails where an option that is about what a workspace gets comes with --set."""
+def refuse_set(api: Api) -> None:
+    """Fails where --effective comes with --set."""
     if api.target.set is not None:
-        raise Misuse(f"{option} is about what a workspace gets. Give it without --set.")
+        raise Misuse("--effective is about what a workspace gets. Give it without --set.")
 
 
 def projects_of(api: Api) -> list[Resource]:

@@ -45,10 +45,10 @@ from teamvars.domain.names import (
 from teamvars.domain.tags import Tags
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
 from teamvars.domain.variable_sets import is_set_name
-from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS
+from teamvars.domain.variables import VariableDraft
 from teamvars.hcl import HclError, parse
 from teamvars.kernel import Discreet
-from teamvars.kernel.variables import Category, key_faults, value_faults
+from teamvars.kernel.variables import Category
 
 _NAMED = {
     PROJECTS: (is_project_name, PROJECT_NAME_RULE),
@@ -206,10 +206,7 @@ def _tags(here: Thing | None) -> Tags:
 
 
 def _variable_faults(variable: StatedVariable) -> Iterator[str]:
-    yield from key_faults(variable.key)
-    yield from value_faults(variable.value or "")
-    if len(variable.description) > MAX_DESCRIPTION_CHARACTERS:
-        yield f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
+    yield from (fault.detail for fault in VariableDraft.like(variable).all_faults())
     if variable.hcl and variable.value is not None:
         try:
             parse(variable.value)
@@ -228,7 +225,7 @@ def plan(source: Stated, target: Holdings, api: Api) -> Plan:
         contents = _contents(api, thing, there)
         open_, lacking = _open(variables, contents)
         missing += [_entry(thing, one) for one in lacking]
-        wanted = [*map(_wanted, open_)]
+        wanted = [replace(Wanted.like(one), sensitive=one.sensitive or None) for one in open_]
         changes = compare(contents.variables, wanted)
         left += len(wanted) - len(changes)
         found.append(OfOwner(thing, contents, changes))
@@ -285,11 +282,6 @@ def _open(
         elif here is None or not here.sensitive:
             found.append(one)
     return found, lacking
-
-
-def _wanted(one: StatedVariable) -> Wanted:
-    is_sensitive = one.sensitive or None
-    return Wanted(one.key, one.category, one.value, one.hcl, is_sensitive, one.description)
 
 
 class Mover:

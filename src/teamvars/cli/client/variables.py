@@ -68,7 +68,7 @@ def list_(api: Api, category: str | None, effective: bool) -> None:
 
 def _list_effective(api: Api, category: Category | None) -> None:
     """Lists what workspaces get: below each variable that counts, those that do not."""
-    refuse_set(api, "--effective")
+    refuse_set(api)
     found = [one for each in owners_for(api) for one in gotten(api, each)]
     wanted = [one for one in found if category in (None, category_of(one["category"]))]
     rows = shown_in(api, (row for one in wanted for row in _effective_rows(one)))
