@@ -123,9 +123,9 @@ WHERE caller.hash = $1
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, several callers at the same time
 SELECT variables.id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END,
-    CASE WHEN sensitive = 0 THEN key_version END
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    CASE WHEN variables.sensitive = 0 THEN variables.sealed_value END,
+    CASE WHEN variables.sensitive = 0 THEN variables.key_version END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND CAST(streams.head AS BYTEA) = $2
@@ -147,9 +147,9 @@ SELECT CAST($15 AS TEXT), CAST($16 AS BIGINT), CAST($17 AS BIGINT), CAST($18 AS 
 ), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
 SELECT CAST($32 AS TEXT), CAST($33 AS BIGINT), CAST($34 AS BYTEA), CAST($35 AS BYTEA), CAST($36 AS BIGINT), CAST($37 AS BIGINT) FROM may
 ), part_0 AS (
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version)
 SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
 SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11, calls_0.of_12
 FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
@@ -242,9 +242,9 @@ SELECT CAST($34 AS TEXT), CAST($35 AS BIGINT), CAST($36 AS BIGINT), CAST($37 AS 
 ), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
 SELECT CAST($51 AS TEXT), CAST($52 AS BIGINT), CAST($53 AS BYTEA), CAST($54 AS BYTEA), CAST($55 AS BIGINT), CAST($56 AS BIGINT) FROM may
 ), part_0 AS (
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version)
 SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
 SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11, calls_0.of_12
 FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
@@ -272,9 +272,9 @@ SELECT count(*) FROM may;
 -- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-SELECT id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value, key_version
+SELECT variables.id, variables.workspace_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value, variables.key_version
 FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
@@ -353,7 +353,8 @@ SELECT CAST($47 AS TEXT), CAST($48 AS BIGINT), CAST($49 AS BYTEA), CAST($50 AS B
 ), part_0 AS (
 UPDATE variables
 SET description = calls_0.of_2, hcl = calls_0.of_3, sensitive = calls_0.of_4, version_id = calls_0.of_5, value_bytes = calls_0.of_6,
-    sealed_value = calls_0.of_7, key_version = calls_0.of_8
+    sealed_value = COALESCE(CAST(calls_0.of_7 AS BYTEA), sealed_value),
+    key_version = COALESCE(CAST(calls_0.of_8 AS BIGINT), key_version)
 FROM calls_0
 WHERE id = calls_0.of_1
 ), part_1 AS (
@@ -555,9 +556,9 @@ WHERE caller.hash = $1
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 WITH part_0 AS (
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version)
 SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
@@ -715,9 +716,9 @@ WITH looked_at AS MATERIALIZED (
 )
 SELECT frontier.*, page.*
 FROM frontier LEFT JOIN (
-    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
-    version_id, variables.created_at, value_bytes
+    SELECT variables.id, workspaces.id AS owner_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, NULL, NULL, workspaces.name, workspaces.name_folded
     FROM found CROSS JOIN variables CROSS JOIN workspaces
     WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
         AND variables.category = found.category AND workspaces.id = found.workspace_id
@@ -759,9 +760,9 @@ WITH few AS (
 )
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
-    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
-    version_id, variables.created_at, value_bytes
+    SELECT variables.id, workspaces.id AS owner_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, NULL, NULL, workspaces.name, workspaces.name_folded
     FROM few AS workspaces CROSS JOIN variables
     WHERE variables.workspace_id = workspaces.id
         AND variables.key >= $2 AND variables.key < $5
@@ -1349,37 +1350,37 @@ JOIN variable_sets ON variable_sets.id = set_targets.set_id
 )
     GROUP BY set_targets.set_id, variable_sets.name
 )
-SELECT its.id, streams.id,
-    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BYTEA)
+SELECT variables.id, streams.id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value, variables.key_version, CAST(streams.head AS BYTEA)
 FROM streams
-LEFT JOIN variables AS its ON its.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN variables ON variables.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND reaching.level < 7)
+    WHERE higher.key = variables.key AND higher.category = variables.category AND higher.set_id = reaching.id AND reaching.level < 7)
 WHERE streams.id = $1 AND $1 = (
     SELECT runner_tokens.workspace_id FROM runner_tokens
     WHERE runner_tokens.hash = $2 AND runner_tokens.expires_at > $3
 )
 UNION ALL
-SELECT its.id, streams.id,
-    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BYTEA)
+SELECT set_variables.id, streams.id,
+    set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
+    set_variables.value_bytes, set_variables.sealed_value, set_variables.key_version, CAST(streams.head AS BYTEA)
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
-LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN set_variables ON set_variables.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND $1 = higher.workspace_id AND source.level > 7)
+    WHERE higher.key = set_variables.key AND higher.category = set_variables.category AND $1 = higher.workspace_id AND source.level > 7)
     AND NOT EXISTS (
     SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
+    WHERE higher.key = set_variables.key AND higher.category = set_variables.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
 -- #31: runners.py, HANDED.single
@@ -1527,8 +1528,8 @@ WHERE caller.hash = lookup.hash
 -- #34: variables.py, OF_WORKSPACES.get.batched
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 SELECT lookup.number, variables.id, variables.workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value, key_version
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value, variables.key_version
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, workspace_id, number)
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
@@ -1537,9 +1538,9 @@ JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.w
 -- #35: variables.py, OF_WORKSPACES.list_.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END,
-    CASE WHEN sensitive = 0 THEN key_version END
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    CASE WHEN variables.sensitive = 0 THEN variables.sealed_value END,
+    CASE WHEN variables.sensitive = 0 THEN variables.key_version END
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
@@ -1624,9 +1625,9 @@ SELECT * FROM unnest(CAST($13 AS TEXT[]), CAST($14 AS BIGINT[]), CAST($15 AS BIG
 ), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
 SELECT * FROM unnest(CAST($30 AS TEXT[]), CAST($31 AS BIGINT[]), CAST($32 AS BYTEA[]), CAST($33 AS BYTEA[]), CAST($34 AS BIGINT[]), CAST($35 AS BIGINT[]))
 ), part_0 AS (
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version)
 SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
 SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11, calls_0.of_12
 FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
@@ -1662,7 +1663,8 @@ SELECT CAST($28 AS TEXT), CAST($29 AS BIGINT), CAST($30 AS BYTEA), CAST($31 AS B
 ), part_0 AS (
 UPDATE variables
 SET description = calls_0.of_2, hcl = calls_0.of_3, sensitive = calls_0.of_4, version_id = calls_0.of_5, value_bytes = calls_0.of_6,
-    sealed_value = calls_0.of_7, key_version = calls_0.of_8
+    sealed_value = COALESCE(CAST(calls_0.of_7 AS BYTEA), sealed_value),
+    key_version = COALESCE(CAST(calls_0.of_8 AS BIGINT), key_version)
 FROM calls_0
 WHERE id = calls_0.of_1
 ), part_1 AS (
@@ -1686,7 +1688,8 @@ SELECT count(*) FROM may;
 WITH part_0 AS (
 UPDATE variables
 SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
-    sealed_value = $7, key_version = $8
+    sealed_value = COALESCE(CAST($7 AS BYTEA), sealed_value),
+    key_version = COALESCE(CAST($8 AS BIGINT), key_version)
 WHERE id = $1
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,

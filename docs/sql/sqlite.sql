@@ -115,9 +115,9 @@ WHERE caller.hash = ?1
 -- #2: variables.py, OF_WORKSPACES.list_.single
 -- GET /workspaces/{id}/vars
 SELECT variables.id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    CASE WHEN sensitive = 0 THEN sealed_value END,
-    CASE WHEN sensitive = 0 THEN key_version END
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    CASE WHEN variables.sensitive = 0 THEN variables.sealed_value END,
+    CASE WHEN variables.sensitive = 0 THEN variables.key_version END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = ?1 AND CAST(streams.head AS BLOB) = ?2
@@ -147,9 +147,9 @@ SELECT admits, key_changes FROM schema_migrations WHERE admits > N OR key_change
 -- POST /workspaces/{id}/vars, one after another
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value, key_version)
 SELECT ?1, its.workspace_id, organization_id, name_folded, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
 FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
@@ -195,9 +195,9 @@ WHERE id = ?1;
 -- PATCH /workspaces/{id}/vars/{id}, one after another
 -- DELETE /workspaces/{id}/vars/{id}, one after another
 -- POST /workspaces/{id}/vars, sent again with it
-SELECT id, workspace_id,
-    key, description, category, hcl, sensitive, version_id, created_at,
-    value_bytes, sealed_value, key_version
+SELECT variables.id, variables.workspace_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value, variables.key_version
 FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
@@ -206,7 +206,8 @@ WHERE id = ?1 AND workspace_id = ?2;
 -- PATCH /workspaces/{id}/vars/{id}, one after another
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
-    sealed_value = ?7, key_version = ?8
+    sealed_value = COALESCE(CAST(?7 AS BLOB), sealed_value),
+    key_version = COALESCE(CAST(?8 AS BIGINT), key_version)
 WHERE id = ?1;
 
 
@@ -374,9 +375,9 @@ WITH looked_at AS MATERIALIZED (
 )
 SELECT frontier.*, page.*
 FROM frontier LEFT JOIN (
-    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
-    version_id, variables.created_at, value_bytes
+    SELECT variables.id, workspaces.id AS owner_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, NULL, NULL, workspaces.name, workspaces.name_folded
     FROM found CROSS JOIN variables CROSS JOIN workspaces
     WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
         AND variables.category = found.category AND workspaces.id = found.workspace_id
@@ -418,9 +419,9 @@ WITH few AS (
 )
 SELECT frontier.key AS frontier, page.*
 FROM frontier LEFT JOIN (
-    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
-    workspaces.id AS owner_id, workspaces.name AS owner_name, description, hcl, sensitive,
-    version_id, variables.created_at, value_bytes
+    SELECT variables.id, workspaces.id AS owner_id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, NULL, NULL, workspaces.name, workspaces.name_folded
     FROM few AS workspaces CROSS JOIN variables
     WHERE variables.workspace_id = workspaces.id
         AND variables.key >= ?2 AND variables.key < ?5
@@ -796,37 +797,37 @@ JOIN variable_sets ON variable_sets.id = set_targets.set_id
 )
     GROUP BY set_targets.set_id, variable_sets.name
 )
-SELECT its.id, streams.id,
-    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BLOB)
+SELECT variables.id, streams.id,
+    variables.key, variables.description, variables.category, variables.hcl, variables.sensitive, variables.version_id, variables.created_at,
+    variables.value_bytes, variables.sealed_value, variables.key_version, CAST(streams.head AS BLOB)
 FROM streams
-LEFT JOIN variables AS its ON its.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN variables ON variables.workspace_id = streams.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST(?1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND reaching.level < 7)
+    WHERE higher.key = variables.key AND higher.category = variables.category AND higher.set_id = reaching.id AND reaching.level < 7)
 WHERE streams.id = ?1 AND ?1 = (
     SELECT runner_tokens.workspace_id FROM runner_tokens
     WHERE runner_tokens.hash = ?2 AND runner_tokens.expires_at > ?3
 )
 UNION ALL
-SELECT its.id, streams.id,
-    its.key, its.description, its.category, its.hcl, its.sensitive, its.version_id, its.created_at,
-    its.value_bytes, its.sealed_value, its.key_version, CAST(streams.head AS BLOB)
+SELECT set_variables.id, streams.id,
+    set_variables.key, set_variables.description, set_variables.category, set_variables.hcl, set_variables.sensitive, set_variables.version_id, set_variables.created_at,
+    set_variables.value_bytes, set_variables.sealed_value, set_variables.key_version, CAST(streams.head AS BLOB)
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
-LEFT JOIN set_variables AS its ON its.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
+LEFT JOIN set_variables ON set_variables.set_id = source.id AND (SELECT count(*) FROM reaching) < 16
     AND 65536 >= (
         SELECT sum(every.variables * 512 + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST(?1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))
     AND NOT EXISTS (
     SELECT 1 FROM variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND ?1 = higher.workspace_id AND source.level > 7)
+    WHERE higher.key = set_variables.key AND higher.category = set_variables.category AND ?1 = higher.workspace_id AND source.level > 7)
     AND NOT EXISTS (
     SELECT 1 FROM reaching CROSS JOIN set_variables AS higher
-    WHERE higher.key = its.key AND higher.category = its.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
+    WHERE higher.key = set_variables.key AND higher.category = set_variables.category AND higher.set_id = reaching.id AND (reaching.level, reaching.name) < (source.level, source.name));
 
 
 -- #30: runners.py, HANDED.single

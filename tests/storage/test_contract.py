@@ -234,10 +234,26 @@ async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
     assert (await schema.read(one)).sealed == Sealed(b"sealed", 1)
 
 
+@pytest.mark.parametrize("renames", [False, True])
+async def test_an_update_without_a_sealed_value_keeps_the_one_that_is_there(
+    schema: Database, renames: bool
+) -> None:
+    """Which need not be the one that whoever makes it has read."""
+    after = StoredVariable(stored("b", id="var-a", description="new").variable, None, 6)
+
+    async def update(tx: Transaction) -> None:
+        await tx.write_each(variables.updating(after, renames=renames).part)
+
+    await insert(schema, stored("a"))
+    await schema.write(update)
+    (found,) = await list_(schema)
+    assert (found.key, found.description) == ("b" if renames else "a", "new")
+    assert found.value == "sealed 1 var-a"
+
+
 async def test_a_taken_key_is_taken_on_insert_and_on_update(schema: Database) -> None:
     async def rename(tx: Transaction) -> None:
-        before = stored("b", id="var-b").variable
-        await tx.write_each(variables.updating(before, stored("a", id="var-b")).part)
+        await tx.write_each(variables.updating(stored("a", id="var-b"), renames=True).part)
 
     await insert(schema, stored("a"), stored("b"), stored("a", id="e", category=Category.ENV))
     for write in (insert(schema, stored("a", id="other")), schema.write(rename)):

@@ -139,7 +139,9 @@ def behind_the_value(connection: apsw.Connection, sql: str) -> set[str]:
 
 def test_no_list_reads_a_column_behind_the_sealed_value(connection: apsw.Connection) -> None:
     for sql in LISTS:
-        beside = sql.replace("CASE WHEN sensitive = 0 THEN key_version END", "NULL")
+        beside = sql.replace(
+            "CASE WHEN variables.sensitive = 0 THEN variables.key_version END", "NULL"
+        )
         behind = behind_the_value(connection, sqlite_connection.render(beside))
         assert not behind, (
             f"A list reads {', '.join(behind)} of `variables`, which SQLite reaches only through "

@@ -42,11 +42,10 @@ def _inserting(tools: Tools, found: Found, write: Insert) -> Statement:
 
 
 def _updating(tools: Tools, found: Found, write: Update) -> Statement:
-    after, sealed = write.after, write.before.sealed
-    if write.value is not None:
-        sealed = _key(tools, found, after).seal(write.value, after)
-    stored = StoredVariable(after, sealed, write.value_bytes)
-    return variables.updating(write.before.variable, stored)
+    before, after, value = write.before.variable, write.after, write.value
+    sealed = None if value is None else _key(tools, found, after).seal(value, after)
+    renames = (after.key, after.category) != (before.key, before.category)
+    return variables.updating(StoredVariable(after, sealed, write.value_bytes), renames=renames)
 
 
 def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:

@@ -24,7 +24,15 @@ from teamvars.pace import in_batches
 from teamvars.recent import Recent
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.projects import PROJECT_OF
-from teamvars.storage.variables import COLUMNS, OpenValue, listed, to_stored
+from teamvars.storage.variables import (
+    COLUMNS,
+    OPEN,
+    SEALED,
+    OpenValue,
+    listed,
+    selected,
+    to_stored,
+)
 
 Held = Mapping[Name, Row]
 """Rows of a source by key, then category."""
@@ -47,29 +55,13 @@ _ALL_BYTES = 2**62
 _AT_ONCE = 500
 """Variables that one thing is done with before others may have the loop."""
 
-# A row has ids of its own and of its owner, these, size, sealed value and generation of its key;
-# behind them it may have a head.
-_COLUMNS = COLUMNS.split(", ")
-_SIZE = 2 + len(_COLUMNS)
+# A row has ids of its own and of its owner, `COLUMNS`, size, sealed value and generation of its
+# key; behind them it may have a head.
+_SIZE = 2 + len(COLUMNS)
 _REACHING = f"""FROM workspaces
 JOIN set_targets ON set_targets.target_id
     IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
 JOIN variable_sets ON variable_sets.id = set_targets.set_id"""
-
-
-# Without the sealed values of sensitive variables, and with them.
-_OPEN = """CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END,
-    CASE WHEN {0}.sensitive = 0 THEN {0}.key_version END"""
-_SEALED = "{0}.sealed_value, {0}.key_version"
-
-
-def _of(table: str, owner: str, sealed: str) -> str:
-    """What is selected of a table of variables, as `to_stored` takes it."""
-    columns = ", ".join(f"{table}.{column}" for column in _COLUMNS)
-    return f"""{table}.id, {owner},
-    {columns},
-    {table}.value_bytes, {sealed.format(table)}"""
-
 
 _HEAD = "CAST(streams.head AS {bytes})"
 
@@ -79,12 +71,12 @@ def _every(sealed: str) -> str:
     one.
     """
     return f"""
-SELECT {_of("variables", "streams.id", sealed)}, {_HEAD}
+SELECT {selected("variables", "streams.id", sealed)}, {_HEAD}
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("set_variables", "streams.id", sealed)}, {_HEAD}
+SELECT {selected("set_variables", "streams.id", sealed)}, {_HEAD}
 FROM streams
 LEFT JOIN set_variables ON set_variables.set_id = streams.id
 WHERE streams.id IN {{each $2}}
@@ -104,11 +96,11 @@ def _level(is_priority: bool, parent: Parent, way: Reach) -> str:
 _LEVELS = "".join(_level(*its) for its in product((True, False), get_args(Parent), get_args(Reach)))
 
 
-def _unbeaten(others: str, condition: str) -> str:
-    """Whether none of the others has the key and category of `its`, where that is so."""
+def _unbeaten(table: str, others: str, condition: str) -> str:
+    """Whether none of the others has the key and category of a row, where that is so."""
     return f"""NOT EXISTS (
     SELECT 1 FROM {others}
-    WHERE higher.key = its.key AND higher.category = its.category AND {condition})"""
+    WHERE higher.key = {table}.key AND higher.category = {table}.category AND {condition})"""
 
 
 _IS_FEW = f"""(SELECT count(*) FROM reaching) < {_FEW_SOURCES}
@@ -123,8 +115,8 @@ def _counting() -> str:
     """What counts in a workspace $1, if all that reaches it has few variables; of each source of
     which nothing does, a row without one.
     """
-    of_workspace, own = Level.WORKSPACE.rank, "$1 = higher.workspace_id"
-    its = "higher.set_id = reaching.id"
+    rank, its = Level.WORKSPACE.rank, "higher.set_id = reaching.id"
+    own = f"$1 = higher.workspace_id AND source.level > {rank}"
     before = f"{its} AND (reaching.level, reaching.name) < (source.level, source.name)"
     return f"""
 WITH reaching AS MATERIALIZED (
@@ -133,18 +125,18 @@ WITH reaching AS MATERIALIZED (
     WHERE workspaces.id = $1
     GROUP BY set_targets.set_id, variable_sets.name
 )
-SELECT {_of("its", "streams.id", _SEALED)}, {_HEAD}
+SELECT {selected("variables", "streams.id")}, {_HEAD}
 FROM streams
-LEFT JOIN variables AS its ON its.workspace_id = streams.id AND {_IS_FEW}
-    AND {_unbeaten(_OF_SETS, f"{its} AND reaching.level < {of_workspace}")}
+LEFT JOIN variables ON variables.workspace_id = streams.id AND {_IS_FEW}
+    AND {_unbeaten("variables", _OF_SETS, f"{its} AND reaching.level < {rank}")}
 WHERE streams.id = $1
 UNION ALL
-SELECT {_of("its", "streams.id", _SEALED)}, {_HEAD}
+SELECT {selected("set_variables", "streams.id")}, {_HEAD}
 FROM reaching AS source
 JOIN streams ON streams.id = source.id
-LEFT JOIN set_variables AS its ON its.set_id = source.id AND {_IS_FEW}
-    AND {_unbeaten("variables AS higher", f"{own} AND source.level > {of_workspace}")}
-    AND {_unbeaten(_OF_SETS, before)}
+LEFT JOIN set_variables ON set_variables.set_id = source.id AND {_IS_FEW}
+    AND {_unbeaten("set_variables", "variables AS higher", own)}
+    AND {_unbeaten("set_variables", _OF_SETS, before)}
 """
 
 
@@ -178,9 +170,9 @@ SELECT {of_set}
 JOIN streams ON streams.id = set_targets.set_id
 WHERE workspaces.id = $1
 UNION ALL
-SELECT {_of("its", "its.workspace_id", sealed)}
-FROM streams CROSS JOIN variables AS its
-WHERE streams.id = $1 AND its.workspace_id = streams.id
+SELECT {selected("variables", "variables.workspace_id", sealed)}
+FROM streams CROSS JOIN variables
+WHERE streams.id = $1 AND variables.workspace_id = streams.id
     AND streams.variables * {ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
 """
 
@@ -239,8 +231,8 @@ class How(NamedTuple):
     every: str
 
 
-READABLE = How(_supplying(_OPEN), _every(_OPEN))
-_SEALED_TOO = How(_supplying(_SEALED), _every(_SEALED))
+READABLE = How(_supplying(OPEN), _every(OPEN))
+_SEALED_TOO = How(_supplying(SEALED), _every(SEALED))
 _OF_JOB = How(_for_job(_SEALED_TOO.supplies), _SEALED_TOO.every)
 _COUNTING = _counting()
 _COUNTING_FOR_JOB = _for_job(_COUNTING)

@@ -36,9 +36,7 @@ from teamvars.domain.variable_search import (
     VariableSearch,
 )
 from teamvars.domain.variable_sets import PREFIX, VariableSet
-from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
-from teamvars.kernel.variables import Category
 from teamvars.storage import variable_sets
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.variable_search_statements import (
@@ -55,6 +53,7 @@ from teamvars.storage.variable_search_statements import (
     SEEN_BY_MANY,
     OfFew,
 )
+from teamvars.storage.variables import to_stored
 
 MAX_LOOKED_AT = 2000
 """Entries of an index that a page may look at."""
@@ -79,9 +78,10 @@ async def find_page(
     if end is None and len(rows) <= wanted.size:
         own, end = await _of_workspaces(tx, granted, wanted.behind_sets())
         rows = [*rows, *own]
-    most = _most(rows, wanted)
+    found = [_found(row, granted) for row in rows]
+    most = _most(found, wanted)
     following = _position(rows[most - 1], wanted) if len(rows) > most else end
-    return CursorPaged([_found(row, granted) for row in rows[:most]], following)
+    return CursorPaged(found[:most], following)
 
 
 async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, Sealed]:
@@ -279,45 +279,38 @@ def _without(columns: int, rows: Sequence[Row]) -> list[Row]:
     return [row[columns:] for row in rows if row[columns] is not None]
 
 
-def _most(rows: Sequence[Row], wanted: VariableSearch) -> int:
-    """How many of the rows are on the page."""
+def _most(found: Sequence[FoundVariable], wanted: VariableSearch) -> int:
+    """How many of what was found are on the page."""
     if not wanted.values:
         return wanted.size
     room = MAX_PAGE_VALUE_BYTES
-    for number, row in enumerate(rows[: wanted.size]):
-        *_, sensitive, _, _, value_bytes = row
-        room -= 0 if sensitive else value_bytes
+    for number, one in enumerate(found[: wanted.size]):
+        room -= one.value_bytes
         if room < 0:
             return max(number, 1)
     return wanted.size
 
 
 def _found(row: Row, granted: SearchAccess) -> FoundVariable:
-    *most, sensitive, version_id, at, value_bytes = row
-    key, _, category, id_, owner_id, name, description, hcl = most
-    kind = VariableSet if prefix_of(owner_id) == PREFIX else Workspace
-    owner = kind(owner_id, name, granted.organization_id, granted.organization_name)
-    variable = Variable(
-        id=id_,
-        owner_id=owner_id,
-        key=key,
-        value=None,
-        description=description,
-        category=Category(category),
-        hcl=bool(hcl),
-        sensitive=bool(sensitive),
-        version_id=version_id,
-        created_at=at,
-    )
-    return FoundVariable(variable, owner, 0 if sensitive else value_bytes)
+    *its, name, _ = row
+    stored = to_stored(its)
+    variable = stored.variable
+    kind = VariableSet if _is_of_set(row) else Workspace
+    owner = kind(variable.owner_id, name, granted.organization_id, granted.organization_name)
+    return FoundVariable(variable, owner, 0 if variable.sensitive else stored.value_bytes)
+
+
+def _is_of_set(row: Row) -> bool:
+    return prefix_of(row[1]) == PREFIX
 
 
 def _place(row: Row) -> Place:
-    return Place(*row[:3])
+    """By key, folded name of the owner and category."""
+    return Place(row[2], row[-1], row[4])
 
 
 def _position(row: Row, wanted: VariableSearch) -> Place | SetPlace:
     """Behind the variable of a row."""
-    if wanted.walk is not None and prefix_of(row[4]) == PREFIX:
+    if wanted.walk is not None and _is_of_set(row):
         return SetPlace(_place(row), wanted.walk)
     return _place(row)

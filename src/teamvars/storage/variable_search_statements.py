@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 from teamvars.domain.access import Level
 from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.variables import UNSEALED, selected
 
 
 def _columns(variables: str, owners: str) -> str:
-    return f"""{variables}.key, {owners}.name_folded, {variables}.category, {variables}.id,
-    {owners}.id AS owner_id, {owners}.name AS owner_name, description, hcl, sensitive,
-    version_id, {variables}.created_at, value_bytes"""
+    """What is selected of tables of variables and of their owners, as the search reads it."""
+    row = selected(variables, f"{owners}.id AS owner_id", UNSEALED)
+    return f"{row}, {owners}.name, {owners}.name_folded"
 
 
 class OfFew(NamedTuple):

@@ -5,7 +5,7 @@ Values are stored sealed; a list does not even fetch sensitive ones.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -19,12 +19,17 @@ from teamvars.storage.database import Lookup, Row, Statement, Transaction
 
 _PAGE_ROWS = 200
 
-# In the order of `listed` and `stored`, which read them.
-COLUMNS = "key, description, category, hcl, sensitive, version_id, created_at"
+# In the order of `listed` and `to_stored`, which read them, and of `inserting`.
+COLUMNS = ("key", "description", "category", "hcl", "sensitive", "version_id", "created_at")
+# The sealed values: of all, of those that are not sensitive, and of none.
+SEALED = "{0}.sealed_value, {0}.key_version"
+OPEN = """CASE WHEN {0}.sensitive = 0 THEN {0}.sealed_value END,
+    CASE WHEN {0}.sensitive = 0 THEN {0}.key_version END"""
+UNSEALED = "NULL, NULL"
 
-# In the order of `updated`.
-_CHANGED = "description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6"
-_UNLESS_KEPT = """sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value),
+# In the order of `_updated`.
+_CHANGED = """description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+    sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value),
     key_version = COALESCE(CAST($8 AS BIGINT), key_version)"""
 
 # Of an older release, which knows no place among the organization's variables.
@@ -46,48 +51,52 @@ OpenValue = Callable[[bytes, int, str], str]
 
 
 class Statements(msgspec.Struct, frozen=True):
-    """What is asked and written of the variables of one kind of owner; rows are of a `table`.
+    """What is asked and written of the variables of one kind of owner.
 
     `list_` has a row without a variable where the stream is at that head and its owner has none.
     `prefetch` needs what `list_` needs, in one step: the maximum of a column reads all of it.
-    `page` has `page_rows` rows at most, without values.
+    `page` has rows without values.
     """
 
-    table: str
-    owner: str
     get: Lookup
     list_: Lookup
     prefetch: str
     insert: str
     update: str
-    update_with_key: str
-    update_unless_kept: str
-    rename_unless_kept: str
+    rename: str
     give_name_up: str
     delete: str
     page: str
     sealed: str
-    page_rows: int = _PAGE_ROWS
 
 
-def _statements(table: str, owner: str, insert: str) -> Statements:
-    """Those of a table, in which a column names the owner."""
+def _columns(table: str) -> str:
+    return ", ".join(f"{table}.{name}" for name in COLUMNS)
+
+
+def selected(table: str, owner: str, sealed: str = SEALED) -> str:
+    """What is selected of a table of variables, as `to_stored` takes it."""
+    return f"""{table}.id, {owner},
+    {_columns(table)},
+    {table}.value_bytes, {sealed.format(table)}"""
+
+
+def _statements(table: str, owner: str, owners: str, places: Mapping[str, str]) -> Statements:
+    """Those of a table, whose column `owner` names a row of `owners`; `places` are the columns that
+    have the same as columns of that.
+    """
+    row, unsealed = (selected(table, f"{table}.{owner}", one) for one in (SEALED, UNSEALED))
+    values = ", ".join(f"${n}" for n in range(3, 6 + len(COLUMNS)))
     return Statements(
-        table=table,
-        owner=owner,
         # $1: the id of the variable, $2: that of its owner.
         get=Lookup(
             single=f"""
-SELECT id, {owner},
-    {COLUMNS},
-    value_bytes, sealed_value, key_version
+SELECT {row}
 FROM {table}
 WHERE id = $1 AND {owner} = $2
 """,
             batched=f"""
-SELECT lookup.number, {table}.id, {table}.{owner},
-    {COLUMNS},
-    value_bytes, sealed_value, key_version
+SELECT lookup.number, {row}
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, {owner}, number)
 JOIN {table} ON {table}.id = lookup.id AND {table}.{owner} = lookup.{owner}
@@ -96,9 +105,8 @@ JOIN {table} ON {table}.id = lookup.id AND {table}.{owner} = lookup.{owner}
         list_=Lookup(
             single=f"""
 SELECT {table}.id,
-    {COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END,
-    CASE WHEN sensitive = 0 THEN key_version END
+    {_columns(table)},
+    {OPEN.format(table)}
 FROM streams
 LEFT JOIN {table} ON {table}.{owner} = streams.id
 WHERE streams.id = $1 AND CAST(streams.head AS {{bytes}}) = $2
@@ -106,9 +114,8 @@ ORDER BY key, category
 """,
             batched=f"""
 SELECT lookup.number, {table}.id,
-    {COLUMNS},
-    CASE WHEN sensitive = 0 THEN sealed_value END,
-    CASE WHEN sensitive = 0 THEN key_version END
+    {_columns(table)},
+    {OPEN.format(table)}
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {{bytes}}[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
@@ -121,39 +128,31 @@ SELECT max(description), max(CASE WHEN sensitive = 0 THEN sealed_value END)
 FROM {table}
 WHERE {owner} = $1
 """,
-        insert=insert,
+        # LEFT JOIN: an owner that is missing is a reference to nothing then, and no row left out.
+        insert=f"""
+INSERT INTO {table} (id, {owner}, {", ".join(places)},
+    {", ".join(COLUMNS)},
+    value_bytes, sealed_value, key_version)
+SELECT $1, its.{owner}, {", ".join(places.values())}, {values}
+FROM (SELECT CAST($2 AS TEXT) AS {owner}) AS its
+LEFT JOIN {owners} ON {owners}.id = its.{owner}
+""",
         update=f"""
 UPDATE {table}
-SET {_CHANGED},
-    sealed_value = $7, key_version = $8
+SET {_CHANGED}
 WHERE id = $1
 """,
         # SQLite rewrites an index whenever a column of it is set, be it to the same value.
-        update_with_key=f"""
+        rename=f"""
 UPDATE {table}
-SET {_CHANGED},
-    sealed_value = $7, key_version = $8, key = $9, category = $10
-WHERE id = $1
-""",
-        update_unless_kept=f"""
-UPDATE {table}
-SET {_CHANGED},
-    {_UNLESS_KEPT}
-WHERE id = $1
-""",
-        rename_unless_kept=f"""
-UPDATE {table}
-SET {_CHANGED},
-    {_UNLESS_KEPT}, key = $9, category = $10
+SET {_CHANGED}, key = $9, category = $10
 WHERE id = $1
 """,
         # No key has that sign.
         give_name_up=f"UPDATE {table} SET key = '=' || id WHERE id = $1",
         delete=f"DELETE FROM {table} WHERE id = $1",
         page=f"""
-SELECT id, {owner},
-    {COLUMNS},
-    value_bytes, NULL, NULL
+SELECT {unsealed}
 FROM {table}
 WHERE {owner} = $1 AND (key, category) > ($3, $4)
     AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {{bytes}}) = $2)
@@ -169,31 +168,13 @@ WHERE {owner} = $1 AND id IN {{each $3}}
     )
 
 
-# LEFT JOIN, so that an owner that is missing is a reference to nothing, and no row left out.
 OF_WORKSPACES = _statements(
     "variables",
     "workspace_id",
-    """
-INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
-SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
-FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
-LEFT JOIN workspaces ON workspaces.id = its.workspace_id
-""",
+    "workspaces",
+    {"organization_id": "organization_id", "workspace_name": "name_folded"},
 )
-OF_SETS = _statements(
-    "set_variables",
-    "set_id",
-    """
-INSERT INTO set_variables (id, set_id, scope, key, description,
-    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value,
-    key_version)
-SELECT $1, its.set_id, scope, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
-FROM (SELECT CAST($2 AS TEXT) AS set_id) AS its
-LEFT JOIN variable_sets ON variable_sets.id = its.set_id
-""",
-)
+OF_SETS = _statements("set_variables", "set_id", "variable_sets", {"scope": "scope"})
 
 
 async def find_all(
@@ -277,13 +258,15 @@ def inserting(stored: StoredVariable) -> Statement:
     return Statement(_statements_of(variable.owner_id).insert, args)
 
 
-def updating(before: Variable, stored: StoredVariable) -> Statement:
-    """The statement that updates a variable. Raises Taken: the key that it is to have is."""
-    variable, args = stored.variable, _updated(stored)
-    write = _statements_of(variable.owner_id)
-    if (variable.key, variable.category) == (before.key, before.category):
-        return Statement(write.update, args)
-    return Statement(write.update_with_key, (*args, variable.key, variable.category))
+def updating(stored: StoredVariable, *, renames: bool) -> Statement:
+    """The statement that updates a variable, whose value stays where `sealed` is None. Raises
+    Taken: the key that it is to have is. Without `renames` it keeps its key and category.
+    """
+    variable = stored.variable
+    write, args = _statements_of(variable.owner_id), _updated(stored)
+    if renames:
+        return Statement(write.rename, (*args, variable.key, variable.category))
+    return Statement(write.update, args)
 
 
 def deleting(owner_id: str, variable_id: str) -> Statement:
@@ -301,7 +284,7 @@ async def pages(
     ask, after = _statements_of(owner_id), ("", "")
     while rows := await tx.fetch(ask.page, owner_id, head, *after):
         yield [to_stored(row) for row in rows]
-        if len(rows) < ask.page_rows:
+        if len(rows) < _PAGE_ROWS:
             return
         after = rows[-1][2], rows[-1][4]
 
@@ -318,20 +301,12 @@ async def sealed_values(
 
 
 def putting(verb: str, stored: StoredVariable) -> Statement:
-    """The statement that creates, updates, renames or deletes a variable of a locked owner.
-
-    An updated one keeps its key and category, and as one that is renamed its value where `sealed`
-    is None.
-    """
-    variable = stored.variable
-    write, args = _statements_of(variable.owner_id), _updated(stored)
+    """The statement that creates, updates, renames or deletes a variable of a locked owner."""
     if verb == "delete":
-        return deleting(variable.owner_id, variable.id)
+        return deleting(stored.variable.owner_id, stored.variable.id)
     if verb == "create":
         return inserting(stored)
-    if verb == "rename":
-        return Statement(write.rename_unless_kept, (*args, variable.key, variable.category))
-    return Statement(write.update_unless_kept, args)
+    return updating(stored, renames=verb == "rename")
 
 
 def giving_name_up(owner_id: str, variable_id: str) -> Statement:
