@@ -3,12 +3,17 @@
 import asyncio
 import signal
 
+import click
 import pytest
 
+from teamvars import settings
 from teamvars.cli.exits import UNKNOWN_OUTCOME, clearing_up
-from teamvars.cli.operator.context import telling_of_change
+from teamvars.cli.operator import installation
+from teamvars.cli.operator.context import store_of, telling_of_change
+from teamvars.cli.operator.host import finish
+from teamvars.services.installation import Installation
+from teamvars.settings import Settings
 from teamvars.storage.database import Transaction
-from teamvars.storage.engines import database_for
 from tests.support.commands import Host
 
 
@@ -32,29 +37,74 @@ def test_a_second_signal_interrupts_nothing_that_is_cleared_up() -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_whoever_interrupts_a_change_that_happens_nevertheless_is_told_so(
-    migrated_host: Host, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_whoever_interrupts_what_changes_something_is_told_that_it_may_have_happened(
+    migrated_host: Host, capsys: pytest.CaptureFixture[str], is_behind: bool
 ) -> None:
-    url = migrated_host.settings.get("DATABASE_URL", f"sqlite:///{migrated_host.data}/teamvars.db")
+    """Behind the change too: the command has told nobody of it yet."""
 
-    async def interrupted() -> None:
-        command = asyncio.current_task()
-        assert command is not None
+    async def change(tx: Transaction) -> None:
+        if not is_behind:
+            signal.raise_signal(signal.SIGINT)
+        await tx.execute("CREATE TABLE made (place INTEGER)")
 
-        async def change(tx: Transaction) -> None:
-            command.cancel()  # as Ctrl-C does
-            await tx.execute("CREATE TABLE made (place INTEGER)")
-
-        async with database_for(url) as database:
-            with telling_of_change(database):
-                await database.write(change)
+    async def command() -> None:
+        async with store:
+            await store.write(change)
+            signal.raise_signal(signal.SIGINT)
 
     async def found() -> object:
-        async with database_for(url) as database:
-            return await database.query(lambda tx: tx.fetch("SELECT place FROM made"))
+        async with store_of(config) as again:
+            return await again.query(lambda tx: tx.fetch("SELECT place FROM made"))
 
-    with pytest.raises(SystemExit) as ended:
-        asyncio.run(interrupted())
+    config = settings_of(migrated_host)
+    store = store_of(config)
+    with pytest.raises(SystemExit) as ended, telling_of_change(store):
+        finish(command())
     assert ended.value.code == UNKNOWN_OUTCOME
-    assert capsys.readouterr().err.startswith("teamvars: Interrupted. The change that is under way")
+    assert capsys.readouterr().err.startswith("teamvars: Interrupted. What the command changes")
     assert asyncio.run(found()) == []
+
+
+def test_whoever_interrupts_what_only_reads_is_told_nothing(
+    migrated_host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = store_of(settings_of(migrated_host))
+
+    async def command() -> None:
+        async with store:
+            await store.read(lambda tx: tx.fetch("SELECT 1"))
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), telling_of_change(store):
+        finish(command())
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"), [(installation.init, "new_store"), (installation.up, "contract")]
+)
+def test_whoever_interrupts_a_migration_is_told_that_it_may_have_happened(
+    migrated_host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    command: click.Command,
+    flag: str,
+) -> None:
+    async def migrate(of: Installation, *_: object, **__: object) -> None:
+        await of.database.migrate(interrupted)
+
+    async def interrupted(_: Transaction) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(installation, "load_settings", lambda: settings_of(migrated_host))
+    monkeypatch.setattr(Installation, "migrate", migrate)
+    assert command.callback is not None
+    with pytest.raises(SystemExit) as ended:
+        command.callback(**{flag: False})
+    assert ended.value.code == UNKNOWN_OUTCOME
+
+
+def settings_of(host: Host) -> Settings:
+    """Those that commands there would have."""
+    url = host.settings.get("DATABASE_URL", f"sqlite:///{host.data}/teamvars.db")
+    return settings.load(data_dir=host.data, database_url=url)

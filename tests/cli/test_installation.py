@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 
 from teamvars import settings
+from teamvars.cli.operator.context import store_of
 from teamvars.cli.operator.installation import initialise
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
@@ -63,7 +64,8 @@ async def test_of_two_that_init_at_once_one_takes_the_keyring_of_the_other(
 
     monkeypatch.setattr(Installation, "is_initialised", overtaken)
     url = empty_host.settings.get("DATABASE_URL")
-    assert await initialise(settings.load(data_dir=empty_host.data, database_url=url)) is None
+    config = settings.load(data_dir=empty_host.data, database_url=url)
+    assert await initialise(config, store_of(config, create=True)) is None
     assert empty_host.succeed("audit", "verify").said.startswith("1 streams verify")
 
 

@@ -315,8 +315,8 @@ class Database(Store, Protocol):
         return True
 
     @property
-    def is_writing(self) -> bool:
-        """Whether a write is under way, which goes on to its end though its caller is cancelled."""
+    def has_written(self) -> bool:
+        """Whether a write was begun. It goes on to its end though its caller is cancelled."""
 
     async def migrate(self, body: Body[T]) -> T:
         """As `write`, with at most one migration at a time, on all nodes, and whether or not the

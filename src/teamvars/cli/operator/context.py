@@ -1,6 +1,5 @@
 """What operator commands need of a store: its services, and the mark of the keyring for it."""
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ import msgspec
 
 from teamvars import wiring
 from teamvars.cli.exits import UNKNOWN_OUTCOME
-from teamvars.cli.operator.host import finish, load_settings, operator
+from teamvars.cli.operator.host import ending, finish, load_settings, operator
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.diagnosis import Finding, Severity
@@ -33,31 +32,40 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
     """
     config = load_settings()
     note(f"Store: {described(config.url)}")
+    database = store_of(config)
 
     async def with_services() -> T:
         await warn_of_mark(config)
         keys = wiring.keys_of(config)
-        async with database_for(config.url) as database:
+        async with database:
             setup = wiring.setup_of(config)
             all_services = wiring.services(database, keys, config.quota, setup=setup)
             await all_services.installation.require_ready(keys)
-            with telling_of_change(database):
-                return await body(all_services, operator())
+            return await body(all_services, operator())
 
-    return finish(with_services())
+    with telling_of_change(database):
+        return finish(with_services())
+
+
+def store_of(config: Settings, *, create: bool = False) -> Database:
+    """The store of a command that may change it, not yet opened."""
+    with ending():
+        return database_for(config.url, create=create)
 
 
 @contextmanager
 def telling_of_change(database: Database) -> Iterator[None]:
-    """Within it Ctrl-C that comes in the middle of a change, which goes on to its end, says so."""
+    """Within it Ctrl-C says that something may have been changed, if a change was begun: what came
+    of that the command has told nobody yet.
+    """
     try:
         yield
-    except asyncio.CancelledError:
-        if not database.is_writing:
+    except KeyboardInterrupt:
+        if not database.has_written:
             raise
         note(
-            "teamvars: Interrupted. The change that is under way may still happen: look before you "
-            "run the command again."
+            "teamvars: Interrupted. What the command changes may have happened: look before you "
+            "run it again."
         )
         # Not as a failure: whoever goes on after one would go on after Ctrl-C.
         sys.exit(UNKNOWN_OUTCOME)

@@ -210,7 +210,7 @@ async def _fill(config: Settings, issuer: str) -> tuple[Applied, dict[str, str]]
     """Brings the sample data; returns the ids and alice's, bob's and erin's tokens. These three
     have accounts at the issuer.
     """
-    await initialise(config)
+    await initialise(config, database_for(config.url, create=True))
     keys = wiring.keys_of(config)
     async with database_for(config.url) as database:
         services = wiring.services(database, keys, config.quota)

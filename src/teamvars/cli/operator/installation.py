@@ -7,7 +7,13 @@ from itertools import starmap
 
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES
-from teamvars.cli.operator.context import marking_of, renew_mark, warn_of_mark
+from teamvars.cli.operator.context import (
+    marking_of,
+    renew_mark,
+    store_of,
+    telling_of_change,
+    warn_of_mark,
+)
 from teamvars.cli.operator.host import (
     finish,
     load_settings,
@@ -31,7 +37,9 @@ from teamvars.storage.migrations import Migration
 def init(new_store: bool) -> None:
     """Make the data directory, the keyring, the schema and the keyring's mark. Safe to repeat."""
     config = load_settings()
-    warning = finish(initialise(config, new_store=new_store))
+    database = store_of(config, create=True)
+    with telling_of_change(database):
+        warning = finish(initialise(config, database, new_store=new_store))
     if warning is not None:
         note(f"teamvars: {warning}")
     note(
@@ -40,7 +48,9 @@ def init(new_store: bool) -> None:
     )
 
 
-async def initialise(config: Settings, *, new_store: bool = False) -> str | None:
+async def initialise(
+    config: Settings, database: Database, *, new_store: bool = False
+) -> str | None:
     """Makes what is missing, last of all the mark; returns a warning where that is not as it
     should be. Raises KeyringError rather than make a second keyring for a store, NotReady rather
     than a `new_store` that nobody has asked for, and ExposedFiles before it makes anything where
@@ -50,7 +60,7 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     if not new_store:
         await marking_of(config)
     make_folder(config.data_dir)
-    async with database_for(config.url, create=True) as database:
+    async with database:
         installation = Installation(database, database.now)
         await installation.migrate()
         await _settle_account(database)
@@ -87,10 +97,11 @@ def up(contract: bool) -> None:
     With --contract nodes of older releases change nothing from then on.
     """
     config = load_settings()
+    database = store_of(config, create=True)
 
     async def work() -> list[Migration]:
         await warn_of_mark(config)
-        async with database_for(config.url, create=True) as database:
+        async with database:
             applied = await Installation(database, database.now).migrate(
                 _progress(), contract=contract
             )
@@ -98,7 +109,8 @@ def up(contract: bool) -> None:
             return applied
 
     make_folder(config.data_dir)
-    applied = finish(work())
+    with telling_of_change(database):
+        applied = finish(work())
     shown = [{"number": one.number, "name": one.name} for one in applied]
     show(shown, [_cells("applied", one) for one in applied])
     note("The schema is up to date.")

@@ -107,11 +107,6 @@ class Coalescer(Generic[I, R]):
         if self._leader is None:
             self._leader = asyncio.get_running_loop().create_task(self._lead())
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the leader runs."""
-        return self._leader is not None
-
     async def close(self) -> None:
         """Waits until the leader has ended: whatever the queue lets run has run."""
         while self._leader is not None:

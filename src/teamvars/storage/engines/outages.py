@@ -198,8 +198,8 @@ class WatchedDatabase(Database):
         await self._database.probe()
 
     @property
-    def is_writing(self) -> bool:
-        return self._database.is_writing
+    def has_written(self) -> bool:
+        return self._database.has_written
 
     async def migrate(self, body: Body[T]) -> T:
         return await self._watch(self._database.migrate(body))

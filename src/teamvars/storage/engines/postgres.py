@@ -407,6 +407,7 @@ class PostgresDatabase(Database):
         self._refusing = refusing
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
+        self._has_written = False
         self._opening: asyncio.Task[None] | None = None
         self._probing: Connection | None = None
         """On which a probe is under way."""
@@ -459,6 +460,7 @@ class PostgresDatabase(Database):
     def batch(
         self, body: Body[T], deadline: Deadline, *, waits: bool, is_brief: bool = False
     ) -> Coroutine[Any, Any, T]:
+        self._has_written = True
         if is_brief and not self._each:  # which no statement of its own would have
             return self._brief(body, deadline)
         lane, begin = (Lane.WRITES, "") if waits else (Lane.BATCH, _OF_BATCH)
@@ -517,8 +519,8 @@ class PostgresDatabase(Database):
         await asyncio.shield(self._connections.attempt(Lane.PROBES, run, deadline))
 
     @property
-    def is_writing(self) -> bool:
-        return bool(self._writes)
+    def has_written(self) -> bool:
+        return self._has_written
 
     async def migrate(self, body: Body[T]) -> T:
         async def alone(tx: Transaction) -> T:
@@ -597,6 +599,8 @@ class PostgresDatabase(Database):
     async def _run(self, body: Body[T], begin: "_Beginning", deadline: Deadline) -> T:
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
         # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
+        self._has_written = True
+
         def run(connection: Connection) -> Coroutine[Any, Any, T]:
             return _write(PostgresTransaction(connection), body, begin, deadline)
 

@@ -195,6 +195,7 @@ class SqliteDatabase(Database):
         # Held by a batch or by a write in turns, from BEGIN to the end of COMMIT.
         self._writing = asyncio.Lock()
         self._in_turns: set[asyncio.Task[Any]] = set()
+        self._has_written = False
         self._settlement = Settlement(self._committer, (self._writer, self._reader))
 
     async def open(self) -> None:
@@ -266,8 +267,8 @@ class SqliteDatabase(Database):
         await self.write(outages.probe)
 
     @property
-    def is_writing(self) -> bool:
-        return self._writes.is_busy or bool(self._in_turns)
+    def has_written(self) -> bool:
+        return self._has_written
 
     async def migrate(self, body: Body[T]) -> T:
         # BEGIN IMMEDIATE excludes other writers, of this process and of others.
@@ -353,6 +354,7 @@ class SqliteDatabase(Database):
             if connection.readonly("main"):  # BEGIN IMMEDIATE would begin a read, without a word
                 raise apsw.ReadOnlyError("the file could not be written when it was opened")
             connection.execute("BEGIN IMMEDIATE")
+            self._has_written = True
             self._file.require_log()
         except AnotherLog as error:
             raise storage_unavailable() from error
