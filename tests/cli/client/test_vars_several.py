@@ -177,6 +177,8 @@ def test_a_workspace_is_the_same_by_its_id(desk: Desk, service: Service, acme: s
     both = f"{ids['network']},payments"
     listed = desk.succeed("vars", "list", "-w", both, "--json").json
     assert [(one["workspace"], one["key"]) for one in listed] == [("network", "A")]
+    found = desk.succeed("vars", "search", "-w", ids["network"], "--json").json
+    assert [(one["workspace-name"], one["key"]) for one in found] == [("network", "A")]
     desk.succeed("set", "create", "Cloud")
     desk.succeed("set", "attach", "Cloud", *ids.values(), "--yes")
     assert desk.succeed("set", "show", "Cloud", "--json").json["workspaces"] == [*ids]
@@ -190,9 +192,25 @@ def test_a_workspace_may_have_the_form_of_an_id_for_its_name(
     desk: Desk, service: Service, office: str
 ) -> None:
     name = "ws-1234567891234567"
-    path = f"{service.url}/api/v2/organizations/{office}/workspaces"
+    make(service, office, name)
+    desk.succeed("vars", "set", "A=1", "-w", name)
+    assert [one["key"] for one in desk.succeed("vars", "list", "-w", name, "--json").json] == ["A"]
+
+
+def test_of_several_workspaces_none_is_meant_by_the_id_of_another(
+    desk: Desk, service: Service, office: str
+) -> None:
+    ids = {one["name"]: one["id"] for one in desk.succeed("workspace", "list", "--json").json}
+    make(service, office, ids["network"])
+    desk.succeed("vars", "set", "A=1", "-w", f"{ids['network']},payments", "--yes")
+    listed = desk.succeed("vars", "list", "-w", "*", "--json").json
+    assert {one["workspace"] for one in listed} == {"network", "payments"}
+
+
+def make(service: Service, organization: str, name: str) -> None:
+    """Makes a workspace, as no command does."""
     made = httpx.post(
-        path,
+        f"{service.url}/api/v2/organizations/{organization}/workspaces",
         content=json.dumps({"data": {"type": "workspaces", "attributes": {"name": name}}}),
         headers={
             "Authorization": f"Bearer {service.tokens['alice']}",
@@ -200,5 +218,3 @@ def test_a_workspace_may_have_the_form_of_an_id_for_its_name(
         },
     )
     assert made.status_code == 201
-    desk.succeed("vars", "set", "A=1", "-w", name)
-    assert [one["key"] for one in desk.succeed("vars", "list", "-w", name, "--json").json] == ["A"]

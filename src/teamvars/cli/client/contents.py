@@ -163,11 +163,16 @@ def owners_for(api: Api) -> list[Owner]:
     patterns = [pattern.strip() for pattern in api.target.workspace.value.split(",")]
     if "" in patterns:
         raise Misuse("--workspace has an empty name between its commas.")
+    meant: set[str] = set()
     for pattern in patterns:
-        if not any(_matches(one, pattern) for one in seen):
+        found = {one.id for one in seen if one.id == pattern} or {
+            one.id for one in seen if fnmatchcase(one.name.lower(), pattern.lower())
+        }
+        if not found:
             text = f"You see no workspace like {pattern}. See which there are: "
             raise Failure(f"{text}teamvars workspace list", NOT_FOUND)
-    return [one for one in seen if any(_matches(one, pattern) for pattern in patterns)]
+        meant |= found
+    return [one for one in seen if one.id in meant]
 
 
 def all_contents(api: Api) -> list[Contents]:
@@ -330,10 +335,6 @@ def gotten(api: Api, workspace: Owner) -> list[Resource]:
 def workspace_of(resource: Resource) -> Owner:
     """The workspace of a resource."""
     return Owner(resource["id"], resource["attributes"]["name"])
-
-
-def _matches(workspace: Owner, pattern: str) -> bool:
-    return pattern == workspace.id or fnmatchcase(workspace.name.lower(), pattern.lower())
 
 
 CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}

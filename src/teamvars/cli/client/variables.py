@@ -260,7 +260,7 @@ def search(
     }
     workspace = api.target.workspace
     if workspace is not None and workspace.origin == WORKSPACE_FLAG:
-        filters["filter[workspace]"] = workspace.value
+        filters["filter[workspace]"] = api.workspace()["attributes"]["name"]
     fields = ["key", "category", "hcl", "sensitive", *["value"] * values]
     query = {name: text for name, text in filters.items() if text is not None}
     found = list(islice(searched(api, query, fields), limit + 1))
