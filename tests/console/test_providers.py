@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.console.provided import Provided, provided
+from tests.console.visitors import KEEPS_NOTHING
 from tests.support.patience import HANGS
 
 
@@ -99,6 +100,18 @@ async def test_a_page_that_cannot_ask_for_the_session_says_so_and_takes_a_token(
     await page.goto(f"{scene.site.url}/app/")
     await page.get_by_label("Token").wait_for()
     await expect(page.locator("#notices")).not_to_be_empty()
+
+
+async def test_where_the_browser_keeps_nothing_a_tab_takes_a_token_and_no_session(
+    scene: Scene,
+) -> None:
+    """It could not know that it has idled: whoever looks at it would be signed in again."""
+    await scene.sign_in(await scene.tab(), "writer")
+    page = await scene.window.new_page()
+    await page.add_init_script(KEEPS_NOTHING)
+    await page.goto(f"{scene.site.url}/app/")
+    await page.get_by_text("this page keep nothing").wait_for()
+    await expect(page.get_by_role("button", name="Sign in with Example")).to_have_count(0)
 
 
 async def test_whoever_cannot_be_signed_out_of_a_session_goes_on_where_they_were(

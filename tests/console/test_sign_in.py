@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import Crowd, Site, Visitor
+from tests.console.visitors import KEEPS_NOTHING, Crowd, Site, Visitor
 from tests.support.tenant import Tenant
 
 MINUTE = 60 * 1000
@@ -89,10 +89,7 @@ async def test_where_the_browser_keeps_nothing_one_is_told_and_signs_in_all_the_
     tenant = await sqlite_site.tenant()
     visitor = await crowd.visitor(sqlite_site, tenant)
     page = visitor.page
-    await page.add_init_script(
-        "Object.defineProperty(window, 'sessionStorage', { get() {"
-        " throw new DOMException('denied', 'SecurityError'); } })"
-    )
+    await page.add_init_script(KEEPS_NOTHING)
     await visitor.go(f"/{tenant.organization}/workspaces/network")
     told = page.get_by_text("The settings of this browser let this page keep nothing")
     await told.wait_for()

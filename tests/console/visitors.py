@@ -21,6 +21,12 @@ on_each_engine = pytest.mark.parametrize("site", ["sqlite", "postgres"], indirec
 WHEN = r"\d+ \w+ \d{4}, \d\d:\d\d"
 """A time, as pages say it."""
 
+# As where a policy or a setting blocks storage.
+KEEPS_NOTHING = (
+    "Object.defineProperty(window, 'sessionStorage', { get() {"
+    " throw new DOMException('denied', 'SecurityError'); } })"
+)
+
 # What the page makes of all that has come is on the screen.
 PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

@@ -8,10 +8,10 @@ import * as session from "./session.js";
 const PLACE = "teamvars.place";
 const LINKING = "teamvars.linking";
 /**
- * What each is called, by the address that leads there.
+ * What each is called, by the address that leads there; none where the browser keeps nothing.
  * @type {[string, string][]}
  */
-const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{}"));
+const PROVIDERS = Object.entries(session.storage ? JSON.parse(part("main").dataset.providers ?? "{}") : {});
 
 /**
  * A button for each, or nothing. Where something typed waits in this tab, they lead there in another one.

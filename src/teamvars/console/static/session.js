@@ -62,8 +62,11 @@ export function named() {
  */
 export const begun = resume();
 
-/** What is answered about the session of this browser; null where the tab needs none, or there can be none. */
-export const taken = ["none", "again"].includes(begun) && document.getElementById("main")?.dataset.providers !== "{}"
+/**
+ * What is answered about the session of this browser; null where the tab needs none, or there can be none: a tab that keeps
+ * nothing would not know that it has idled, and be signed in again.
+ */
+export const taken = storage && ["none", "again"].includes(begun) && document.getElementById("main")?.dataset.providers !== "{}"
   ? take(sessionId) : null;
 
 /**
