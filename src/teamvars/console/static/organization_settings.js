@@ -1,11 +1,12 @@
 /** Whether the members of an organization have to sign in, for its owners. */
 
-import { Change, Refused, send } from "./api.js";
+import { Change, Refused, changed, send } from "./api.js";
 import { h } from "./dom.js";
 import { form, keepTyped, tick } from "./fields.js";
 import { organizationHead, readOrganization } from "./heads.js";
 import { notify } from "./notices.js";
 
+/** @import { Answer } from "./api.js" */
 /** @import { Context } from "./pages.js" */
 
 const REQUIRED = "sso-required";
@@ -15,11 +16,14 @@ export async function organizationSettingsPage(context) {
   const found = await readOrganization(context);
   if (!found.attributes.permissions["can-update"]) throw new Refused(404, []);
   return h("section", {}, organizationHead(found, "settings"),
-    h("div", { class: "narrow" }, h("h2", { class: "part" }, "Signing in"), signInRule(found)));
+    h("div", { class: "narrow" }, h("h2", { class: "part" }, "Signing in"), signInRule(found, context)));
 }
 
-/** @param {Api.OrganizationResource} organization */
-function signInRule({ id, attributes }) {
+/**
+ * @param {Api.OrganizationResource} organization
+ * @param {Context} context
+ */
+function signInRule({ id, attributes }, { go }) {
   const change = new Change();
   const rule = tick({
     label: "Members have to sign in", checked: attributes[REQUIRED], pointer: `/data/attributes/${REQUIRED}`,
@@ -30,10 +34,13 @@ function signInRule({ id, attributes }) {
   const element = form({
     class: "card", "aria-label": "Signing in",
     onsubmit: async (signal) => {
-      const data = { type: "organizations", id, attributes: { [REQUIRED]: rule.box.checked } };
-      await send("PATCH", `/organizations/${encodeURIComponent(id)}`, { data }, { change, signal });
+      const said = { [REQUIRED]: rule.box.checked };
+      const data = { type: "organizations", id, attributes: changed({ [REQUIRED]: attributes[REQUIRED] }, said) };
+      /** @type {Answer<Api.OrganizationDocument>} */
+      const { document } = await send("PATCH", `/organizations/${encodeURIComponent(id)}`, { data }, { change, signal });
       keepTyped(element, false);
-      notify("told", rule.box.checked ? "Members have to sign in from now on." : "Members need not sign in any more.");
+      await go(location.pathname, { replace: true });
+      notify("told", document.data.attributes[REQUIRED] ? "Members have to sign in." : "Members need not sign in.");
     },
   },
     rule.element,

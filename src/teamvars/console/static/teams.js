@@ -1,6 +1,6 @@
 /** The teams of an organization that one may see, and the form of one. */
 
-import { Change, send } from "./api.js";
+import { Change, changed, send } from "./api.js";
 import { addButton, count, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
 import { badges, organizationHead, readOrganization } from "./heads.js";
@@ -75,8 +75,8 @@ export function teamForm({ path, team, owns = false, done, cancel }) {
   const element = form({
     class: "card",
     onsubmit: async (signal) => {
-      const now = { name: named.value.trim(), visibility: visibility.chosen(), manages: manages.box.checked };
-      const attributes = attributesOf(now, team && start);
+      const now = attributesOf({ name: named.value.trim(), visibility: visibility.chosen(), manages: manages.box.checked });
+      const attributes = team ? changed(attributesOf(start), now) : now;
       const data = { type: "teams", ...(team && { id: team.id }), attributes };
       /** @type {Answer<Api.TeamDocument>} */
       const { document } = await send(team ? "PATCH" : "POST", path, { data }, { change, signal });
@@ -104,15 +104,9 @@ function saidOf(attributes) {
 }
 
 /**
- * What is another than it was; all of it where nothing was.
- * @param {Said} now
- * @param {Said | null} before
+ * As a document has it.
+ * @param {Said} said
  */
-function attributesOf(now, before) {
-  const is = (/** @type {keyof Said} */ what) => !before || now[what] !== before[what];
-  return {
-    ...(is("name") && { name: now.name }),
-    ...(is("visibility") && { visibility: now.visibility }),
-    ...(is("manages") && { "organization-access": { "manage-membership": now.manages } }),
-  };
+function attributesOf({ name, visibility, manages }) {
+  return { name, visibility, "organization-access": { "manage-membership": manages } };
 }
