@@ -136,7 +136,7 @@ async def test_a_connection_that_breaks_invites_nobody_twice_and_loses_no_addres
     await visitor.page.route("**/organization-memberships", break_after_the_first)
     form, field = await type_addresses(visitor, f"{first} {second}")
     await form.get_by_role("button", name="Invite").click()
-    await form.get_by_text("The server cannot be reached").wait_for()
+    await form.get_by_text("The server could not be reached").wait_for()
     await form.get_by_text(f"Invited: {first}.").wait_for()
     await expect(field).to_have_value(second)
     assert [seen.count(key) for key in dict.fromkeys(seen)] == [2, 3]

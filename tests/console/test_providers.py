@@ -123,7 +123,7 @@ async def test_whoever_cannot_be_signed_out_of_a_session_goes_on_where_they_were
     await page.get_by_label("Key").fill("typed")
     await page.route("**/authentication-tokens/*", lambda route: route.abort())
     await page.get_by_role("button", name="Sign out").click()
-    await page.get_by_text("The server cannot be reached. Nothing you typed is lost").wait_for()
+    await page.get_by_text("The server could not be reached. Nothing you typed is lost").wait_for()
     await expect(page.get_by_label("Key")).to_have_value("typed")
     await page.unroute("**/authentication-tokens/*")
     await page.get_by_role("button", name="Add variable").last.click()

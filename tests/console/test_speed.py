@@ -1,6 +1,6 @@
 """What one waits for, printed (`-s`), and what keeps it short: little is drawn, little is asked."""
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
@@ -13,6 +13,7 @@ WAITED_FOR = 3
 """How many files of modules there are at most before a page asks the API."""
 ASKED = 12
 """What the page of a workspace asks for at most, from its own file to its last list."""
+OF_ANOTHER = "the server may have another release by now. Load the page again."
 
 # From the key to the picture: the frame after the one that the change is drawn in has begun.
 PAINT = """(text) => new Promise((resolve) => {
@@ -112,8 +113,26 @@ async def test_what_comes_late_and_is_of_another_release_is_not_said_to_be_unrea
         lambda route: route.fulfill(content_type="text/javascript", body=newer),
     )
     await visitor.button("Import").click()
-    await page.get_by_text("The server has another release by now. Load the page again.").wait_for()
+    await page.get_by_text(OF_ANOTHER).wait_for()
     await expect(page.get_by_text("cannot be reached")).to_have_count(0)
+
+
+async def test_what_comes_late_and_is_there_no_more_is_not_said_to_be_unreachable(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """A release may have one module less."""
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+
+    async def lacks(route: Route) -> None:
+        await route.continue_(url=route.request.url.replace("import_dialog", "no_more"))
+
+    await page.route("**/import_dialog.js", lacks)
+    await visitor.button("Import").click()
+    await page.get_by_text(OF_ANOTHER).wait_for()
+    await expect(page.get_by_text("cannot be reached")).to_have_count(0)
+    assert all("404" in one for one in visitor.complaints)
+    visitor.complaints.clear()
 
 
 async def test_what_comes_late_and_lacks_what_is_asked_of_it_is_not_passed_over_in_silence(
@@ -138,9 +157,11 @@ async def test_what_comes_late_and_cannot_be_fetched_is_said_and_comes_once_it_c
     page = visitor.page
     await page.route("**/*_dialog.js", lambda route: route.abort())
     await page.route("**/members.js", lambda route: route.abort())
+    await page.route("**/healthz", lambda route: route.abort())
     await visitor.button("Import").click()
-    await page.get_by_text("The server cannot be reached. Nothing you typed is lost").wait_for()
+    await page.get_by_text("The server could not be reached. Nothing you typed is lost").wait_for()
     await page.unroute("**/*_dialog.js")
+    await page.unroute("**/healthz")
     await visitor.button("Import").click()
     await page.get_by_label("Contents of the file").wait_for()
     await page.keyboard.press("Escape")

@@ -7,7 +7,7 @@ const MEDIA_TYPE = "application/vnd.api+json";
 const PAGE_SIZE = 100;
 const ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 5000;
-const OUTDATED = "The server has another release by now. Load the page again.";
+const LACKING = "A part of this page cannot be loaded: the server may have another release by now. Load the page again.";
 /**
  * Nothing was changed, or it may be found out by sending the same again under the same key.
  * @type {Set<string | undefined>}
@@ -64,7 +64,7 @@ export class Unreachable extends Error {
   /** @param {number} [status] what came in its place */
   constructor(status) {
     super(status ? `Something between here and the server answered in its place (${status}). Nothing you typed is lost.`
-      : "The server cannot be reached. Nothing you typed is lost; try again in a moment.");
+      : "The server could not be reached. Nothing you typed is lost; try again in a moment.");
   }
 }
 
@@ -317,8 +317,8 @@ export async function late(load) {
 }
 
 /**
- * Modules that a page waits for. Where they cannot be fetched, that is said as of an answer that does not come; where they
- * are of another release, and want of those that are there what these do not have, that is said.
+ * Modules that a page waits for. Where the server cannot be reached, that is said as of an answer that does not come; where
+ * they are missing there, or want of others what these do not have, another release is.
  * @template M
  * @param {Promise<M>} asked
  */
@@ -326,9 +326,8 @@ export async function loaded(asked) {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Refused(0, [{ detail: OUTDATED }]);
-    unreached();
-    throw new Unreachable();
+    if (!(error instanceof SyntaxError)) answered(await fetched("/healthz", {})); // browsers do not tell why one did not come
+    throw new Refused(0, [{ detail: LACKING }]);
   }
 }
 
