@@ -2,7 +2,8 @@
 
 from playwright.async_api import Route, expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.test_variable_sets import make_set
+from tests.console.visitors import Crowd, Site, held
 from tests.support.tenant import Tenant
 
 VARIABLES = 5_000
@@ -133,6 +134,18 @@ async def test_what_comes_late_and_is_there_no_more_is_not_said_to_be_unreachabl
     await expect(page.get_by_text("cannot be reached")).to_have_count(0)
     assert all("404" in one for one in visitor.complaints)
     visitor.complaints.clear()
+
+
+async def test_a_button_shows_that_it_waits_for_an_answer(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    set_id = await make_set(tenant, "Shared", "network")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"varsets/{set_id}/attached")
+    detach = visitor.button("Detach it from network")
+    await detach.wait_for()
+    async with held(visitor.page, "**/relationships/workspaces"):
+        await detach.click()
+        await expect(detach).to_have_attribute("aria-busy", "true")
+    await expect(detach).to_have_count(0)
 
 
 async def test_what_comes_late_and_lacks_what_is_asked_of_it_is_not_passed_over_in_silence(

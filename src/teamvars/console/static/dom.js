@@ -2,6 +2,8 @@
 
 /** So many characters of a value are worth their place where there is room for a line. */
 const LITTLE = 200;
+/** Whoever has waited so long for what a button does is shown that it goes on. */
+const SOON_MS = 200;
 const SVG = "http://www.w3.org/2000/svg";
 /** What is not seen, or turns the direction of what stands around it; what belongs to an emoji is seen as one with it. */
 const HIDDEN = /(?![\n\t]|\u200d(?<=\p{ExtPict}[\ufe0f\p{EMod}]?\u200d)(?=\p{ExtPict})|\ufe0f(?:(?<=\p{ExtPict}\ufe0f)|(?=\u20e3)))[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{DI}\u2028\u2029]/gu;
@@ -139,7 +141,7 @@ export function icon(kind) {
 export function button(text, onclick, { kind = "", picture, ...attributes } = {}) {
   return h(
     "button",
-    { type: "button", class: `button ${kind}`.trim(), onclick, ...attributes },
+    { type: "button", class: `button ${kind}`.trim(), onclick: showing(onclick), ...attributes },
     picture && icon(picture),
     text,
   );
@@ -163,7 +165,25 @@ export function addButton(text, onclick) {
  */
 export function pictureButton(picture, label, onclick, attributes = {}) {
   const named = { type: "button", class: "button bare", "aria-label": label, title: label };
-  return h("button", { ...named, onclick, ...attributes }, icon(picture));
+  return h("button", { ...named, onclick: showing(onclick), ...attributes }, icon(picture));
+}
+
+/**
+ * What a button does, with the button showing it as long as it waits.
+ * @param {Attributes["onclick"]} act
+ * @returns {Attributes["onclick"]}
+ */
+function showing(act) {
+  return async (event) => {
+    const pressed = /** @type {Element} */ (event.currentTarget);
+    const timer = setTimeout(() => pressed.setAttribute("aria-busy", "true"), SOON_MS);
+    try {
+      await act?.(event);
+    } finally {
+      clearTimeout(timer);
+      pressed.removeAttribute("aria-busy");
+    }
+  };
 }
 
 /**
