@@ -73,6 +73,7 @@ async def test_what_fails_stays_chosen_and_is_tried_again(sqlite_site: Site, cro
     await visitor.button("Set: 2 variables in 2 workspaces").click()
     await page.get_by_text("1 variable in 1 workspace failed").wait_for()
     await page.get_by_text("Not today.").wait_for()
+    await expect(page.get_by_role("heading", name="Set one value")).to_be_focused()
     assert (await site.stored(tenant))["LEVEL"]["value"] == "new"
     assert (await site.stored(tenant, "payments"))["LEVEL"]["value"] == "old"
     await visitor.button("Close").click()
@@ -307,7 +308,7 @@ async def test_a_value_is_kept_where_nobody_could_say_what_would_become_of_it(
     await value.fill("new")
     await page.route("**/actions/apply", lambda route: route.abort())
     await visitor.button("Preview").click()
-    await page.locator("dialog .errors").get_by_text("cannot be reached").wait_for()
+    await page.locator("dialog .errors").get_by_text("could not be reached").wait_for()
     await page.unroute("**/actions/apply")
     await expect(value).to_have_value("new")
     await visitor.button("Preview").click()

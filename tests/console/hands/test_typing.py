@@ -132,6 +132,9 @@ async def test_while_a_save_is_under_way_nothing_can_be_typed_and_nothing_is_los
     person.enters("Sensitive")
     assert person.value("Value") == "sent"
     assert not person.field("Sensitive").is_selected()
+    person.press(Keys.ESCAPE)
+    person.reads("may be saved all the same", "dialog")
+    person.click("Stay")
     person.release("fail")
     person.reads("Nothing you typed is lost", "form")
     person.release()

@@ -8,6 +8,7 @@ import { settleAll } from "./hands.js";
 
 /** @type {HTMLDialogElement[]} */
 const open = [];
+let made = 0;
 let aside = false;
 /**
  * Of each, what had the focus in it last.
@@ -28,14 +29,16 @@ function carry() {
 
 /**
  * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
- * `onclose` is called however it ends.
+ * `onclose` is called however it ends, and `text` is read out with the title.
  * @param {Child} title
  * @param {(close: () => void) => Child} content
- * @param {{wide?: boolean, onclose?: () => void}} how
+ * @param {{wide?: boolean, text?: HTMLElement, onclose?: () => void}} how
  */
-export function show(title, content, { wide = false, onclose } = {}) {
-  const heading = h("h2", { id: `dialog-${open.length}`, tabindex: -1 }, title);
-  const dialog = h("dialog", { class: wide && "wide", "aria-labelledby": heading.id });
+export function show(title, content, { wide = false, text, onclose } = {}) {
+  const id = `dialog-${++made}`;
+  const heading = h("h2", { id, tabindex: -1 }, title);
+  const dialog = h("dialog", { class: wide && "wide", "aria-labelledby": id, "aria-describedby": text && `${id}-text` });
+  if (text) text.id = `${id}-text`;
   const before = /** @type {HTMLElement | null} */ (document.activeElement);
   const close = () => {
     if (!open.includes(dialog)) return;
@@ -89,13 +92,14 @@ export function headed(element) {
 export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = null } = {}) {
   return new Promise((resolve) => {
     let said = false;
-    const content = (/** @type {() => void} */ close) => [h("p", {}, text), more, h("div", { class: "actions" },
+    const told = h("p", {}, text);
+    const content = (/** @type {() => void} */ close) => [told, more, h("div", { class: "actions" },
       button(yes, () => {
         said = true;
         close();
       }, { kind }),
       button(no, close))];
-    show(title, content, { wide: more !== null, onclose: () => resolve(said) });
+    show(title, content, { wide: more !== null, text: told, onclose: () => resolve(said) });
   });
 }
 
@@ -105,7 +109,9 @@ export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = 
  */
 export async function mayLose(element) {
   if (!holdsTyped(element)) return true;
-  return ask("Leave what you typed?", "It has not been saved.", "Leave it", { kind: "danger", no: "Stay" });
+  const isSent = element.closest("form[aria-busy]") ?? element.querySelector("form[aria-busy]");
+  const text = isSent ? "It was sent, and may be saved all the same." : "It has not been saved.";
+  return ask("Leave what you typed?", text, "Leave it", { kind: "danger", no: "Stay" });
 }
 
 /** Hides all of them, with what they hold, until `bringBack`. */

@@ -1,7 +1,7 @@
 /** Takes variables out again: what one chooses, as a file to be copied or downloaded, or one value alone. */
 
 import { show } from "./dialogs.js";
-import { announce, button, count, h, little, name, pictureButton, scrolling, shown } from "./dom.js";
+import { button, count, h, little, name, pictureButton, scrolling, shown } from "./dom.js";
 import { choice, leaveButton } from "./fields.js";
 import { table } from "./results.js";
 import { write } from "./writing.js";
@@ -88,19 +88,13 @@ class Export {
   async #copy(text, what) {
     try {
       await navigator.clipboard.writeText(text);
-      this.#say(`${what} is copied.`);
+      this.told.textContent = `${what} is copied.`;
     } catch {
       this.text.value = text;
       this.text.focus();
       this.text.select();
-      this.#say(`${what} is selected: copy it with your keyboard.`);
+      this.told.textContent = `${what} is selected: copy it with your keyboard.`;
     }
-  }
-
-  /** @param {string} said */
-  #say(said) {
-    this.told.textContent = said;
-    announce(said);
   }
 
   #download() {

@@ -257,7 +257,12 @@ function showErrors(element, error) {
     if (place) sayAt(place, one.detail);
     else say(element, { message: one.detail });
   }
-  lead(controlsOf(element).find((one) => one.matches("[aria-invalid]")), element);
+  const at = document.activeElement;
+  const wrong = controlsOf(element).find((one) => one.matches("[aria-invalid]"));
+  lead(wrong, element);
+  // It is read out with the control that gets the focus, and else by itself.
+  const place = document.activeElement === at && wrong?.closest(".field");
+  if (place) announce(within(place, ".error").map((one) => one.textContent).join(" "));
 }
 
 /**

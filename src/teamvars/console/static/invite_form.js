@@ -38,7 +38,8 @@ export function inviteForm({ path, changed, done, addresses = "", teamId = null 
       const isLeft = (/** @type {string} */ one) => !went.includes(one);
       input.value = words.filter(isLeft).join("\n");
       const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went.map(name)), ".");
-      told.replaceChildren(...(invited ? [h("p", { class: "notice" }, invited)] : []));
+      // Of all, that is told where the form was.
+      told.replaceChildren(...(invited && errors.length ? [h("p", { class: "notice" }, invited)] : []));
       if (failure instanceof Refused && failure.status === 401) throw failure;
       if (went.length) await changed();
       if (errors.length) throw new Refused(0, errors);

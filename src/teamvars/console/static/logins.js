@@ -40,7 +40,7 @@ export async function loginPage({ account, query, signal }) {
  * @param {import("./pages.js").Context} context
  */
 export async function devicePage({ account, signal }) {
-  const place = h("div", { "aria-live": "polite" });
+  const place = h("div", {});
   const input = h("input", { class: "code", autocapitalize: "characters", spellcheck: "false", placeholder: "BCDFG-HJKLM" });
   const element = form({
     class: "card",

@@ -308,10 +308,12 @@ class Several {
       for (const part of this.#those("failed")) part.state = "waiting";
       again.remove();
       submit.hidden = false;
+      submit.focus();
       submit.click();
     });
     submit.hidden = true;
     submit.after(again);
+    headed(this.element); // what had the focus is hidden
     throw new Error(`${told} ${this.#counted(this.#those("failed"))} failed: each of these says why.`);
   }
 
