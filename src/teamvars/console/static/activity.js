@@ -4,7 +4,7 @@ import { read } from "./api.js";
 import { beginOf, button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow, workspacesIn } from "./events.js";
 import { field, form } from "./fields.js";
-import { settle } from "./hands.js";
+import { settleNew } from "./hands.js";
 import { organizationHead, readOrganization, readSet, readTeam, readWorkspace, setHead, teamHead, workspaceHead } from "./heads.js";
 import { LONGEST } from "./paged_list.js";
 import { peopleOf } from "./people.js";
@@ -140,11 +140,10 @@ class Events {
     if (this.#isReading) return;
     this.#isReading = true;
     try {
-      await this.draw(this.#next);
+      await settleNew(this.rows, () => this.draw(this.#next));
     } finally {
       this.#isReading = false;
     }
-    settle(this.rows);
   }
 
   /**

@@ -88,6 +88,18 @@ export function settle(element) {
   settling.set(element, setTimeout(() => element.removeAttribute("data-settles"), MOMENT_MS));
 }
 
+/**
+ * The same of what comes at the end of a list as `more` is done, and of nothing else: a browser looks at all that is in what
+ * settles, which takes seconds where that is long.
+ * @param {Element} list
+ * @param {() => unknown} more
+ */
+export async function settleNew(list, more) {
+  const many = list.childElementCount;
+  await more();
+  for (const one of [...list.children].slice(many)) settle(one);
+}
+
 /** The same of all that is seen: another page is there, or a form or a dialog has come or gone. */
 export function settleAll() {
   settle(document.body);

@@ -2,7 +2,7 @@
 
 import { Refused, newest, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
-import { settle } from "./hands.js";
+import { settleNew } from "./hands.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 
@@ -152,8 +152,8 @@ export class PagedList {
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
   async #goOn() {
     if (this.#isReading) return;
-    await (this.#shown === this.path(this.words) ? this.#read(this.#next, this.#next, true) : this.draw());
-    settle(this.rows);
+    const isShown = this.#shown === this.path(this.words);
+    await settleNew(this.rows, () => (isShown ? this.#read(this.#next, this.#next, true) : this.draw()));
   }
 
   /**

@@ -3,7 +3,7 @@
 import { late, newest, read } from "./api.js";
 import { Choosing } from "./choosing.js";
 import { announce, button, count, h, icon, name } from "./dom.js";
-import { settle, stay } from "./hands.js";
+import { settleNew, stay } from "./hands.js";
 import { lacking } from "./paged_list.js";
 import { redraw } from "./redraw.js";
 
@@ -110,8 +110,8 @@ export class KeySearch {
   /** Adds nothing to what is about to be other; where that could not be read, it is asked for once more. */
   async #goOn() {
     if (this.#isReading) return;
-    await (this.#shown === this.#text ? this.#draw(this.#rest, false) : this.find(this.#text));
-    settle(this.rows);
+    const isShown = this.#shown === this.#text;
+    await settleNew(this.rows, () => (isShown ? this.#draw(this.#rest, false) : this.find(this.#text)));
   }
 
   /**

@@ -4,7 +4,7 @@ import { Change, Refused, newest, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { addButton, announce, button, count, h, name } from "./dom.js";
 import { FormPlace, form, keepTyped, leaveButton } from "./fields.js";
-import { settle, stay } from "./hands.js";
+import { settleNew, stay } from "./hands.js";
 import { readSet, setHead } from "./heads.js";
 import { projectField, workspacesField } from "./named.js";
 import { notify } from "./notices.js";
@@ -88,11 +88,10 @@ class Attached {
     this.rows.hidden = !shown.length;
     const some = shown.slice(0, this.most);
     redraw(this.rows, some.map((one) => ({ key: one.id, seen: one.called, make: () => this.#row(one) })));
-    const more = () => button("Show more", () => {
+    const more = () => button("Show more", () => settleNew(this.rows, () => {
       this.most += AT_ONCE;
       this.#draw();
-      settle(this.rows);
-    });
+    }));
     redraw(this.more, shown.length > some.length ? [{ key: "more", seen: true, make: more }] : []);
   }
 
