@@ -4,6 +4,7 @@ import hashlib
 import json
 import secrets
 import time
+from functools import lru_cache
 
 ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 LENGTH = 16
@@ -21,6 +22,7 @@ def new_id(prefix: str) -> str:
     return _id(prefix, milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))
 
 
+@lru_cache(maxsize=1024)  # a page has the same tags, and bindings of a project, again and again
 def derived_id(prefix: str, *parts: str) -> str:
     """The id that follows from the parts: the same wherever it is made, and of others another."""
     digest = hashlib.sha256(json.dumps(parts).encode()).digest()

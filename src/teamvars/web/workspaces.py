@@ -479,8 +479,9 @@ def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Fo
     if _PROJECT in includes:
         included += map(PROJECT.shape.of, projects)
     if _EFFECTIVE in includes:
-        bound = [each for one in items for each in one.effective_bindings]
-        included += map(EFFECTIVE.shape.of, bound)
+        # Those of a project are the same in all of its workspaces.
+        bound = {each.id: each for one in items for each in one.effective_bindings}
+        included += map(EFFECTIVE.shape.of, bound.values())
     return Found(items, total, included)
 
 
