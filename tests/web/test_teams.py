@@ -7,12 +7,13 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.memberships import Status
+from teamvars.domain.memberships import Membership, Status
 from teamvars.services import teams
 from teamvars.services.directory_files.files import Options
+from teamvars.storage import memberships
 from tests.support.deployment import operator
 from tests.support.engines import ON_SQLITE
-from tests.support.tenant import Tenant, faults
+from tests.support.tenant import Tenant, faults, linkage_document
 from tests.web.dialects import terraform
 
 INVALID = "invalid_value"
@@ -230,6 +231,24 @@ async def test_members_come_with_a_team_when_they_are_asked_for(tenant: Tenant) 
         for one in document["included"]
         if one["type"] == "users"
     } == set(people)
+
+
+async def test_who_is_in_many_teams_is_read_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = linkage_document(*(tenant.users[who] for who in ("owner", "reader", "plain")))
+    for team in ("crew", "readers", "managers"):
+        await tenant.call("owner", "POST", tenant.linkage_path(team), people)
+    read: list[str] = []
+
+    def noted(**its: Any) -> Membership:
+        read.append(its["id"])
+        return Membership(**its)
+
+    monkeypatch.setattr(memberships, "Membership", noted)
+    path = f"{teams_path(tenant)}?include=organization-memberships"
+    included = (await tenant.call("owner", "GET", path)).json()["included"]
+    assert sorted(read) == sorted(one["id"] for one in included)
 
 
 def users_of(tenant: Tenant, team: dict[str, Any]) -> list[str] | None:

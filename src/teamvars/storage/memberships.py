@@ -195,15 +195,16 @@ async def invited_by(tx: Transaction, organization_id: str, user_id: str) -> lis
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[Membership]]:
     """The memberships in each team, by id, without their teams."""
-    found: dict[str, list[Membership]] = {id_: [] for id_ in team_ids}
-    for team_id, *row in await tx.fetch(
-        f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} "
-        "JOIN team_members ON team_members.membership_id = memberships.id "
-        "WHERE team_members.team_id IN {each $1} ORDER BY memberships.id",
-        each(found),
-    ):
-        found[team_id].append(_membership(row))
-    return found
+    linked = await ids_of_teams(tx, team_ids, LinkageType.ORGANIZATION_MEMBERSHIPS)
+    # Each is read once, in however many of the teams it is.
+    every = await _MEMBERSHIPS.every(
+        tx,
+        "WHERE memberships.id IN "
+        "(SELECT membership_id FROM team_members WHERE team_id IN {each $1})",
+        each(linked),
+    )
+    known = {one.id: one for one in every}
+    return {team: [known[id_] for id_ in ids if id_ in known] for team, ids in linked.items()}
 
 
 async def ids_of_teams(
