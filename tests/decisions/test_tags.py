@@ -118,15 +118,16 @@ def test_a_workspace_is_written_before_its_tags() -> None:
 
 
 def test_a_tag_is_taken_from_each_workspace_that_has_it() -> None:
+    other = replace(TAGGED, workspace=replace(NETWORK, id="ws-2"))
     known = found(
         to_acme(),
         {TagsWithIds("org-1", (LIVE,)): {LIVE: "live"}},
-        {TaggedWorkspaces("org-1", (LIVE,)): [TAGGED]},
-        locked=("ws-1",),
+        {TaggedWorkspaces("org-1", (LIVE,)): [TAGGED, other]},
+        locked=("ws-1", "ws-2"),
     )
     decision = tags.delete(known, "acme", IdsDraft((LIVE, LIVE)))
-    assert decision.writes == (Delete(TagRow, tuple(rows(Tags(("live",))))),)
-    assert actions(decision) == [("ws-1", "workspace.update")]
+    assert decision.writes == (tags.TakeTags((LIVE,), ("ws-1", "ws-2")),)
+    assert actions(decision) == [("ws-1", "workspace.update"), ("ws-2", "workspace.update")]
     nobody = found(to_acme(), {TagsWithIds("org-1", ("tag-1",)): {}})
     assert refused(tags.delete, nobody, "acme", IdsDraft(("tag-1",))) == ["not_found"]
     member = found(to_acme(owner=False))

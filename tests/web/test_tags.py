@@ -331,6 +331,19 @@ async def test_bindings_are_included_where_they_are_asked_for(tenant: Tenant) ->
     assert types == {"effective-tag-bindings", "organizations"}
 
 
+async def test_a_binding_of_a_project_is_included_once_for_all_of_its_workspaces(
+    tenant: Tenant,
+) -> None:
+    where = f"/projects/{tenant.project}/tag-bindings"
+    assert (await tenant.call("owner", "PATCH", where, bound(env="live"))).status_code == 200
+    query = "include=effective_tag_bindings"
+    answer = (await tenant.call("owner", "GET", f"{all_path(tenant)}?{query}")).json()
+    (included,) = answer["included"]
+    assert included["attributes"] == {"key": "env", "value": "live"}
+    linked_ = [one["relationships"]["effective-tag-bindings"]["data"] for one in answer["data"]]
+    assert linked_ == [[{"id": included["id"], "type": included["type"]}]] * 2
+
+
 async def test_an_organization_lists_the_tags_of_the_workspaces_that_a_caller_sees(
     tenant: Tenant,
 ) -> None:
@@ -411,7 +424,11 @@ async def test_between_the_rows_of_many_workspaces_others_have_the_event_loop(
     beside.cancel()
     assert (given.status_code, taken.status_code) == (204, 204)
     assert len(written["INSERT INTO audit_entries"]) == 3  # one of the two had it
-    assert len(written["DELETE FROM workspace_tags"]) == 2
+    assert len(written["DELETE FROM workspace_tags"]) == 1
+    looked_up = [
+        written[f"SELECT DISTINCT {what}"] for what in ("workspace_tags.tag_id,", "workspace_id")
+    ]
+    assert looked_up[0].isdisjoint(looked_up[1])
 
 
 async def test_tags_stay_where_a_workspace_is_renamed_and_go_with_it(tenant: Tenant) -> None:

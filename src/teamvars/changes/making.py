@@ -123,6 +123,7 @@ class Changes:
 
     async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
         """What is seen, once all that is asked for was looked up. Raises Needs, of a thought."""
+        pace = Pace.while_locked()
         while True:
             try:
                 return see(found)
@@ -131,6 +132,8 @@ class Changes:
                 if isinstance(need, Thought):
                     raise
             await self._look_up(tx, found, need)
+            if tx.has_one_writer and tx.may_pause:  # whose statements leave the loop to nobody
+                await pace.keep()
 
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""

@@ -19,6 +19,7 @@ from teamvars.decisions.set_reach import (
     SetsOfProjects,
 )
 from teamvars.decisions.sign_ins import Arrival, Arriving
+from teamvars.decisions.tags import TakeTags
 from teamvars.decisions.teams import ActiveOwners, LinkedBy, PutMembers, UserIds
 from teamvars.decisions.tokens import Shorten
 from teamvars.decisions.variable_sets import (
@@ -305,6 +306,7 @@ STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
         tools.sealer.new_data_key(write.organization_id, write.generation), found.now
     ),
     KeepDefault: lambda _, __, write: projects.keeping_default(write.organization_id),
+    TakeTags: lambda _, __, write: tags.taking(write.tag_ids, write.workspace_ids),
     PutInto: lambda _, __, write: projects.putting(write.project, write.workspace_ids),
     Invite: _inviting,
     Shorten: lambda _, __, write: tokens.shortening(

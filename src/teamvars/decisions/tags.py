@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from teamvars.decisions import Decision, Found, together
+from teamvars.decisions import Decision, Found, Write, together
 from teamvars.decisions.needs import (
     TagCalled,
     TaggedWorkspaces,
@@ -15,7 +15,14 @@ from teamvars.decisions.needs import (
     WorkspacesWithIds,
 )
 from teamvars.decisions.projects import to_project
-from teamvars.decisions.workspaces import WorkspaceView, changed, named, permitted, read
+from teamvars.decisions.workspaces import (
+    WorkspaceView,
+    change_of,
+    changed,
+    named,
+    permitted,
+    read,
+)
 from teamvars.domain.access import Permission
 from teamvars.domain.errors import NO_SUCH_WORKSPACE, not_found, refuse_all
 from teamvars.domain.linked import IdsDraft
@@ -32,6 +39,13 @@ from teamvars.domain.tags import (
 )
 from teamvars.domain.teams import Right
 from teamvars.domain.workspaces import WorkspaceRecord
+
+
+class TakeTags(Write, frozen=True):
+    """Workspaces have these tags no more. It is one write: their rows may be many thousands."""
+
+    tag_ids: tuple[str, ...]
+    workspace_ids: tuple[str, ...]
 
 
 def names(found: Found, workspace_id: str, parts: Sequence[str], wanted: Page) -> Paged[Tag]:
@@ -86,8 +100,10 @@ def delete(found: Found, organization: str, draft: IdsDraft) -> Decision[None]:
     known = found.of(TagsWithIds(owner_id, ids))
     refuse_all(draft.all_faults(known, NO_SUCH_TAG))
     said = TagsDraft(tuple(SaidName(name, "") for name in known.values()))
-    tagged = found.of(TaggedWorkspaces(owner_id, ids))
-    return _retagged(found, tagged, TagChange.REMOVE, said)
+    pairs = _retagged(found, found.of(TaggedWorkspaces(owner_id, ids)), TagChange.REMOVE, said)
+    taken = TakeTags(tuple(known), tuple(was.workspace.id for was, _ in pairs))
+    notes = tuple(change_of(found, was, now) for was, now in pairs)
+    return Decision(None, (taken,) if pairs else (), notes)
 
 
 def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]:
@@ -105,7 +121,8 @@ def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]
     said = TagsDraft((SaidName(name, ""),))
     full = [fault for one in records for fault in said.surplus(one.tags, TagChange.ADD)]
     refuse_all([*draft.all_faults(known, NO_SUCH_WORKSPACE), *dict.fromkeys(full)])
-    return _retagged(found, records, TagChange.ADD, said)
+    pairs = _retagged(found, records, TagChange.ADD, said)
+    return together(None, *(changed(found, was, now) for was, now in pairs))
 
 
 def _some(bound: Sequence[Binding], wanted: Page | None) -> Paged[Binding]:
@@ -115,9 +132,9 @@ def _some(bound: Sequence[Binding], wanted: Page | None) -> Paged[Binding]:
 
 def _retagged(
     found: Found, records: Sequence[WorkspaceRecord], how: TagChange, said: TagsDraft
-) -> Decision[None]:
-    """All of the workspaces have other tags, each of them recorded by itself."""
+) -> list[tuple[WorkspaceRecord, WorkspaceRecord]]:
+    """Those of the workspaces that get other tags, as they are and will be, with these locked."""
     after = [replace(one, tags=said.applied_to(one.tags, how)) for one in records]
     pairs = [(was, now) for was, now in zip(records, after, strict=True) if was != now]
     found.require_locked([was.workspace.id for was, _ in pairs])
-    return together(None, *(changed(found, was, now) for was, now in pairs))
+    return pairs

@@ -259,15 +259,20 @@ def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
 
 def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Decision[None]:
     """A workspace becomes another; a new name concerns the organization too."""
-    more = [*after.settings.changed_from(before.settings), *after.tags.changed_from(before.tags)]
-    details = others(_settings(before), _settings(after), more)
-    id_, former = after.workspace.id, before.workspace.name
-    notes = [found.note(id_, "workspace.update", id_, details)]
+    former = before.workspace.name
+    notes = [change_of(found, before, after)]
     if after.workspace.name != former:
         notes.append(_noted(found, after.workspace, "rename", {"from": former}))
     own = [] if replace(before, tags=after.tags) == after else [Update(before, after)]
     writes = (*own, *_retagged(after.workspace, before.tags, after.tags))
     return Decision(None, writes, tuple(notes), taken=_TAKEN)
+
+
+def change_of(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Note:
+    """What its trail says of a workspace that becomes another."""
+    more = [*after.settings.changed_from(before.settings), *after.tags.changed_from(before.tags)]
+    details = others(_settings(before), _settings(after), more)
+    return found.note(after.workspace.id, "workspace.update", after.workspace.id, details)
 
 
 def deleted(

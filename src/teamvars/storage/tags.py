@@ -1,6 +1,6 @@
 """Tags as rows of their workspaces, and what workspaces are found by."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
@@ -8,7 +8,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tags import Tag, Tags, TagSearch
 from teamvars.domain.workspaces import WorkspaceSearch
-from teamvars.storage.database import Transaction, each
+from teamvars.storage.database import Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
 from teamvars.storage.projects import PROJECT_OF, REACHED
 
@@ -80,6 +80,12 @@ async def workspaces_with(tx: Transaction, tag_ids: Collection[str]) -> list[str
     """The ids of the workspaces that have some of these tags."""
     sql = "SELECT DISTINCT workspace_id FROM workspace_tags WHERE tag_id IN {each $1}"
     return [row[0] for row in await tx.fetch(sql, each(tag_ids))]
+
+
+def taking(tag_ids: Iterable[str], workspace_ids: Iterable[str]) -> Statement:
+    """The statement that takes tags from workspaces."""
+    sql = "DELETE FROM workspace_tags WHERE tag_id IN {each $1} AND workspace_id IN {each $2}"
+    return Statement(sql, (each(tag_ids), each(workspace_ids)), is_long=True)
 
 
 async def find(tx: Transaction, tag_id: str) -> tuple[str, str]:
