@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal
 from teamvars.domain.times import DAY
 from teamvars.security.tokens import challenge_of, hash_token, is_token
 from teamvars.services.logins import Asked, Logins
@@ -466,3 +466,17 @@ async def there(tenant: Tenant, code: str) -> Any:
     return await tenant.deployment.services.database.read(
         lambda tx: tx.fetch_one("SELECT id FROM logins WHERE code_hash = $1", hash_token(code))
     )
+
+
+async def test_a_program_is_told_where_nobody_knows_whether_its_token_was_made(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: object) -> None:
+        raise Refusal(OUTCOME_UNKNOWN)
+
+    program = Program(tenant)
+    code = await program.approved(await session_of(tenant, "plain"))
+    monkeypatch.setattr(Logins, "_make", lost)
+    answer = await program.redeemed(code)
+    assert (answer.status_code, answer.json()["error"]) == (503, "outcome_unknown")
+    assert "retry-after" not in answer.headers

@@ -44,6 +44,7 @@ _OWN_WORDS = {
     Code.ACCESS_DENIED,
     Code.EXPIRED_TOKEN,
     Code.UNSUPPORTED_TOKEN_TYPE,
+    Code.OUTCOME_UNKNOWN,
 }
 # What RFC 6749, 5.2 admits in a description.
 _PLAIN = {ord('"'): "'", ord("\\"): "/", ord("…"): "..."}

@@ -11,6 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from teamvars.cli.client import logins
+from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.transport import Reply, Travel
+from teamvars.cli.exits import Failure
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
 from tests.support.commands import Host
@@ -284,3 +288,20 @@ def test_nobody_is_asked_to_approve_what_could_not_be_kept(stranger: Desk) -> No
         refused = Homeless(stranger.folder).run("login", "--device", "--address", url)
     assert (refused.code, asked) == (2, [])
     assert "HOME is not a folder" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "code"),
+    [
+        (400, "invalid_grant", 7),
+        (400, "access_denied", 8),
+        (503, "temporarily_unavailable", 9),
+        (503, "outcome_unknown", 12),
+    ],
+)
+def test_a_refusal_ends_it_by_its_status(status: int, error: str, code: int) -> None:
+    service = logins.Service(Address("http", "localhost", 1), Travel(), None)
+    said = {"error": error, "error_description": "It says why."}
+    with pytest.raises(Failure, match="It says why") as failed:
+        service.accepted(Reply(status, {}, json.dumps(said).encode()), logins.Issued)
+    assert failed.value.code == code

@@ -23,6 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 
 from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.errors import Fault, exit_code
 from teamvars.cli.client.api.sending import answer_once, form_to, object_of
 from teamvars.cli.client.api.transport import (
     Connection,
@@ -31,7 +32,7 @@ from teamvars.cli.client.api.transport import (
     Reply,
     Travel,
 )
-from teamvars.cli.exits import ERROR, FORBIDDEN, INVALID, UNAUTHENTICATED, Failure
+from teamvars.cli.exits import ERROR, FORBIDDEN, UNAUTHENTICATED, Failure
 from teamvars.cli.output import note
 from teamvars.domain.logins import CLIENT
 from teamvars.kernel import Discreet
@@ -97,7 +98,10 @@ class Service:
         if not isinstance(told, str):
             where = self.address
             raise Failure(f"{where} answered {reply.status}, and knows no 'teamvars login'.", ERROR)
-        raise Failure(told, FORBIDDEN if said.get("error") == "access_denied" else INVALID)
+        error = str(said.get("error"))
+        if error == "access_denied":
+            raise Failure(told, FORBIDDEN)
+        raise Failure(told, exit_code(reply.status, [Fault(error)]))
 
     def revoke(self, token: str) -> None:
         """Ends a token. Fails where the service does not say that it has ended."""
