@@ -1,6 +1,7 @@
 """What a shell offers for a word that somebody is typing."""
 
 import re
+import shlex
 import shutil
 from threading import Event
 
@@ -17,8 +18,7 @@ from tests.support.patience import HANGS
 
 ASK = """
 source <(teamvars completion bash)
-COMP_WORDS=({words})
-COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+COMP_LINE={line} COMP_POINT={point} COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
 _teamvars_completion teamvars
 echo "${{COMPREPLY[@]}}"
 """
@@ -30,6 +30,7 @@ teamvars completion fish | source
 complete -C 'teamvars vars sea'
 complete -C 'teamvars vars get LOG'
 complete -C 'teamvars vars import pro'
+complete -C 'teamvars vars get -w "network" --category=en'
 """,
     # zsh completes at a terminal alone: what stands for its part prints what it is given.
     "zsh": """
@@ -40,13 +41,14 @@ source <(teamvars completion zsh)
 words=(teamvars vars sea); CURRENT=3; _teamvars_completion
 words=(teamvars vars get LOG); CURRENT=4; _teamvars_completion
 words=(teamvars vars import pro); CURRENT=4; _teamvars_completion
+words=(teamvars vars get -w '"network"' --category=en LOG); CURRENT=6; _teamvars_completion
 """,
 }
 
 
-def offered(desk: Desk, words: str) -> list[str]:
-    """What bash offers for the last of the words."""
-    done = bash(desk, ASK.format(words=words))
+def offered(desk: Desk, typed: str, behind: str = "") -> list[str]:
+    """What bash offers for what is typed, before what stands behind that."""
+    done = bash(desk, ASK.format(line=shlex.quote(typed + behind), point=len(typed)))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
@@ -56,15 +58,20 @@ def offered(desk: Desk, words: str) -> list[str]:
     [
         ("teamvars vars get LOG", ["LOG_LEVEL"]),
         ("teamvars vars unset OLD_FLAG L", ["LOG_LEVEL"]),
-        ("teamvars vars set ''", ["LOG_LEVEL", "OLD_FLAG"]),
+        ("teamvars vars set ", ["LOG_LEVEL", "OLD_FLAG"]),
         ("teamvars vars copy pay", ["payments"]),
-        ("teamvars vars copy payments ''", ["ONLY_THERE"]),
-        ("teamvars vars list --category ''", ["env", "tool"]),
+        ("teamvars vars copy payments ", ["ONLY_THERE"]),
+        ("teamvars vars list --category ", ["env", "tool"]),
         ("teamvars vars list -w network,pa", ["network,payments"]),
-        ("teamvars vars list -w payments ''", []),
-        ("teamvars vars get -w network,payments ''", ["LOG_LEVEL", "OLD_FLAG", "ONLY_THERE"]),
+        ("teamvars vars list -w payments ", []),
+        ("teamvars vars get -w network,payments ", ["LOG_LEVEL", "OLD_FLAG", "ONLY_THERE"]),
+        ("teamvars vars list --workspace=pay", ["payments"]),
+        ("teamvars vars get --workspace=payments ", ["ONLY_THERE"]),
+        ("teamvars vars get -w 'payments' ONLY", ["ONLY_THERE"]),
+        ("teamvars vars get --set 'Of all' ", ["ONLY_IN_SET"]),
+        ("teamvars vars copy --from-set 'Of all' ", ["ONLY_IN_SET"]),
         ("teamvars team members own", ["owners"]),
-        ("teamvars team list --account ''", ["robot"]),
+        ("teamvars team list --account ", ["robot"]),
         ("teamvars run -- teamvar", ["teamvars"]),
     ],
 )
@@ -75,23 +82,30 @@ def test_names_are_offered_for_the_words_that_take_them(
 
 
 def test_organizations_are_offered(completing: Desk, office: str) -> None:
-    assert office in offered(completing, "teamvars vars list --organization ''")
+    assert office in offered(completing, "teamvars vars list --organization ")
+
+
+def test_an_address_that_a_shell_takes_for_several_words_is_one(
+    completing: Desk, service: Service
+) -> None:
+    typed = f"teamvars vars get --address {service.url} LOG"
+    assert offered(completing, typed, behind=" --json") == ["LOG_LEVEL"]
 
 
 def test_a_key_that_a_shell_could_evaluate_is_not_offered(network: Desk) -> None:
     network.succeed("vars", "set", "$(id)=1", "`id`=1", "PLAIN=1")
-    assert offered(network, "teamvars vars get ''") == ["PLAIN"]
+    assert offered(network, "teamvars vars get ") == ["PLAIN"]
 
 
 def test_a_key_that_would_be_an_option_is_not_offered(network: Desk) -> None:
     network.succeed("vars", "set", "PLAIN=1", "--", "--yes=1", "-y=1")
-    assert offered(network, "teamvars vars unset ''") == ["PLAIN"]
+    assert offered(network, "teamvars vars unset ") == ["PLAIN"]
 
 
 def test_a_service_that_is_busy_writes_nothing_into_the_line_that_is_typed(network: Desk) -> None:
     with Attacker(503) as busy:
         busy_desk = network.having(address=busy.url, token="tvu_any")
-        assert offered(busy_desk, "teamvars vars get ''") == []
+        assert offered(busy_desk, "teamvars vars get ") == []
 
 
 @pytest.mark.parametrize("shell", OTHER_SHELLS)
@@ -107,9 +121,9 @@ def test_other_shells_show_words_with_what_they_stand_for_and_files_where_there_
     script.write_text(OTHER_SHELLS[shell])
     done = bash(completing, f"{shell} {script}")
     assert (done.returncode, done.stderr) == (0, "")
-    command, key, file = done.stdout.splitlines()
+    command, key, file, category = done.stdout.splitlines()
     assert re.split("[:\t]", command, maxsplit=1) == SHOWN
-    assert (key, file) == ("LOG_LEVEL", "prod.tfvars")
+    assert (key, file, category) == ("LOG_LEVEL", "prod.tfvars", "--category=env")
 
 
 def test_all_that_is_looked_up_for_a_word_has_one_limit() -> None:
@@ -119,9 +133,11 @@ def test_all_that_is_looked_up_for_a_word_has_one_limit() -> None:
 
 @pytest.fixture
 def completing(network: Desk, service: Service) -> Desk:
-    """Somebody with variables in two workspaces, and a second account."""
+    """Somebody with variables in two workspaces and a set, and a second account."""
     network.succeed("vars", "set", "LOG_LEVEL=info", "OLD_FLAG=1")
     network.succeed("vars", "set", "ONLY_THERE=1", "-w", "payments")
+    network.succeed("set", "create", "Of all")
+    network.succeed("vars", "set", "ONLY_IN_SET=1", "--set", "Of all")
     named = ("login", "--name", "robot", "--address", service.url)
     network.succeed(*named, given=service.tokens["bob"])
     return network

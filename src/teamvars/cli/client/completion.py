@@ -1,9 +1,10 @@
 """`completion`: what a shell needs to complete words, and the words that it then asks for."""
 
+import os
 import sys
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import ShellComplete, split_arg_string
 
 from teamvars.cli.exits import Misuse, writing
 from teamvars.cli.options import argument, command
@@ -11,7 +12,7 @@ from teamvars.cli.options import argument, command
 _BASH = """\
 _teamvars_completion() {
     mapfile -t COMPREPLY < <(
-        env COMP_WORDS="$(printf '%s\\n' "${COMP_WORDS[@]}")" COMP_CWORD="$COMP_CWORD" \\
+        env _TEAMVARS_LINE="${COMP_LINE:0:COMP_POINT}" _TEAMVARS_BREAKS="$COMP_WORDBREAKS" \\
             _TEAMVARS_COMPLETE=complete_bash "$1"
     )
 }
@@ -20,7 +21,7 @@ _ZSH = """\
 #compdef teamvars
 _teamvars_completion() {
     local -a offered
-    offered=("${(@f)$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) \\
+    offered=("${(@f)$(env _TEAMVARS_LINE="${words[1,CURRENT]}" \\
         _TEAMVARS_COMPLETE=complete_zsh teamvars)}")
     if [[ -n "$offered" ]]; then
         _describe teamvars offered
@@ -31,7 +32,7 @@ _teamvars_completion() {
 compdef _teamvars_completion teamvars"""
 _FISH = """\
 function _teamvars_completion
-    set -l offered (env COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
+    set -l offered (env _TEAMVARS_LINE=(commandline -cp | string collect) \\
         _TEAMVARS_COMPLETE=complete_fish teamvars)
     if set -q offered[1]
         printf '%s\\n' $offered
@@ -64,16 +65,27 @@ def answer(program: click.Command, asked: str) -> None:
     """Prints the words that a script of `completion` asks for, a line each; `asked` names the
     shell. Without any the shell offers files, as it does by itself.
     """
-    shell = asked.removeprefix("complete_")
-    kind = get_completion_class(shell)
-    if kind is None or shell not in _SCRIPTS:
+    shell, line = asked.removeprefix("complete_"), os.environ.get("_TEAMVARS_LINE")
+    if shell not in _SCRIPTS or line is None:
         return
-    waiting = kind(program, {}, "teamvars", asked)
-    for item in waiting.get_completions(*waiting.get_completion_args()):
-        value = str(item.value)
+    before, word = _words(line)
+    # What stands behind the '=' of an option is a word to us alone.
+    option = word[: word.find("=") + 1] if word.startswith("-") else ""
+    # To bash also what stands behind one of these, of which it wants no more.
+    begun = 1 + max(map(word.rfind, os.environ.get("_TEAMVARS_BREAKS", "")), default=-1)
+    for item in ShellComplete(program, {}, "teamvars", asked).get_completions(before, word):
+        value = f"{option}{item.value}"[begun:]
         if shell == "zsh":
             value = value.replace(":", r"\:")
         # For a shell that shows it, also what it stands for.
         between = {"zsh": ":", "fish": "\t"}.get(shell)
         with writing(sys.stdout):
             click.echo(f"{value}{between}{item.help}" if between and item.help else value)
+
+
+def _words(line: str) -> tuple[list[str], str]:
+    """The words behind the command in a line that ends where somebody types, and, apart, the one
+    that is being typed, which may be empty.
+    """
+    *before, word = split_arg_string(f"{line}\0")
+    return before[1:], word.removesuffix("\0")

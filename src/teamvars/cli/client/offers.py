@@ -15,10 +15,16 @@ from typing import Any
 
 import click
 
-from teamvars.cli.client.api import accounts, at, connect
+from teamvars.cli.client.api import Api, accounts, at, connect
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.contents import all_contents, contents_of, workspace_of
+from teamvars.cli.client.contents import (
+    Contents,
+    all_contents,
+    contents_of,
+    set_owner,
+    workspace_of,
+)
 from teamvars.cli.exits import Failure
 
 _SECONDS = 2
@@ -28,7 +34,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@-]*")
 """What is neither code to a shell nor an option to a command."""
 
 _NO_GLOB = {ord(char): None for char in "*?[]/"}
-_SAID = ("address", "organization", "workspace", "account", "proxy")
+_SAID = ("address", "organization", "workspace", "set", "account", "proxy")
 
 
 def offers(kind: str, context: click.Context, incomplete: str) -> list[str]:
@@ -87,11 +93,17 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
         names = (one["attributes"]["name"] for one in api.workspaces())
         yield from (f"{before}{comma}{name}" for name in names)
     else:
-        # Keys: of the workspaces that the command is for, or of the one that it copies from.
+        # Keys: of the workspaces or the set that the command is for, or of what it copies from.
         source = context.params.get("source")
-        one = None if source is None else workspace_of(api.workspace(source))
-        for found in all_contents(api) if one is None else [contents_of(api, one)]:
+        for found in all_contents(api) if source is None else [_copied(api, source, context)]:
             yield from (variable.key for variable in found.variables)
+
+
+def _copied(api: Api, source: str, context: click.Context) -> Contents:
+    is_set = context.params.get("from_set")
+    return contents_of(
+        api, set_owner(api, source) if is_set else workspace_of(api.workspace(source))
+    )
 
 
 def _commands(context: click.Context, incomplete: str) -> Iterator[str]:
