@@ -71,6 +71,15 @@ def test_who_logs_out_of_one_account_keeps_the_others(desk: Desk, service: Servi
     assert desk.run("logout", "--all", "--account", "ci").code == 2
 
 
+def test_what_was_killed_in_the_middle_leaves_no_token_for_longer_than_the_login(
+    desk: Desk, service: Service
+) -> None:
+    left = desk.files / ".tokens.json.0123456789abcdef"
+    left.write_text("a token")
+    desk.succeed("logout")
+    assert not left.exists()
+
+
 def test_what_is_no_name_of_an_account_is_refused_as_such(desk: Desk) -> None:
     done = desk.run("whoami", "--account", "../x")
     assert (done.code, done.out) == (2, "")

@@ -151,6 +151,8 @@ def change(kind: type[T], body: Callable[[T], object]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.parent):
+            for left in path.parent.glob(f".{path.name}.*"):  # by whoever was killed in the middle
+                left.unlink()
             found = read(kind)
             body(found)
             replace_file(path, found)
