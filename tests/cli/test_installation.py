@@ -264,6 +264,19 @@ def test_a_path_whose_links_lead_in_a_circle_is_named(host: Host, command: str) 
         assert f"{circle}: Too many levels of symbolic links" in done.err
 
 
+def test_a_link_to_what_is_not_there_is_named_and_nothing_is_made_for_it(host: Host) -> None:
+    """As of a disk, or a secret, that is not mounted."""
+    (link := host.folder / "link").symlink_to(host.folder / "unmounted")
+    keyring = host.having(keyring=link).run("init")
+    assert keyring.code == 1
+    assert f"The keyring {link} is a link, and there is none at {link.readlink()}." in keyring.err
+    for place in (link, link / "data"):
+        data = host.having(data_dir=place).run("init")
+        assert data.code == 1
+        assert f"{link} is a link, and there is no {link.readlink()}." in data.err
+    assert not (host.folder / "unmounted").exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_keyring_of_another_account_is_refused(host: Host) -> None:
     host.succeed("init")

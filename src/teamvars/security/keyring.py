@@ -202,6 +202,11 @@ def load(path: Path, by: Wrapping | None = None) -> Keyring:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read()
     except FileNotFoundError:
+        if path.is_symlink():
+            raise KeyringError(
+                f"The keyring {path} is a link, and there is none at {followed(path)}. Restore it "
+                "there, or point TEAMVARS_KEYRING at it."
+            ) from None
         raise KeyringError(
             f"There is no keyring at {path}. Restore it, or point TEAMVARS_KEYRING at it; "
             "a new installation makes one with 'teamvars init'."

@@ -104,7 +104,10 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Failure(f"The data directory {path} cannot be made: {error.strerror}.") from None
+        why, place = error.strerror, Path(error.filename)
+        if place.is_symlink() and not place.exists():
+            why = f"{place} is a link, and there is no {followed(place)}"
+        raise Failure(f"The data directory {path} cannot be made: {why}.") from None
 
 
 def operator() -> Caller:
