@@ -331,7 +331,11 @@ def test_what_is_there_is_not_overwritten_and_what_fails_leaves_nothing(filled: 
     (filled.folder / "link").symlink_to("nowhere")
     assert filled.run("backup", "create", "link").code == 6
     assert (filled.folder / "link").is_symlink()
-    assert filled.run("backup", "create", "no-such-folder/b.tar").code == 1
+    nowhere = filled.run("backup", "create", "no-such-folder/b.tar")
+    assert (nowhere.code, nowhere.err) == (
+        1,
+        "teamvars: no-such-folder: No such file or directory.\n",
+    )
     filled.succeed("backup", "create", "whole.tar")
     size = (filled.folder / "whole.tar").stat().st_size // 1024
     before = sorted(filled.folder.iterdir())

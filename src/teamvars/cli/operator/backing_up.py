@@ -5,7 +5,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -107,12 +107,16 @@ def _texts(known: Callable[[], backups.Known]) -> Iterator[bytes]:
 @contextmanager
 def temporary_folder(where: Path | None = None) -> Iterator[Path]:
     """A folder there, else in TMPDIR, which is gone at the end, also when a signal is that."""
-    with (
-        ending(where or "TMPDIR"),
-        tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where) as folder,
-        _cleared(Path(folder)),
-    ):
-        yield Path(folder)
+    place = where or "TMPDIR"
+    with ending(place), ExitStack() as made:
+        try:
+            new = tempfile.TemporaryDirectory(prefix=".teamvars-", dir=where)
+        except OSError as error:
+            error.filename = place  # not that of a folder which nobody has named
+            raise
+        folder = Path(made.enter_context(new))
+        made.enter_context(_cleared(folder))
+        yield folder
 
 
 @contextmanager
