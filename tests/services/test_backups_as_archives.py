@@ -183,6 +183,16 @@ def test_what_reading_the_store_has_raised_is_said() -> None:
         assert refused.value.errno == errno.EIO
 
 
+def test_ctrl_c_ends_what_is_being_encrypted() -> None:
+    def interrupted() -> Iterator[bytes]:
+        yield b"some"
+        raise KeyboardInterrupt
+
+    to = pyrage.x25519.Identity.generate().to_public()
+    with pytest.raises(KeyboardInterrupt):
+        backups.write(io.BytesIO(), Content(2**20, interrupted()), (b"", b""), [to])
+
+
 def test_whatever_keeps_one_from_being_encrypted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise pyrage.EncryptError("it is the full moon")

@@ -94,6 +94,8 @@ def write(out: BinaryIO, store: Content, texts: Iterable[bytes], to: Sequence[ob
     try:
         pyrage.encrypt_io(source, sink, to)
     except pyrage.EncryptError as error:
+        if str(error).startswith(KeyboardInterrupt.__name__):  # the library asks us for each piece
+            raise KeyboardInterrupt from None
         raise source.failure or sink.failure or OSError(None, str(error)) from None
     if sink.failure is not None:
         raise sink.failure
