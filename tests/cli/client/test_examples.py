@@ -26,11 +26,11 @@ ADDRESSES = "https://teamvars.example.com", "https://vars.example.com", "app.ter
 RUNNERS = blocks(ROOT / "docs/runners.md", "runners")
 COMPLETE = """
 source <(teamvars completion bash)
-offered() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _teamvars_completion teamvars
+offered() { COMP_LINE=$1; COMP_POINT=${#1}; _teamvars_completion teamvars
   echo "${COMPREPLY[@]}"; }
-offered teamvars wo
-offered teamvars login tokens ''
-offered teamvars workspace access --workspace ''
+offered 'teamvars wo'
+offered 'teamvars login tokens '
+offered 'teamvars workspace access --workspace '
 """
 
 
