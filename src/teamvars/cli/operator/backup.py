@@ -122,9 +122,9 @@ def restore(
         found = _examined(config, keys, kept, accepted, unpacked)
         if not _has_problem(found):
             _put(unpacked.store, place)
+            note(f"Restored to {place}.")
     _end_with(found, is_strict=False)
     finish(warn_of_mark(config))
-    note(f"Restored to {place}.")
 
 
 @command
