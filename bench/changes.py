@@ -44,6 +44,7 @@ async def answered(tenant: Tenant, request: Request) -> bytes:
     path, _, query = target.partition("?")
     body = b"" if document is None else json.dumps(document).encode()
     sent = {
+        "host": "localhost",
         "authorization": f"Bearer {tenant.tokens['owner']}",
         "accept": "application/vnd.api+json",
         "content-type": "application/vnd.api+json",
@@ -51,6 +52,7 @@ async def answered(tenant: Tenant, request: Request) -> bytes:
     }
     scope = {
         "type": "http",
+        "http_version": "1.1",
         "method": method,
         "path": f"/api/v2{path}",
         "query_string": query.encode(),

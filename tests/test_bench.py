@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import dataset, deliveries, openbao, programs, references, report, stage
+from bench import changes, dataset, deliveries, openbao, programs, references, report, stage
 from bench.core import POSTGRES_URL
 from bench.dataset import EMPTY, SPREAD, Dataset
 from bench.jobs import JOBS
@@ -26,6 +26,7 @@ from tests.support.commands import Host
 from tests.support.patience import wait_until
 from tests.support.postgres import Postgres
 from tests.support.server import Server
+from tests.support.tenant import Tenant
 
 ROOT = Path(__file__).parent.parent
 
@@ -62,6 +63,11 @@ async def test_jobs_of_the_benchmark_are_given_their_values(tmp_path: Path) -> N
         rate, spent = await asyncio.to_thread(deliveries.pairs, giver, deliveries.CONNECTIONS)
         assert min(rate, spent) > 0
         assert "delivered" in desk.succeed("run", "--", "true").err
+
+
+async def test_what_a_change_costs_the_process_is_measured(tenant: Tenant) -> None:
+    for name, (_, at_once) in changes.WORKS.items():
+        assert await changes.measured(tenant, name, at_once) > 0
 
 
 @pytest.mark.parametrize("module", ["bench.hcl", "bench.json_parsers", "bench.metrics"])
