@@ -188,6 +188,21 @@ def test_a_workspace_is_the_same_by_its_id(desk: Desk, service: Service, acme: s
     assert f"There is no workspace {acme}/{ids['network']}" in refused.err
 
 
+def test_the_id_of_a_workspace_says_its_organization_where_nothing_else_does(
+    stranger: Desk, service: Service, office: str
+) -> None:
+    alice = stranger.having(address=service.url, token=service.tokens["alice"])
+    of_office = alice.having(organization=office)
+    (one, _) = of_office.succeed("workspace", "list", "--json").json
+    by_id = alice.having(workspace=one["id"])
+    by_id.succeed("vars", "set", "A=1")
+    assert by_id.succeed("vars", "get", "A", "--json").json["value"] == "1"
+    (row,) = of_office.succeed("vars", "list", "-w", one["name"], "--json").json
+    assert row["key"] == "A"
+    unknown = alice.run("vars", "list", "-w", "ws-1234567891234567")
+    assert (unknown.code, "Nothing says which organization" in unknown.err) == (2, True)
+
+
 def test_a_workspace_may_have_the_form_of_an_id_for_its_name(
     desk: Desk, service: Service, office: str
 ) -> None:

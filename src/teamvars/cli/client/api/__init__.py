@@ -13,7 +13,7 @@ import msgspec
 
 from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
-from teamvars.cli.client.api.targets import Target, Where, resolve
+from teamvars.cli.client.api.targets import Given, Target, Where, resolve
 from teamvars.cli.client.api.transport import Connection, Request
 from teamvars.cli.exits import CONFLICT, NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import note
@@ -129,12 +129,12 @@ class Api:
 
     def workspace(self, name: str | None = None) -> Resource:
         """The resource of a workspace of the organization by name or id; of the one that the
-        command is for, without one.
+        command is for, without one. An id says the organization too where nothing else does.
         """
-        organization = self.target.organization_name
         named = self.target.workspace_name if name is None else name
         # By its id first: another may have that for its name.
         found = self._workspace_with_id(named) if WORKSPACE_ID.fullmatch(named) else None
+        organization = self.target.organization_name
         found = found or self._found(at("organizations", organization, "workspaces", named))
         if found is None:
             raise Failure(
@@ -149,6 +149,9 @@ class Api:
         if found is None:
             return None
         organization = found["relationships"]["organization"]["data"]["id"]
+        if self.target.organization is None:
+            said = Given(organization, f"the workspace {id_}")
+            self.target = msgspec.structs.replace(self.target, organization=said)
         return found if fold(organization) == fold(self.target.organization_name) else None
 
     def _found(self, path: str) -> Resource | None:
