@@ -13,7 +13,7 @@ import pytest
 
 from teamvars.cli.client import logins
 from teamvars.cli.client.api.addresses import Address
-from teamvars.cli.client.api.transport import Reply, Travel
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Travel
 from teamvars.cli.exits import Failure
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
@@ -305,3 +305,20 @@ def test_a_refusal_ends_it_by_its_status(status: int, error: str, code: int) -> 
     with pytest.raises(Failure, match="It says why") as failed:
         service.accepted(Reply(status, {}, json.dumps(said).encode()), logins.Issued)
     assert failed.value.code == code
+
+
+def test_whoever_hears_nothing_of_a_token_is_told_that_nobody_knows_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(*_: object) -> Reply:
+        raise NoAnswerError("it ended in the middle")
+
+    monkeypatch.setattr(Connection, "exchange", lost)
+    service = logins.Service(Address("http", "localhost", 1), Travel(), None)
+    for ask in (lambda: service.token({}), lambda: service.revoke("tvu_any")):
+        with pytest.raises(Failure, match="Nobody knows") as failed:
+            ask()
+        assert failed.value.code == 12
+    with pytest.raises(Failure) as failed:
+        logins.by_code(service)  # of which nothing has come yet
+    assert failed.value.code == 11

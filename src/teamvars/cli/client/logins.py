@@ -84,9 +84,12 @@ class Service:
         until = time.monotonic() + self._connection.seconds
         return self._connection.exchange(form_to(path, form), until)
 
-    def answer(self, path: str, form: Mapping[str, str], kind: type[T]) -> T:
-        """As `ask`, for what is no refusal. Fails on any other, and where no answer comes."""
-        return self.accepted(answer_once(self._connection, form_to(path, form)), kind)
+    def answer(
+        self, path: str, form: Mapping[str, str], kind: type[T], *, changes: bool = False
+    ) -> T:
+        """As `ask`, for what is no refusal. Fails on any other, and as `answer_once`."""
+        reply = answer_once(self._connection, form_to(path, form), changes=changes)
+        return self.accepted(reply, kind)
 
     def accepted(self, reply: Reply, kind: type[T]) -> T:
         """What an answer of that kind says. Fails on any other."""
@@ -105,12 +108,12 @@ class Service:
 
     def revoke(self, token: str) -> None:
         """Ends a token. Fails where the service does not say that it has ended."""
-        self.answer("/oauth/revoke", {"token": token}, dict)
+        self.answer("/oauth/revoke", {"token": token}, dict, changes=True)
 
     def token(self, form: Mapping[str, str]) -> str:
         """The token for what a form shows."""
         asked = {"client_id": CLIENT, **form}
-        return self.answer("/oauth/token", asked, Issued).access_token
+        return self.answer("/oauth/token", asked, Issued, changes=True).access_token
 
 
 def has_browser() -> bool:

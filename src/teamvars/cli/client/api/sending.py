@@ -137,14 +137,19 @@ def form_to(path: str, said: Mapping[str, str]) -> Request:
     return Request("POST", path, headers, urlencode(said).encode())
 
 
-def answer_once(connection: Connection, request: Request) -> Reply:
-    """The answer to a request that is sent once. Fails where none comes."""
+def answer_once(connection: Connection, request: Request, *, changes: bool = False) -> Reply:
+    """The answer to a request that is sent once. Fails where none comes; of one that `changes`
+    something nobody knows then what became of it.
+    """
     try:
         return connection.exchange(request, time.monotonic() + connection.seconds)
     except NoConnectionError as error:
         raise Failure(connection.unreachable(error), NO_CONNECTION) from None
     except NoAnswerError as error:
-        raise Failure(f"No answer from {connection.address}: {error}.", NO_CONNECTION) from None
+        problem = f"No answer from {connection.address}: {error}."
+        if changes:
+            raise Failure(f"{problem} {_NOBODY_KNOWS}", UNKNOWN_OUTCOME) from None
+        raise Failure(problem, NO_CONNECTION) from None
 
 
 def document_of(reply: Reply) -> Any:
