@@ -406,6 +406,16 @@ def test_a_backup_that_came_to_the_place_meanwhile_stays(tmp_path: Path) -> None
     assert (tmp_path / "b.tar").read_text() == "b.tar"
 
 
+def test_nothing_is_restored_to_where_a_link_leads_to_nothing(filled: Host) -> None:
+    """As of a disk that is not mounted: below it is another."""
+    filled.succeed("backup", "create", "b.tar")
+    (link := filled.folder / "link").symlink_to(unmounted := filled.folder / "unmounted")
+    there = filled.having(data_dir=link, keyring=filled.data / "keyring.json")
+    done = there.run("backup", "restore", "b.tar")
+    assert (done.code, f"{link} is a link, and there is no {unmounted}" in done.err) == (1, True)
+    assert not unmounted.exists()
+
+
 def test_a_file_system_without_links_takes_backups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

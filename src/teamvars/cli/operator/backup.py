@@ -21,6 +21,7 @@ from teamvars.cli.operator.backing_up import (
 from teamvars.cli.operator.context import warn_of_mark
 from teamvars.cli.operator.host import (
     database_file,
+    database_path,
     ending,
     finish,
     load_settings,
@@ -115,7 +116,7 @@ def restore(
         require_closed(config)
     keys = _keys(config)
     _require_empty(place)
-    make_folder(place.parent)
+    make_folder(database_path(config).parent)  # not what a link to nothing would lead to
     with temporary_folder(place.parent) as folder:
         unpacked = _unpack(file, folder, identity)
         note(f"Restoring a {unpacked.manifest.title}.")

@@ -150,9 +150,14 @@ def require_closed(config: Settings) -> None:
         raise ExposedFiles("\n".join(refused))
 
 
+def database_path(config: Settings) -> Path:
+    """Where the settings say that a SQLite store is."""
+    return Path(config.url.removeprefix("sqlite:///"))
+
+
 def database_file(config: Settings) -> Path:
-    """The file of a SQLite store, which a link may lead to; SQLite puts its others beside it."""
-    return followed(Path(config.url.removeprefix("sqlite:///")))
+    """The file that a link there may lead to; SQLite puts its others beside it."""
+    return followed(database_path(config))
 
 
 def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
@@ -160,7 +165,7 @@ def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
     yield Purpose.KEYRING_DIR, followed(keyring).parent
     yield Purpose.KEYRING_DIR, keyring.parent
     if is_sqlite(config.url):
-        named, real = Path(config.url.removeprefix("sqlite:///")), database_file(config)
+        named, real = database_path(config), database_file(config)
         yield Purpose.DATABASE_DIR, real.parent
         yield Purpose.DATABASE_DIR, named.parent
         yield Purpose.DATABASE, named
