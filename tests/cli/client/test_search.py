@@ -36,6 +36,12 @@ def test_variables_are_found_by_the_beginning_of_their_keys(
     assert "Nothing like that" in desk.succeed("vars", "search", "NONE").err
 
 
+def test_a_workspace_that_is_none_is_not_said_to_have_nothing_like_that(desk: Desk) -> None:
+    for name, code in {"nowhere": 5, "net*": 2, "network,payments": 2}.items():
+        done = desk.run("vars", "search", "-w", name)
+        assert (done.code, "Nothing like that" in done.err) == (code, False)
+
+
 def test_a_search_goes_on_from_page_to_page_as_far_as_it_is_wanted(desk: Desk) -> None:
     path = desk.folder / "many.env"
     path.write_text("".join(f"KEY_{number:03}=x\n" for number in range(250)))
