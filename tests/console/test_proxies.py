@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import PAINTED, Crowd, Site
 
 VARIABLE = "**/api/v2/workspaces/*/vars/*"
 IN_ITS_PLACE = "Something between here and the server answered in its place"
@@ -61,6 +61,22 @@ async def test_what_a_proxy_answers_is_told_as_such_and_nothing_else_is_made_of_
     await expect(form.get_by_label("Value")).to_have_value("debug")
     await form.get_by_role("button", name="Save").click()
     await expect(visitor.row("LEVEL")).to_contain_text("debug")
+
+
+async def test_what_a_proxy_answers_to_everything_is_not_said_to_be_the_server_again(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.arrived(sqlite_site, await sqlite_site.tenant(), "workspaces")
+    page = visitor.page
+    told = page.get_by_text("The server cannot be reached")
+    await page.route("**/healthz", lambda route: route.fulfill(status=200, **PAGE))
+    await answer(page, "**/api/v2/organizations/*/workspaces?*", 3, status=200, **PAGE)
+    async with page.expect_response("**/healthz"):
+        await page.get_by_label("Filter by name").fill("pay")
+    await page.evaluate(PAINTED)
+    await expect(told).to_have_count(1)
+    await page.unroute("**/healthz")
+    await expect(told).to_have_count(0)
 
 
 async def test_a_list_that_a_proxy_answers_says_so_and_can_be_asked_for_again(

@@ -81,5 +81,11 @@ export function unreached() {
   if (waiting !== null) return;
   notify("connection", "The server cannot be reached. What you typed stays here; trying again …",
     { caution: true, stays: true });
-  waiting = setInterval(() => fetch("/healthz", { cache: "no-store" }).then(({ ok }) => ok && reached(), () => {}), POLL_MS);
+  waiting = setInterval(() => look().catch(() => {}), POLL_MS);
+}
+
+/** Whether it is there by now; a page that something else answers is no JSON. */
+async function look() {
+  const response = await fetch("/healthz", { cache: "no-store" });
+  if (response.ok && (await response.json())) reached();
 }
