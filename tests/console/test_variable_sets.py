@@ -354,22 +354,32 @@ async def test_whoever_writes_the_sets_of_a_project_makes_one_there(
     await visitor.page.get_by_role("heading", level=1, name="Its own").wait_for()
 
 
-async def test_a_set_whose_values_are_damaged_hides_nothing_of_the_workspace(
-    sqlite_site: Site, crowd: Crowd
+@pytest.mark.parametrize(
+    ("status", "body", "why"),
+    [
+        (
+            500,
+            '{"errors": [{"code": "damaged_value", "detail": "It is damaged."}]}',
+            "It is damaged.",
+        ),
+        (504, "<h1>Gateway timeout</h1>", "Something between here and the server"),
+    ],
+)
+async def test_a_set_whose_values_nobody_can_read_hides_nothing_of_the_workspace(
+    sqlite_site: Site, crowd: Crowd, status: int, body: str, why: str
 ) -> None:
     tenant = await sqlite_site.tenant()
     await put(tenant, await make_set(tenant, "Shared", "network"), "REGION", "theirs")
     await sqlite_site.make(tenant, "OWN", "ours")
     visitor = await crowd.visitor(sqlite_site, tenant)
-    refused = '{"errors": [{"code": "damaged_value", "detail": "It is damaged."}]}'
     await visitor.page.route(
-        "**/effective-vars", lambda route: route.fulfill(status=500, body=refused)
+        "**/effective-vars", lambda route: route.fulfill(status=status, body=body)
     )
     await visitor.go(f"/{tenant.organization}/workspaces/network")
     await visitor.sign_in("owner")
     await visitor.row("OWN").wait_for()
     told = visitor.page.get_by_role("status")
-    await told.get_by_text("What comes from variable sets is not shown. It is damaged.").wait_for()
+    await told.get_by_text(f"What comes from variable sets is not shown. {why}").wait_for()
     await visitor.page.unroute("**/effective-vars")
     await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     await visitor.row("REGION").wait_for()

@@ -1,6 +1,6 @@
 /** What a workspace gets from variable sets, and what does not count: each with what came before it, and why. */
 
-import { Refused, newest, read, readPage } from "./api.js";
+import { Refused, Unreachable, newest, read, readPage } from "./api.js";
 import { h, name } from "./dom.js";
 import { clear, notify } from "./notices.js";
 import { variableOf } from "./variable_list.js";
@@ -60,7 +60,7 @@ export class Inherited {
       clear("inherited");
       return found;
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
       notify("inherited", `What comes from variable sets is not shown. ${error.message}`, { caution: true });
       return null;
     }
