@@ -112,6 +112,11 @@ async def test_where_the_browser_keeps_nothing_a_tab_takes_a_token_and_no_sessio
     await page.goto(f"{scene.site.url}/app/")
     await page.get_by_text("this page keep nothing").wait_for()
     await expect(page.get_by_role("button", name="Sign in with Example")).to_have_count(0)
+    await page.get_by_label("Token").fill(scene.tenant.tokens["writer"])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("link", name="Tokens").click()
+    await page.get_by_role("button", name="Sign out everywhere").wait_for()
+    await expect(page.get_by_role("button", name="Link my account")).to_have_count(0)
 
 
 async def test_whoever_cannot_be_signed_out_of_a_session_goes_on_where_they_were(

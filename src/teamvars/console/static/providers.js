@@ -8,18 +8,22 @@ import * as session from "./session.js";
 const PLACE = "teamvars.place";
 const LINKING = "teamvars.linking";
 /**
- * What each is called, by the address that leads there; none where the browser keeps nothing.
+ * What each is called, by the address that leads there.
  * @type {[string, string][]}
  */
-const PROVIDERS = Object.entries(session.storage ? JSON.parse(part("main").dataset.providers ?? "{}") : {});
+const PROVIDERS = Object.entries(JSON.parse(part("main").dataset.providers ?? "{}"));
+/** Whether people have sessions, if only in other browsers than this one. */
+export const HAVE_SESSIONS = PROVIDERS.length > 0;
+/** Those that this tab may leave for: it has to keep why until it is back. */
+const OFFERED = session.storage ? PROVIDERS : [];
 
 /**
  * A button for each, or nothing. Where something typed waits in this tab, they lead there in another one.
  * @param {boolean} kept
  */
 export function signInButtons(kept) {
-  if (PROVIDERS.length === 0) return null;
-  const buttons = PROVIDERS.map(([address, title]) => {
+  if (OFFERED.length === 0) return null;
+  const buttons = OFFERED.map(([address, title]) => {
     const text = `Sign in with ${title}`;
     if (!kept) return button(text, () => leaveFor(address), { kind: "primary" });
     return h("a", { class: "button primary", href: address, target: "_blank", rel: "noopener" }, text);
@@ -30,8 +34,8 @@ export function signInButtons(kept) {
 
 /** A button for each that links one's account there, by which one signs in from then on. */
 export function linkButtons() {
-  if (PROVIDERS.length === 0) return null;
-  return h("div", { class: "actions" }, PROVIDERS.map(([address, title]) => button(`Link my account at ${title}`, () => {
+  if (OFFERED.length === 0) return null;
+  return h("div", { class: "actions" }, OFFERED.map(([address, title]) => button(`Link my account at ${title}`, () => {
     session.storage?.setItem(LINKING, "yes");
     location.assign(`${address}/link`);
   })));

@@ -5,7 +5,7 @@ import { ask } from "./dialogs.js";
 import { announce, button, copyButton, h, name, time } from "./dom.js";
 import { choice, field, form, keepTyped } from "./fields.js";
 import { notify } from "./notices.js";
-import { finishLinking, linkButtons } from "./providers.js";
+import { HAVE_SESSIONS, finishLinking, linkButtons } from "./providers.js";
 import { redraw } from "./redraw.js";
 import * as session from "./session.js";
 
@@ -52,8 +52,8 @@ export async function tokensPage({ account, query, signal }) {
  * @param {() => Promise<void>} draw
  */
 function signingIn(id, draw) {
+  if (!HAVE_SESSIONS) return null;
   const links = linkButtons();
-  if (!links) return null;
   const end = async () => {
     const text = "All browsers in which you have signed in are signed out. Tokens that you made stay.";
     if (!(await ask("Sign out everywhere?", text, "Sign out everywhere", { kind: "danger" }))) return;
@@ -64,7 +64,7 @@ function signingIn(id, draw) {
     await draw();
   };
   return [h("h2", { class: "part" }, "Signing in"),
-    h("p", { class: "lead" }, "An account that you link signs in as you from then on."), links,
+    links && [h("p", { class: "lead" }, "An account that you link signs in as you from then on."), links],
     h("div", { class: "actions" }, button("Sign out everywhere", end))];
 }
 
