@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
 
-from tests.console.visitors import Crowd, Site, on_each_engine
+from tests.console.visitors import Crowd, Site, held, on_each_engine
 from tests.web.test_accesses import grant
 
 TFVARS = 'region = "us"\nports  = [80, 443]\nsame = "x"\nPSK = "rotated"\n'
@@ -39,6 +39,20 @@ async def outcomes(page: Page) -> dict[str, str]:
         "all => all.filter(one => one.closest('th')).map(one => one.textContent)"
     )
     return dict(zip(keys, await rows.locator(".outcome").all_inner_texts(), strict=True))
+
+
+async def test_what_is_only_looked_at_is_not_said_to_be_saved_perhaps(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    page = visitor.page
+    await page.evaluate(PASTE, TFVARS)
+    async with held(page, "**/actions/parse") as is_asked_for:
+        await visitor.button("Preview").click()
+        await is_asked_for()
+        await page.keyboard.press("Escape")
+        question = page.get_by_role("dialog", name="Leave what you typed?")
+        await expect(question).to_have_accessible_description("It has not been saved.")
 
 
 @on_each_engine

@@ -109,7 +109,7 @@ export function ask(title, text, yes, { kind = "primary", no = "Cancel", more = 
  */
 export async function mayLose(element) {
   if (!holdsTyped(element)) return true;
-  const isSent = element.closest("form[aria-busy]") ?? element.querySelector("form[aria-busy]");
+  const isSent = element.matches("[data-sent]") || element.querySelector("[data-sent]");
   const text = isSent ? "It was sent, and may be saved all the same." : "It has not been saved.";
   return ask("Leave what you typed?", text, "Leave it", { kind: "danger", no: "Stay" });
 }

@@ -81,14 +81,15 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
  * A form that says what is wrong with it. `onsubmit(signal)` returns a promise: until it settles the form cannot be
  * sent again, nor can anything in it be changed, and what it throws is shown where it belongs. Whoever has waited for
  * long may stop, which aborts the signal. Nobody leaves what is typed in it unasked, unless it is nothing that would be
- * missed. `sure(held)` is asked before; nothing in the form is changed while what it gives to `held` goes on, which fails
- * where somebody types elsewhere by then, or has left the form: no question opens over that, and nothing is sent.
+ * missed; they read then that it was sent, where that `saves` anything. `sure(held)` is asked before; nothing in the form
+ * is changed while what it gives to `held` goes on, which fails where somebody types elsewhere by then, or has left the
+ * form: no question opens over that, and nothing is sent.
  * @typedef {<T>(work: (signal: AbortSignal) => T | Promise<T>) => Promise<T>} Held
- * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: (held: Held) => Promise<boolean>, isMissed?: boolean, busy?: string,
- *   [attribute: string]: unknown}} said
+ * @param {{onsubmit: (signal: AbortSignal) => unknown, sure?: (held: Held) => Promise<boolean>, isMissed?: boolean, saves?: boolean,
+ *   busy?: string, [attribute: string]: unknown}} said
  * @param {...Child} children
  */
-export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...attributes }, ...children) {
+export function form({ onsubmit, sure, isMissed = true, saves = true, busy = "Saving …", ...attributes }, ...children) {
   const summary = h("div", { class: "errors", role: "alert" });
   const still = h("div", { class: "still", role: "status" });
   const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, still, summary);
@@ -121,11 +122,14 @@ export function form({ onsubmit, sure, isMissed = true, busy = "Saving …", ...
       return found;
     };
     try {
-      if (!sure || (await sure(asked))) await held(onsubmit);
+      if (sure && !(await sure(asked))) return;
+      element.toggleAttribute("data-sent", saves);
+      await held(onsubmit);
     } catch (error) {
       showErrors(element, waiting.signal.aborted ? new Error(CANCELLED) : /** @type {Error} */ (error));
     } finally {
       isSent = false;
+      element.removeAttribute("data-sent");
       settleAll(); // what has come in its place, or in that of its fields, is for no second click
     }
   });

@@ -85,7 +85,7 @@ class Import {
         target.value = ""; // the same may be chosen again, once it says something else
         if (file) this.#take(await contentsOf(file));
       } });
-    return form({ onsubmit: (signal) => this.#read(signal), busy: "Reading …" },
+    return form({ onsubmit: (signal) => this.#read(signal), saves: false, busy: "Reading …" },
       field({ label: "Contents of the file", control: this.text.element, pointer: "/data/attributes/content",
         hint: "Paste it here, or drop the file anywhere on the page. Nothing changes before you have seen a preview." }),
       this.format.element,

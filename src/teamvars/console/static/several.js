@@ -160,7 +160,7 @@ class Several {
       text.input.classList.toggle("masked", sensitive.box.checked || saysSecret(key.value));
     };
     settle();
-    this.element.prepend(this.typing = form({ busy: "Looking …", onsubmit: async (signal) => {
+    this.element.prepend(this.typing = form({ saves: false, busy: "Looking …", onsubmit: async (signal) => {
       const named = { key: key.value, category: category.chosen(), sensitive: sensitive.box.checked, version: null };
       if (!named.key) throw refused("Name a key first.", KEY);
       const found = await where.find(signal);
@@ -225,7 +225,7 @@ class Several {
     const isHidden = this.chosen.some(({ key, sensitive }) => sensitive || saysSecret(key));
     const text = editor({ rows: 3, autofocus: true, class: isHidden && "masked" });
     const mixed = secret > 0 && secret < this.chosen.length && mixedChoice(secret, this.chosen.length);
-    return form({ busy: "Looking …", onsubmit: async (signal) => {
+    return form({ saves: false, busy: "Looking …", onsubmit: async (signal) => {
       this.#attributes = { value: text.input.value, ...(mixed && mixed.isAll() && { sensitive: true }) };
       await this.#look(signal);
       this.#offer(this.#show());
