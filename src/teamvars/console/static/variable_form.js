@@ -1,6 +1,6 @@
 /** One variable, new or there already, to be changed or read: in its place in the list, not in front of it. */
 
-import { Change, Refused, late, read, send } from "./api.js";
+import { Change, Refused, changed, late, read, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, edgesOf, h, icon, name, nodes } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped, leaveButton, textOf, tick } from "./fields.js";
@@ -57,10 +57,10 @@ export function variableForm(said) {
     cancel();
   };
 
-  const changed = () => (variable ? changesOf(start, fields.said()) : fields.said());
+  const sent = () => (variable ? changed(start, fields.said()) : fields.said());
   /** What nobody sees at its ends may be wanted, and may have come with what was pasted. */
   const sure = async (/** @type {Held} */ held) => {
-    const attributes = changed();
+    const attributes = sent();
     const edges = edgesOf(attributes.value ?? "");
     const question = `It ${edges.join(" and ")}.`;
     if (edges.length && !(await ask("Save the value as it is?", question, "Save it so", { no: "Back to the form" }))) return false;
@@ -69,7 +69,7 @@ export function variableForm(said) {
     return place.agrees(itemsOf(variable, { key, category }, attributes), ["Save ", name(key), "?"], "Save", held);
   };
   const save = async (/** @type {AbortSignal} */ signal) => {
-    const attributes = changed();
+    const attributes = sent();
     if (variable && !Object.keys(attributes).length) return leave();
     const data = variable ? { type: "vars", id: variable.id, attributes } : { type: "vars", attributes };
     const options = { change, signal, ifMatch: version && `"${version}"` };
@@ -98,7 +98,7 @@ export function variableForm(said) {
     if (!isFaster) throw error;
     const now = await readNow(path);
     if (now) version = now.version;
-    const changes = changesOf(start, fields.said());
+    const changes = changed(start, fields.said());
     const { conflict } = await late(() => import("./conflict.js"));
     const trail = `${place.path}/audit-events`;
     const panel = conflict({ trail, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
@@ -168,17 +168,6 @@ async function readNow(path) {
     if (error instanceof Refused && error.status === 404) return null;
     throw error;
   }
-}
-
-/**
- * Only what is another than it was.
- * @param {Contents} start
- * @param {Partial<Contents>} said
- * @returns {Partial<Contents>}
- */
-function changesOf(start, said) {
-  return Object.fromEntries(Object.entries(said)
-    .filter(([one, value]) => value !== start[/** @type {keyof Contents} */ (one)]));
 }
 
 /**
