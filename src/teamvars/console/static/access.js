@@ -249,7 +249,7 @@ class Grants {
       class: "narrowing granting", isMissed: false, "aria-label": "Give access",
       busy: "Giving …", onsubmit: async (signal) => {
         const { type, id } = await findNamed(base, other, input.value.trim(), pointer, signal);
-        if (!this.element.isConnected) return; // whoever has left the page meanwhile gives nothing
+        if (this.signal.aborted) return; // whoever has left the page meanwhile gives nothing
         const own = { data: { type: `${this.side}s`, id: this.id } };
         const data = { type: "team-workspaces", attributes: { access: level.chosen() },
           relationships: { [this.side]: own, [other]: { data: { type, id } } } };
