@@ -153,6 +153,40 @@ async def test_whoever_leaves_the_form_while_a_team_is_looked_for_gives_it_nothi
     assert "POST" not in sent
 
 
+async def test_what_others_have_made_of_the_access_is_told_and_seen(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    shop = await make_project(tenant)
+    await give(tenant, shop, "crew", "custom")
+    path = f"/team-projects?filter[project][id]={shop}"
+    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
+    page = visitor.page
+    change = visitor.button("Change the access of crew")
+    form = page.get_by_role("form", name="Change the access")
+
+    async def make_it(access: str) -> None:
+        data = {"type": "team-projects", "id": grant["id"], "attributes": {"access": access}}
+        path = f"/team-projects/{grant['id']}"
+        assert (await tenant.call("owner", "PATCH", path, {"data": data})).is_success
+
+    await change.click()
+    await make_it("write")
+    sets = form.get_by_role("group", name="The project's own variable sets")
+    await sets.get_by_role("radio", name="read", exact=True).check()
+    await form.get_by_role("button", name="Save").click()
+    await form.locator(".error").first.wait_for()
+    await page.locator("ul.rows .badge").get_by_text("write", exact=True).wait_for()
+    await form.get_by_role("button", name="Cancel").click()
+
+    await change.click()
+    await expect(form.get_by_role("radio", name="write", exact=True).first).to_be_checked()
+    await make_it("admin")
+    await form.get_by_role("button", name="Save").click()
+    await page.locator(".place").get_by_text("crew: admin").wait_for()
+
+
 async def test_what_others_have_changed_of_the_access_is_not_changed_back(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -5,7 +5,7 @@ import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
 import { lead, stay } from "./hands.js";
-import { isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
+import { LEVELS, isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { address } from "./pages.js";
@@ -19,7 +19,6 @@ import { redraw } from "./redraw.js";
 /** @typedef {"team" | "workspace"} Side */
 /** @typedef {Api.IncludedTeam | Api.IncludedWorkspace} Included */
 
-const LEVELS = { none: "no access", read: "read", write: "read and write" };
 /** @type {{value: "read" | "write", label: string}[]} */
 const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
 /** @type {Partial<Record<Api.WorkspaceAccessAttributes["kind"], string>>} */

@@ -7,6 +7,9 @@ import { count, h, icon, name } from "./dom.js";
 /** @import { Child } from "./dom.js" */
 /** @import { Context } from "./pages.js" */
 
+/** What somebody may do with variables, from the least to the most. */
+export const LEVELS = { none: "no access", read: "read", write: "read and write" };
+
 /**
  * @param {Api.OrganizationResource} organization
  * @param {string} current which of its pages it is

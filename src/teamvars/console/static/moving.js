@@ -4,6 +4,7 @@ import { Change, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { count, h, listed, name } from "./dom.js";
 import { form, keepTyped, leaveButton } from "./fields.js";
+import { LEVELS } from "./heads.js";
 import { projectField, workspacesField } from "./named.js";
 
 /** @import { Child } from "./dom.js" */
@@ -12,9 +13,7 @@ import { projectField, workspacesField } from "./named.js";
 /** @typedef {Api.AccessChangeAttributes["before"]} Level */
 /** @typedef {{id: string, attributes: {name: string}}} Named */
 
-/** @type {Record<Level, string>} */
-const WORDS = { none: "no access", read: "read", write: "read and write" };
-const ORDER = Object.keys(WORDS);
+const ORDER = Object.keys(LEVELS);
 
 /**
  * The form. It asks for the `project` where that is null, and else for the workspaces: `workspaces` is then left out.
@@ -81,6 +80,6 @@ function changesOf({ data }) {
     const gains = ORDER.indexOf(after) > ORDER.indexOf(before);
     return h("li", { class: "row" }, h("span", { class: "name" }, name(team)),
       h("span", { class: "badge" }, gains ? "gains" : "loses"),
-      h("span", { class: "aside" }, `${WORDS[after]} instead of ${WORDS[before]}, in ${count(workspaces, "workspace")}`));
+      h("span", { class: "aside" }, `${LEVELS[after]} instead of ${LEVELS[before]}, in ${count(workspaces, "workspace")}`));
   }));
 }

@@ -5,14 +5,15 @@ import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton } from "./fields.js";
 import { lead } from "./hands.js";
-import { projectHead, readProject } from "./heads.js";
+import { LEVELS, projectHead, readProject } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList } from "./paged_list.js";
 
+/** @import { Answer } from "./api.js" */
 /** @import { End } from "./fields.js" */
 /** @import { Context } from "./pages.js" */
 /** @typedef {Api.ProjectAccessType} Access */
-/** @typedef {"none" | "read" | "write"} Level */
+/** @typedef {keyof typeof LEVELS} Level */
 /** @typedef {{access: Access, variables: Level, sets: Level}} Said */
 /** @typedef {Api.TeamProjectResource & {called: string}} Grant */
 
@@ -30,8 +31,6 @@ const TOLD = {
   custom: "",
   admin: "Reads and writes the variables of every workspace in it, and changes the project's own variable sets.",
 };
-/** @type {Record<Level, string>} */
-const LEVELS = { none: "no access", read: "read", write: "read and write" };
 const VARIABLES = /** @type {Level[]} */ (Object.keys(LEVELS)).map((value) => ({ value, label: LEVELS[value] }));
 
 /** @param {Context} context */
@@ -113,10 +112,13 @@ class Accesses {
       onsubmit: async (signal) => {
         const attributes = attributesOf({ access: level.chosen(), variables: own.chosen(), sets: sets.chosen() });
         const called = grant?.called ?? input.value.trim();
+        let given = attributes.access;
         if (grant) {
           // Others may have changed the rest.
           const data = { type: "team-projects", id: grant.id, attributes: changed(attributesOf(start), attributes) };
-          await send("PATCH", `/team-projects/${grant.id}`, { data }, { change, signal });
+          /** @type {Answer<Api.TeamProjectDocument>} */
+          const { document } = await this.list.answer(send("PATCH", `/team-projects/${grant.id}`, { data }, { change, signal }));
+          given = document.data.attributes.access;
         } else {
           const { id } = await findNamed(this.base, "team", called, TEAM, signal);
           if (!element.isConnected) return; // whoever has left it meanwhile gives nothing
@@ -124,7 +126,7 @@ class Accesses {
           await send("POST", "/team-projects", { data: { type: "team-projects", attributes, relationships } }, { change, signal });
         }
         keepTyped(element, false);
-        end([name(called), ": ", level.chosen()]);
+        end([name(called), ": ", given]);
         await this.list.draw();
       },
     },
