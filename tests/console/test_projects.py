@@ -29,6 +29,20 @@ async def give(tenant: Tenant, project: str, team: str, access: str) -> None:
     assert (await tenant.call("owner", "POST", "/team-projects", {"data": data})).is_success
 
 
+async def only_grant(tenant: Tenant, project: str) -> Any:
+    """The one access that a team has to the project."""
+    answer = await tenant.call("owner", "GET", f"/team-projects?filter[project][id]={project}")
+    (grant,) = answer.json()["data"]
+    return grant
+
+
+async def change_access(tenant: Tenant, project: str, **attributes: object) -> None:
+    """Changes that access, as somebody else does."""
+    id_ = (await only_grant(tenant, project))["id"]
+    data = {"type": "team-projects", "id": id_, "attributes": attributes}
+    assert (await tenant.call("owner", "PATCH", f"/team-projects/{id_}", {"data": data})).is_success
+
+
 async def test_a_team_shows_the_projects_that_it_has_access_to(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await give(tenant, await make_project(tenant), "writers", "maintain")
@@ -159,20 +173,12 @@ async def test_what_others_have_made_of_the_access_is_told_and_seen(
     tenant = await sqlite_site.tenant()
     shop = await make_project(tenant)
     await give(tenant, shop, "crew", "custom")
-    path = f"/team-projects?filter[project][id]={shop}"
-    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
     visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
     page = visitor.page
     change = visitor.button("Change the access of crew")
     form = page.get_by_role("form", name="Change the access")
-
-    async def make_it(access: str) -> None:
-        data = {"type": "team-projects", "id": grant["id"], "attributes": {"access": access}}
-        path = f"/team-projects/{grant['id']}"
-        assert (await tenant.call("owner", "PATCH", path, {"data": data})).is_success
-
     await change.click()
-    await make_it("write")
+    await change_access(tenant, shop, access="write")
     sets = form.get_by_role("group", name="The project's own variable sets")
     await sets.get_by_role("radio", name="read", exact=True).check()
     await form.get_by_role("button", name="Save").click()
@@ -182,7 +188,7 @@ async def test_what_others_have_made_of_the_access_is_told_and_seen(
 
     await change.click()
     await expect(form.get_by_role("radio", name="write", exact=True).first).to_be_checked()
-    await make_it("admin")
+    await change_access(tenant, shop, access="admin")
     await form.get_by_role("button", name="Save").click()
     await page.locator(".place").get_by_text("crew: admin").wait_for()
 
@@ -193,25 +199,16 @@ async def test_what_others_have_changed_of_the_access_is_not_changed_back(
     tenant = await sqlite_site.tenant()
     shop = await make_project(tenant)
     await give(tenant, shop, "crew", "custom")
-    path = f"/team-projects?filter[project][id]={shop}"
-    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
-    path_of_it = f"/team-projects/{grant['id']}"
-
-    async def set_level(level: str) -> None:
-        attributes = {"workspace-access": {"variables": level}}
-        data = {"type": "team-projects", "id": grant["id"], "attributes": attributes}
-        assert (await tenant.call("owner", "PATCH", path_of_it, {"data": data})).is_success
-
-    await set_level("write")
+    await change_access(tenant, shop, **{"workspace-access": {"variables": "write"}})
     visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
     await visitor.button("Change the access of crew").click()
     form = visitor.page.get_by_role("form", name="Change the access")
     sets = form.get_by_role("group", name="The project's own variable sets")
     await sets.get_by_role("radio", name="read", exact=True).check()
-    await set_level("none")
+    await change_access(tenant, shop, **{"workspace-access": {"variables": "none"}})
     await form.get_by_role("button", name="Save").click()
     await expect(form).to_have_count(0)
-    (grant,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    grant = await only_grant(tenant, shop)
     assert grant["attributes"]["project-access"]["variable-sets"] == "read"
     assert grant["attributes"]["workspace-access"]["variables"] == "none"
 

@@ -61,7 +61,7 @@ export function failed(error) {
 }
 
 /**
- * What an error says to whoever looks. One of the language's own says nothing to them: the page has met what it was not made for.
+ * What an error says to whoever looks. A TypeError says nothing to them: the page has met what it was not made for.
  * @param {{message: string}} error
  */
 export function inWords(error) {
