@@ -193,12 +193,17 @@ def test_the_id_of_a_workspace_says_its_organization_where_nothing_else_does(
 ) -> None:
     alice = stranger.having(address=service.url, token=service.tokens["alice"])
     of_office = alice.having(organization=office)
-    (one, _) = of_office.succeed("workspace", "list", "--json").json
+    one, other = of_office.succeed("workspace", "list", "--json").json
     by_id = alice.having(workspace=one["id"])
     by_id.succeed("vars", "set", "A=1")
     assert by_id.succeed("vars", "get", "A", "--json").json["value"] == "1"
     (row,) = of_office.succeed("vars", "list", "-w", one["name"], "--json").json
     assert row["key"] == "A"
+    (found,) = by_id.succeed("vars", "search", "A", "--json").json
+    assert found["workspace-name"] == one["name"]
+    both = f"{one['id']},{other['name']}"
+    alice.succeed("vars", "set", "A=2", "-w", both, "--yes")
+    assert len(of_office.succeed("vars", "list", "-w", "*", "--json").json) == 2
     unknown = alice.run("vars", "list", "-w", "ws-1234567891234567")
     assert (unknown.code, "Nothing says which organization" in unknown.err) == (2, True)
 

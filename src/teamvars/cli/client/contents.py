@@ -241,7 +241,7 @@ def searched(api: Api, query: Mapping[str, str], fields: Sequence[str]) -> Itera
         wanted = {"fields[vars]": ",".join(fields), "page[size]": _PAGE}
         path = at(
             "organizations",
-            api.target.organization_name,
+            api.organization,
             "vars",
             query={**query, **wanted, **after},
         )
@@ -306,7 +306,7 @@ def refuse_set(api: Api) -> None:
 
 def projects_of(api: Api) -> list[Resource]:
     """The projects that the caller sees."""
-    return api.listed(at("organizations", api.target.organization_name, "projects"))
+    return api.listed(at("organizations", api.organization, "projects"))
 
 
 def project_named(api: Api, word: str) -> Resource:
@@ -317,7 +317,7 @@ def project_named(api: Api, word: str) -> Resource:
 
 def sets_of(api: Api) -> list[Resource]:
     """The variable sets that the caller sees."""
-    return api.listed(at("organizations", api.target.organization_name, SETS))
+    return api.listed(at("organizations", api.organization, SETS))
 
 
 def set_named(api: Api, word: str) -> Resource:

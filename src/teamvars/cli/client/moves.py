@@ -326,7 +326,7 @@ class Mover:
 
     def _collection(self, thing: Thing) -> str:
         if thing.type in _NAMED:
-            return at("organizations", self._api.target.organization_name, thing.type)
+            return at("organizations", self._api.organization, thing.type)
         return at(thing.type)
 
     def _linked(self, relation: str, step: Step) -> dict[str, Any]:

@@ -92,15 +92,13 @@ def hcp(where: Where, source: Source, how: How) -> None:
     Example: teamvars migrate-from hcp --source-address app.terraform.io --source-token-file -
     """
     api = connect(where)
-    name = api.target.organization_name
+    name = api.organization
     other = _other(where, source, name)
     file = Path(source.secrets) if source.secrets else None
     values = unread_values.read(file) if file else {}
     note(f"Reading {other.target.title}.")
     with _spoken(other):
-        there = stated(
-            Holdings(other, other.target.organization_name, with_members=source.invite), note
-        )
+        there = stated(Holdings(other, other.organization, with_members=source.invite), note)
     here = Holdings(api, name, with_members=source.invite)
     stating = filled(there, values)
     if found := faults(stating, here):

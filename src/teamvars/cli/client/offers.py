@@ -85,7 +85,7 @@ def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[s
     if kind == "organization":
         yield from api.organizations()
     elif kind == "team":
-        teams = api.listed(at("organizations", api.target.organization_name, "teams"))
+        teams = api.listed(at("organizations", api.organization, "teams"))
         yield from (one["attributes"]["name"] for one in teams)
     elif kind == "workspace":
         # Behind a comma those that may follow.

@@ -34,7 +34,7 @@ def update(where: Where, required: str, yes: bool) -> None:
     Example: teamvars organization update --sso-required no
     """
     api, is_so = connect(where), required == "yes"
-    organization = api.target.organization_name
+    organization = api.organization
     api.announce(f"Organization {organization}")
     if is_so:
         asking.confirm(_ASKS.format(organization), yes=yes)

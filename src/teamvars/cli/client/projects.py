@@ -60,7 +60,7 @@ def create(api: Api, name: str, description: str | None) -> None:
     Example: teamvars project create 'Web shop' --description 'What is sold'
     """
     attributes = {"name": name, "description": description or ""}
-    path = at("organizations", api.target.organization_name, "projects")
+    path = at("organizations", api.organization, "projects")
     document = {"data": {"type": "projects", "attributes": attributes}}
     _show(api.post(path, document).document["data"])
 
@@ -147,7 +147,7 @@ def move(where: Where, name: str, workspaces: Sequence[str], dry_run: bool, yes:
 
 def _title(api: Api, called: str) -> str:
     """What is said first of a change to a project that is called so."""
-    return f"Project {called} of {api.target.organization_name}"
+    return f"Project {called} of {api.organization}"
 
 
 def _rows(changes: Sequence[Resource]) -> list[Row]:

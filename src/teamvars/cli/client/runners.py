@@ -242,7 +242,7 @@ def revoke(api: Api, runner: str, yes: bool) -> None:
 
 
 def _path(api: Api) -> str:
-    return at("organizations", api.target.organization_name, _TYPE)
+    return at("organizations", api.organization, _TYPE)
 
 
 def _agreed(api: Api, word: str, question: str, *, yes: bool) -> tuple[Resource, str]:

@@ -135,7 +135,7 @@ def create(
     Example: teamvars set create 'Cloud account' --description 'for all'
     """
     said = _said(name, description or "", is_global=is_global, priority=priority)
-    path = at("organizations", api.target.organization_name, "varsets")
+    path = at("organizations", api.organization, "varsets")
     data: Resource = {"type": "varsets", "attributes": said}
     if parent is not None:
         data["relationships"] = {"parent": {"data": _linkage(project_named(api, parent))}}

@@ -196,7 +196,7 @@ def _change(
             "Nobody is named. Give usernames, e-mail addresses or ids, or --from FILE with some."
         )
     api = connect(where)
-    organization = api.target.organization_name
+    organization = api.organization
     api.announce(f"Team {team} of {organization}")
     found = _team(api, team)
     everybody = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
@@ -225,7 +225,7 @@ def _team(api: Api, word: str) -> Resource:
 
 
 def _teams(api: Api) -> list[Resource]:
-    return api.listed(at("organizations", api.target.organization_name, "teams"))
+    return api.listed(at("organizations", api.organization, "teams"))
 
 
 def _members(api: Api, team: Resource) -> People:

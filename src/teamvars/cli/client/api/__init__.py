@@ -127,14 +127,25 @@ class Api:
             # Always further on, whatever the service says: a list has an end.
             number = following if isinstance(following, int) and following > number else None
 
+    @property
+    def organization(self) -> str:
+        """The organization; where nothing else says which, that of a workspace which is named by
+        its id. Fails where there is none.
+        """
+        if self.target.organization is None and self.target.workspace is not None:
+            first = self.target.workspace.value.partition(",")[0]
+            if WORKSPACE_ID.fullmatch(first):
+                self._workspace_with_id(first)
+        return self.target.organization_name
+
     def workspace(self, name: str | None = None) -> Resource:
         """The resource of a workspace of the organization by name or id; of the one that the
-        command is for, without one. An id says the organization too where nothing else does.
+        command is for, without one.
         """
         named = self.target.workspace_name if name is None else name
         # By its id first: another may have that for its name.
         found = self._workspace_with_id(named) if WORKSPACE_ID.fullmatch(named) else None
-        organization = self.target.organization_name
+        organization = self.organization
         found = found or self._found(at("organizations", organization, "workspaces", named))
         if found is None:
             raise Failure(
@@ -145,6 +156,7 @@ class Api:
         return found
 
     def _workspace_with_id(self, id_: str) -> Resource | None:
+        """The workspace; the organization is that one's from then on if nothing has said which."""
         found = self._found(at("workspaces", id_))
         if found is None:
             return None
@@ -166,7 +178,7 @@ class Api:
 
     def workspaces(self) -> list[Resource]:
         """The resources of all workspaces of the organization that the caller sees, by name."""
-        return self.listed(at("organizations", self.target.organization_name, "workspaces"))
+        return self.listed(at("organizations", self.organization, "workspaces"))
 
     def organizations(self) -> list[str]:
         """The names of the organizations that the caller is in."""
