@@ -27,11 +27,11 @@ class PiecemealTransaction(SqliteTransaction):
 class PiecemealDatabase(SqliteDatabase):
     """Keeps the first write in turns whole, and commits each statement of the next by itself."""
 
-    _has_written = False
+    _has_begun = False
 
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
-        if not self._has_written:
-            self._has_written = True
+        if not self._has_begun:
+            self._has_begun = True
             return await super().write_in_turns(body, subject=subject)
         async with self._writing:
             return await body(PiecemealTransaction(self._writer.connection()))

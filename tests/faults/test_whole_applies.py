@@ -50,6 +50,7 @@ async def test_a_server_that_commits_an_apply_by_halves_is_found_out(tmp_path: P
     with (hit := server_under_load(host)).server:
         applier = Applier(hit)
         await asyncio.to_thread(applier.apply)
+        assert applier.happened == [0, 1]
         begun = asyncio.create_task(asyncio.to_thread(applier.apply))
         await asyncio.to_thread(wait_until, (host.folder / HALFWAY).exists)
         hit.server.kill()

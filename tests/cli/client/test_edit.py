@@ -3,6 +3,7 @@
 import signal
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,11 +136,29 @@ def test_the_file_goes_with_the_command_that_is_told_to_end(
     assert not Path(seen.read_text().strip()).parent.exists()
 
 
-def test_an_editor_is_told_to_end_as_the_command_is(network: Desk) -> None:
+AT_ONCE = """
+import os, pathlib, signal, subprocess, time
+
+class AtOnce(subprocess.Popen):
+    def __init__(self, words, *more, **options):
+        super().__init__(words, *more, **options)
+        while "editor" in words[0] and not pathlib.Path("seen").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = AtOnce
+from teamvars.__main__ import main
+main()
+"""
+"""The command line, told to end before it has got hold of what it has started."""
+
+
+@pytest.mark.parametrize("words", [[SCRIPT], [sys.executable, "-c", AT_ONCE]], ids=["", "at once"])
+def test_an_editor_is_told_to_end_as_the_command_is(network: Desk, words: list[str]) -> None:
     network.succeed("vars", "set", "KEY=old")
     script = "trap 'kill $!; touch told; exit 1' TERM; sleep 3000 & touch seen; wait"
     process = subprocess.Popen(
-        [SCRIPT, "vars", "edit", "KEY"],
+        [*words, "vars", "edit", "KEY"],
         cwd=network.folder,
         env=editor(network, script).environment,
         stderr=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from teamvars.cli.exits import ERROR, Failure, Misuse, clearing_up
+from teamvars.cli.exits import ERROR, Failure, Misuse, clearing_up, heeding
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _SECONDS = 5.0
@@ -87,15 +87,22 @@ def _ended(words: list[str]) -> int:
     """The exit code of the editor. It is told to end where this process is, and has some time to
     leave the terminal as it was.
     """
-    with subprocess.Popen(words, preexec_fn=_mind_interrupts) as editor:
-        try:
-            return editor.wait()
-        except BaseException:
+    editor, told = None, list[int]()
+    try:
+        # Until it is known here, it could not be told.
+        with heeding(lambda number, _: told.append(number)):
+            editor = subprocess.Popen(words, preexec_fn=_mind_interrupts)
+        if told:
+            signal.raise_signal(told[0])
+        return editor.wait()
+    except BaseException:
+        if editor is not None:
             editor.terminate()
             with suppress(subprocess.TimeoutExpired):
                 editor.wait(_SECONDS)
             editor.kill()
-            raise
+            editor.wait()
+        raise
 
 
 def _mind_interrupts() -> None:
