@@ -55,6 +55,11 @@ def test_a_server_is_verified_against_a_private_authority(
         ("sslmode=verify-full", ("root.crt: No such file", "sslrootcert=/path/to/ca.pem")),
         ("sslmode=verify-full&sslrootcert=/none/ca.pem", ("/none/ca.pem: No such file",)),
         ("sslmode=verify-ca&sslrootcert=/etc/hostname", ("/etc/hostname: is no certificate",)),
+        (
+            "sslcert=/none/own.pem&sslkey=/none/own.key",
+            ("sslcert=/none/own.pem: No such file", "; sslkey=/none/own.key: No such file"),
+        ),
+        ("sslmode=require&sslcrl=/", ("sslcrl=/: Is a directory",)),
         ("sslmode=hunter2", ("`sslmode` parameter must be one of",)),
         ("sslmode=require&ssl_min_protocol_version=hunter2", ("makes no sense to the driver",)),
     ],

@@ -11,7 +11,14 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
+from teamvars.storage.database import (
+    Body,
+    Database,
+    Lookup,
+    StorageMisconfigured,
+    Taken,
+    Transaction,
+)
 from teamvars.storage.engines import connections, poolers, postgres, servers
 from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from teamvars.storage.engines.postgres import PostgresDatabase
@@ -410,6 +417,22 @@ async def test_a_server_that_is_not_the_one_wanted_is_refused(
     with pytest.raises(Refusal) as refusal:
         await PostgresDatabase(postgres_url.replace(old, new) + query).open()
     assert words(refusal.value) == ["storage_unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("connect_timeout=10", 'unrecognized configuration parameter "connect_timeout"'),
+        ("statement_timeout=soon", 'invalid value for parameter "statement_timeout": "soon"'),
+        ("max_connections=1", 'parameter "max_connections" cannot be changed'),
+        ("options=hunter2", "invalid command-line argument for server process: hunter2"),
+    ],
+)
+async def test_what_the_url_asks_for_and_the_server_does_not_know_is_named(
+    postgres_url: str, query: str, told: str
+) -> None:
+    with pytest.raises(StorageMisconfigured, match=f"^TEAMVARS_DATABASE_URL: {told}"):
+        await PostgresDatabase(f"{postgres_url}?{query}").open()
 
 
 async def test_a_database_that_does_not_let_us_in_is_refused(postgres_url: str, admin: Any) -> None:

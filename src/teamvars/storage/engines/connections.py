@@ -74,6 +74,14 @@ _BUSY_OR_BROKEN = (
     *NOT_PREPARED_HERE,
 )
 UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
+_NO_SETTING = (
+    pg.UndefinedObjectError,
+    pg.InvalidParameterValueError,
+    pg.CantChangeRuntimeParamError,
+    pg.PostgresSyntaxError,
+)
+"""What a server says of a parameter of the URL that the driver does not know, and so takes for a
+setting of the session."""
 
 Connection = Any
 """An asyncpg connection; the driver's own types are partial."""
@@ -192,6 +200,8 @@ class Connections:
                 self._idle.append(await self._first())
         except ClientConfigurationError as error:
             raise _misconfigured(error) from None
+        except _NO_SETTING as error:
+            raise StorageMisconfigured(f"TEAMVARS_DATABASE_URL: {error}.") from None
         except NOT_PREPARED_HERE:
             raise self._passage.not_by_transaction() from None
         except (*UNUSABLE, *DRIVER) as error:  # the driver's, of one that was closed meanwhile

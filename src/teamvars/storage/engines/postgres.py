@@ -76,7 +76,7 @@ from teamvars.storage.engines.servers import (
     Servers,
     engine,
     explained,
-    require_authority,
+    require_files,
 )
 
 FRAGMENTS = Fragments(
@@ -416,7 +416,7 @@ class PostgresDatabase(Database):
         self._queries = Queries(self.statement, self.deadline)
 
     async def open(self) -> None:
-        require_authority(self._query)
+        require_files(self._query)
         try:
             await self._connections.open()
         except Refusal:

@@ -311,10 +311,13 @@ def _of_all(errors: Mapping[str, Exception]) -> Exception:
     return told[-1]
 
 
-def require_authority(query: Mapping[str, str]) -> None:
-    """Raises StorageMisconfigured when the URL's query asks for a certificate of which there is
-    none: the driver would say no more than that a file was not found."""
+def require_files(query: Mapping[str, str]) -> None:
+    """Raises StorageMisconfigured when the URL's query asks for a file of TLS that cannot be read,
+    or for a certificate of which there is none: the driver would not say which file it is.
+    """
     mode = query.get("sslmode") or os.environ.get("PGSSLMODE", "")
+    if mode != "disable" and (faults := list(_unreadable(query))):
+        raise StorageMisconfigured(f"TEAMVARS_DATABASE_URL: {'; '.join(faults)}")
     named = query.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
     if mode not in _MAY_VERIFY or (mode == "require" and not named):
         return
@@ -331,6 +334,17 @@ def require_authority(query: Mapping[str, str]) -> None:
         f"sslmode={mode} needs the certificate of the authority that vouches for the server: "
         f"{path}: {fault}. Name its file in TEAMVARS_DATABASE_URL: sslrootcert=/path/to/ca.pem"
     )
+
+
+def _unreadable(query: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with each file that cannot be read, of our own certificate and its key and of
+    the list of those that were revoked.
+    """
+    for name in ("sslcert", "sslkey", "sslcrl"):
+        try:
+            Path(query.get(name, os.devnull)).open("rb").close()
+        except OSError as error:
+            yield f"{name}={query[name]}: {error.strerror or type(error).__name__}"
 
 
 def _home() -> Path:
