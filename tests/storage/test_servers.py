@@ -3,6 +3,7 @@
 import ssl
 from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 from asyncpg import exceptions as pg
 
@@ -24,6 +25,18 @@ async def test_of_several_servers_the_reason_has_the_error_of_each() -> None:
     ]
     assert told.count("ConnectionRefusedError") == 2
     assert "hunter2" not in told
+
+
+async def test_a_server_that_refuses_our_certificate_is_told_by_what_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def connect(*_: object, **__: object) -> None:
+        said = ssl.SSLError(1, "tlsv1 alert unknown ca")
+        raise pg.ConnectionDoesNotExistError("connection was closed") from said
+
+    monkeypatch.setattr(asyncpg, "connect", connect)
+    with pytest.raises(ssl.SSLError, match="alert unknown ca"):
+        await Servers(urlsplit("postgresql://u@127.0.0.1/x")).connect()
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,11 @@ class Servers:
                         max_cached_statement_lifetime=0,
                         **options,
                     )
+                except pg.ConnectionDoesNotExistError as error:
+                    # With TLS 1.3 a server refuses our certificate after the handshake.
+                    if isinstance(error.__cause__, ssl.SSLError):
+                        raise error.__cause__ from None
+                    raise
                 except (UnicodeError, OverflowError):
                     text = (
                         "TEAMVARS_DATABASE_URL: no host has such a name, or no port such a number."
