@@ -425,6 +425,13 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
         variable("var-6", "long", description="x" * 513),
     ]
     hcp.answers["varsets/varset-1"]["relationships"]["workspaces"]["data"] *= 1001
+    for told, length in (
+        (hcp.answers["organizations/there/projects"][0], 1025),
+        (workspaces[0], 1025),
+        (workspaces[1], 1024),
+        (hcp.answers["varsets/varset-1"], 513),
+    ):
+        told["attributes"]["description"] = "é" * length
     desk.succeed("project", "create", "Other")
     desk.succeed("set", "create", "cloud", "--of-project", "Other")
     secrets = desk.folder / "secrets.json"
@@ -436,6 +443,8 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
     for said in (
         "workspace VPC: there are two of this name.",
         "workspace d n s: its name has to be",
+        "project Default Project: its description has more than 1024 characters.",
+        "workspace vpc: its description has more than 1024 characters.",
         "workspace vpc: its tag -: A tag is 1 to",
         "workspace vpc: its tag a=b: A key is 1 to",
         "workspace vpc: its tag c: A value is at most",
@@ -443,18 +452,20 @@ def test_all_that_our_rules_refuse_is_said_at_once_and_nothing_is_made(
         "workspace vpc, a b: A key has no white space",
         "workspace vpc, broken: its value is no code",
         "workspace vpc, long: A description has at most 512",
+        "set Cloud: its description has more than 512 characters.",
         "set Cloud: it is attached to more than 1000",
         "set Cloud: there is one of that name here that belongs to another project",
         "vpc, OTHER (env): the file names it",
     ):
         assert said in done.err
+    assert "d n s: its description" not in done.err
     assert "hush" not in done.err
     assert "vpc" not in desk.succeed("workspace", "list").out
 
 
 def test_what_is_refused_midway_is_done_by_the_next_run(move: Move, desk: Desk, hcp: Hcp) -> None:
     dns = hcp.answers["organizations/there/workspaces"][1]["attributes"]
-    dns["description"] = "x" * 2000
+    dns["description"] = "a\0b"  # which the service alone refuses
     with answering(hcp.tell) as url:
         done = move("--yes", address=url)
         assert done.code == 7

@@ -30,6 +30,7 @@ from teamvars.cli.client.holdings import (
 )
 from teamvars.cli.client.unread_values import Entry, Name
 from teamvars.cli.exits import Failure
+from teamvars.domain.client_settings import MAX_CHARACTERS
 from teamvars.domain.linked import MAX_ITEMS
 from teamvars.domain.names import (
     EMAIL_RULE,
@@ -43,8 +44,8 @@ from teamvars.domain.names import (
     is_team_name,
 )
 from teamvars.domain.tags import Tags
+from teamvars.domain.variable_sets import MAX_DESCRIPTION_CHARACTERS, is_set_name
 from teamvars.domain.variable_sets import NAME_RULE as SET_NAME_RULE
-from teamvars.domain.variable_sets import is_set_name
 from teamvars.domain.variables import VariableDraft
 from teamvars.hcl import HclError, parse
 from teamvars.kernel import Discreet
@@ -61,6 +62,12 @@ _WITH_VARIABLES = (WORKSPACES, SETS)
 _NOTHING = (False, "none")
 """What says of something new that it permits nothing."""
 _PARENT, _TEXT = "parent", "description"
+_MOST_TEXT = {
+    PROJECTS: MAX_CHARACTERS,
+    WORKSPACES: MAX_CHARACTERS,
+    SETS: MAX_DESCRIPTION_CHARACTERS,
+}
+"""Characters of the descriptions of what has one."""
 _TAG_NAMES, _TAG_BINDINGS = "tag-names", "tag-bindings"
 _CALLED = {
     PROJECTS: "project",
@@ -193,6 +200,9 @@ def _thing_faults(thing: Thing, target: Holdings) -> Iterator[str]:
     holds, rule = _NAMED.get(thing.type, (bool, ""))
     if not holds(thing.name):
         yield f"its name has to be {rule}."
+    most = _MOST_TEXT.get(thing.type)
+    if most is not None and len(thing.attributes[_TEXT]) > most:
+        yield f"its description has more than {most} characters."
     there = target.things.get(thing.key)
     if there is not None and there.links.get(_PARENT) != thing.links.get(_PARENT):
         yield "there is one of that name here that belongs to another project, or to none."
