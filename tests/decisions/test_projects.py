@@ -274,9 +274,8 @@ def test_no_secret_of_a_set_comes_along_to_what_a_runner_is_handed_but_by_an_own
                 assert refused(decide, *said) == codes
             else:
                 decide(*said)
-    dry = replace(NAMED, dry_run=True)
     known = found(*to_its_document(owner=False, rights=BOTH), in_acme(RECORD), runner)
-    assert refused(projects.move, known, SHOP.id, dry, TRUST) == ["forbidden"]
+    assert refused(projects.preview_move, known, SHOP.id, NAMED, TRUST) == ["forbidden"]
 
 
 READERS = replace(CREW, id="team-2", name="Readers", visibility=Visibility.ORGANIZATION)
@@ -324,18 +323,16 @@ def test_a_dry_run_tells_of_each_team_that_the_caller_sees_and_counts_the_others
         "losers": AccessChange(LOSERS, Level.WRITE, Level.NONE, 1),
         "Readers": AccessChange(READERS, Level.READ, Level.WRITE, 1),
     }
-    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
+    foreseen = projects.preview_move(known, SHOP.id, NAMED, TRUST)
     expected = [change for name, change in changes.items() if name in told]
-    assert decision.answer == Foreseen(1, expected, unseen)
-    assert (decision.writes, decision.notes) == ((), ())
+    assert foreseen == Foreseen(1, expected, unseen)
 
 
 def test_a_dry_run_of_what_is_in_the_project_already_foresees_nothing() -> None:
     inside = replace(RECORD, project_id=SHOP.id)
     nothing = {AccessTo("org-1", (), (SHOP.id,)): Access((CREW,), (), ())}
     known = found(to_project(SHOP), in_acme(inside), nothing, NO_RUNNERS)
-    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
-    assert decision.answer == Foreseen(0, [], 0)
+    assert projects.preview_move(known, SHOP.id, NAMED, TRUST) == Foreseen(0, [], 0)
 
 
 @pytest.mark.parametrize(("is_sensitive", "runners"), [(True, ("ci",)), (False, ())])
@@ -348,9 +345,9 @@ def test_a_dry_run_names_the_sets_that_come_and_go_and_whom_their_secrets_would_
     known = found(
         to_project(SHOP), in_acme(RECORD), nobody, both, {WorkspacesOf("org-1"): [(NETWORK, 0)]}
     )
-    decision = projects.move(known, SHOP.id, replace(NAMED, dry_run=True), TRUST)
+    foreseen = projects.preview_move(known, SHOP.id, NAMED, TRUST)
     gained, lost = (AT_SHOP.set.name,), (OF_DEFAULT.set.name,)
-    assert decision.answer == Foreseen(1, [], 0, gained, lost, runners)
+    assert foreseen == Foreseen(1, [], 0, gained, lost, runners)
 
 
 @pytest.mark.parametrize(

@@ -495,6 +495,16 @@ async def test_a_dry_run_says_who_would_gain_and_lose_access_and_moves_nothing(
     assert (await asked("owner", "network"))["meta"]["workspaces"] == 0
 
 
+async def test_a_dry_run_leaves_its_idempotency_key_to_the_move(tenant: Tenant) -> None:
+    shop = await make(tenant)
+    path = f"/projects/{shop}/relationships/workspaces"
+    document = moved(tenant.workspaces["network"])
+    dry = {**document, "meta": {"dry-run": True}}
+    for asked, status in ((dry, 200), (dry, 200), (document, 204), (document, 204)):
+        answer = await tenant.call("owner", "POST", path, asked, {"Idempotency-Key": "to-the-shop"})
+        assert answer.status_code == status, answer.text
+
+
 async def test_a_dry_run_is_refused_as_the_move_would_be(tenant: Tenant) -> None:
     path = f"/projects/{tenant.project}/relationships/workspaces"
     document = {**moved("ws-1111111111111111"), "meta": {"dry-run": True, "dryrun": 1}}

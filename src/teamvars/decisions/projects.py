@@ -128,29 +128,40 @@ def delete(found: Found, project_id: str) -> Decision[None]:
     return deleted(found, project, sets)
 
 
-def move(
-    found: Found, project_id: str, draft: MoveDraft, trust: Trust
-) -> Decision[Foreseen | None]:
-    """Puts workspaces of its organization into a project, all or none; in a dry run it says who
-    would gain and lose access, and which variable sets would come and go.
+def move(found: Found, project_id: str, draft: MoveDraft, trust: Trust) -> Decision[None]:
+    """Puts workspaces of its organization into a project, all or none.
 
     Refuses: forbidden, also where sensitive values of a set would come to a workspace that a runner
     is handed and the caller is no owner; every fault of the draft, ids of no workspaces.
     """
+    granted, records = _moving(found, project_id, draft)
+    project = granted.project
+    found.require_locked([project.organization_id])
+    sets = sets_moved(found, project, records)
+    require_own_moves(found, sets, trust)
+    require_moved_locked(found, [one.workspace.id for one in records], sets)
+    return together(None, moved(found, project, records, sets))
+
+
+def preview_move(found: Found, project_id: str, draft: MoveDraft, trust: Trust) -> Foreseen:
+    """Who would gain and lose access by that, and which variable sets would come and go, for
+    whoever may do it. Refuses as that does.
+    """
+    granted, records = _moving(found, project_id, draft)
+    sets = sets_moved(found, granted.project, records)
+    require_own_moves(found, sets, trust)
+    return _foreseen(found, granted, records, sets, trust)
+
+
+def _moving(
+    found: Found, project_id: str, draft: MoveDraft
+) -> tuple[ProjectAccess, Sequence[WorkspaceRecord]]:
+    """The project, and the workspaces that are to be in it. Refuses: see `move`."""
     granted = to_project(found, project_id)
     granted.owner.require_moves()
-    project = granted.project
-    wanted = WorkspacesWithIds(project.organization_id, draft.wanted)
-    known = {record.workspace.id for record in found.of(wanted)}
-    refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE))
-    if not draft.dry_run:
-        found.require_locked([project.organization_id])
-    sets = sets_moved(found, project, found.of(wanted))
-    require_own_moves(found, sets, trust)
-    if draft.dry_run:
-        return Decision(_foreseen(found, granted, found.of(wanted), sets, trust))
-    require_moved_locked(found, known, sets)
-    return together(None, moved(found, project, found.of(wanted), sets))
+    records = found.of(WorkspacesWithIds(granted.project.organization_id, draft.wanted))
+    refuse_all(draft.all_faults({one.workspace.id for one in records}, NO_SUCH_WORKSPACE))
+    return granted, records
 
 
 def sets_moved(

@@ -21,11 +21,16 @@ class Projects(UseCases):
     read = looks(decisions.read)
     update = makes(decisions.update)
     delete = makes(decisions.delete)
+    _move = makes(decisions.move, in_turns=True)
+    _preview_move = looks(decisions.preview_move)
 
     async def move(self, caller: Caller, project_id: str, draft: MoveDraft) -> Foreseen | None:
-        """See `decisions.projects.move`."""
-        made = makes(decisions.move, in_turns=True)
-        return await made(self, caller, project_id, draft, self._trust)
+        """See `decisions.projects.move`; and `preview_move`, of a dry run."""
+        asked = project_id, draft, self._trust
+        if draft.dry_run:
+            return await self._preview_move(caller, *asked)
+        await self._move(caller, *asked)
+        return None
 
     @reads
     async def list(
