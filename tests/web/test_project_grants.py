@@ -259,6 +259,11 @@ async def test_team_and_project_are_of_one_organization(tenant: Tenant) -> None:
         document = access_document(team, project, access="read")
         answer = await tenant.call("owner", "POST", PATH, document)
         assert (answer.status_code, faults(answer)) == (404, [("404", "not_found", where)])
+    document = access_document(crew, tenant.other_project, access="some")
+    assert faults(await tenant.call("owner", "POST", PATH, document)) == [
+        ("422", "invalid_value", f"{AT}/access"),
+        ("404", "not_found", PROJECT),
+    ]
 
 
 @ON_SQLITE

@@ -119,6 +119,11 @@ async def test_team_and_workspace_are_of_one_organization(tenant: Tenant) -> Non
         document = access_document(team, workspace, access="read")
         answer = await tenant.call("owner", "POST", PATH, document)
         assert (answer.status_code, faults(answer)) == (404, [("404", "not_found", where)])
+    document = access_document(crew, tenant.other_workspace, access="some")
+    assert faults(await tenant.call("owner", "POST", PATH, document)) == [
+        ("422", "invalid_value", ACCESS),
+        ("404", "not_found", WORKSPACE),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -63,11 +63,12 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
     if team_id is None or workspace_id is None:
         refuse_all(draft.all_faults())
         raise not_found()
-    team = _named(found, team_id, workspace_id).team
-    found.require_locked([team_id, workspace_id])
+    team = _to_named_team(found, team_id).team
+    is_there = _has_workspace(found, team.organization_id, workspace_id)
     place = team.organization_id, team_id, workspace_id
     nothing = Grant(id_, *place, AccessType.CUSTOM, Level.NONE)
-    _require_new(draft, nothing, team)
+    _require_new(draft, nothing, team, () if is_there else (NO_SUCH_WORKSPACE,))
+    found.require_locked([team_id, workspace_id])
     made = draft.applied_to(nothing)
     return together(made, created(found, made))
 
@@ -81,19 +82,20 @@ def create_on_project(found: Found, draft: ProjectGrantDraft, id_: str) -> Decis
         raise not_found()
     team = _to_named_team(found, team_id).team
     project = named(found, team.organization_id, project_id)
-    if project is None:
-        raise Refusal(NO_SUCH_PROJECT)
-    found.require_locked([team_id, project.organization_id])
     place = team.organization_id, team_id, project_id
     nothing = ProjectGrant(id_, *place, ProjectAccessType.CUSTOM, Level.NONE)
-    _require_new(draft, nothing, team)
+    _require_new(draft, nothing, team, (NO_SUCH_PROJECT,) if project is None else ())
+    assert project is not None  # else there is a fault
+    found.require_locked([team_id, project.organization_id])
     made = draft.applied_to(nothing)
     return together(made, created_on_project(found, made, project))
 
 
-def _require_new(draft: AccessDraft, nothing: Grant | ProjectGrant, team: Team) -> None:
+def _require_new(
+    draft: AccessDraft, nothing: Grant | ProjectGrant, team: Team, missing: Sequence[Fault]
+) -> None:
     owners = [OWNERS_HAVE_ACCESS] if team.is_owners else []
-    refuse_all([*draft.all_faults(), *draft.contradictions(nothing), *owners])
+    refuse_all([*draft.all_faults(), *draft.contradictions(nothing), *missing, *owners])
 
 
 def update(found: Found, id_: str, draft: GrantDraft) -> Decision[Grant]:
@@ -171,7 +173,7 @@ def _to_named_team(found: Found, team_id: str) -> TeamAccess:
         granted = found.of(ToTeam(team_id))
         granted.require_visible()
     except Refusal as refusal:
-        raise _pointing(refusal, NO_SUCH_TEAM) from None
+        raise Refusal(NO_SUCH_TEAM) if refusal.kind is Kind.NOT_FOUND else refusal from None
     _require_owner(granted)
     return granted
 
@@ -204,21 +206,15 @@ def _owned_on_project(found: Found, id_: str) -> ProjectGrant:
     return grant
 
 
-def _named(found: Found, team_id: str, workspace_id: str) -> TeamAccess:
-    """What the caller may do with the team; the workspace is of the same organization."""
-    granted = _to_named_team(found, team_id)
+def _has_workspace(found: Found, organization_id: str, workspace_id: str) -> bool:
+    """Whether the organization has that workspace."""
     try:
         workspace = found.of(ToWorkspaceAt(workspace_id)).workspace
     except Refusal as refusal:
-        raise _pointing(refusal, NO_SUCH_WORKSPACE) from None
-    if workspace.organization_id != granted.team.organization_id:
-        raise Refusal(NO_SUCH_WORKSPACE)
-    return granted
-
-
-def _pointing(refusal: Refusal, fault: Fault) -> Refusal:
-    """The refusal, with the place in the document when the thing was not found."""
-    return Refusal(fault) if refusal.kind is Kind.NOT_FOUND else refusal
+        if refusal.kind is not Kind.NOT_FOUND:
+            raise
+        return False
+    return workspace.organization_id == organization_id
 
 
 def _put(found: Found, grant: G, details: Mapping[str, object]) -> Note:
