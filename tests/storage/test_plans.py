@@ -611,6 +611,15 @@ async def test_the_place_of_a_page_is_found_in_the_index_that_has_the_order(larg
     assert "variables_search" in plan
 
 
+@pytest.mark.parametrize("large", ["sqlite"], indirect=True, scope="module")
+async def test_nobody_who_has_access_is_looked_for_in_every_team(large: Large) -> None:
+    """PostgreSQL knows how many teams and members there are."""
+    tenant, seen = large.tenant, large.watched.seen
+    await tenant.call("owner", "GET", f"/workspaces/{tenant.workspaces['network']}/access")
+    (ways,) = (one for sql, one in seen.items() if "ORDER BY teams.level" in sql)
+    assert "team_members_membership_id" in str(await plan_of(large, ways))
+
+
 async def test_what_a_foreign_key_looks_for_is_not_looked_for_in_the_whole_organization(
     large: Large,
 ) -> None:

@@ -93,13 +93,12 @@ SELECT 3, 'organization-token', tokens.id, organizations.name, '', 0
 FROM organizations JOIN tokens ON tokens.organization_id = organizations.id
 WHERE organizations.id = $1 AND {_LIVE}
 ) AS principals"""
-# $3: users.
+# $3: users. CROSS JOIN has SQLite begin with them, and not look for each in every team.
 _WAYS = f"""
 SELECT memberships.user_id, teams.id, teams.name, teams.level
-FROM memberships
-JOIN team_members ON team_members.membership_id = memberships.id
-JOIN ({_READING_TEAMS}) AS teams ON teams.id = team_members.team_id
+FROM memberships CROSS JOIN team_members CROSS JOIN ({_READING_TEAMS}) AS teams
 WHERE memberships.organization_id = $1 AND memberships.user_id IN {{each $3}}
+    AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
 ORDER BY teams.level DESC, teams.name, teams.id
 """
 
