@@ -8,6 +8,7 @@ import pytest
 
 from teamvars import settings
 from teamvars.domain.variable_sets import MAX_VALUE_BYTES, SetLimits
+from teamvars.storage import variables
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_quota import limited
 
@@ -92,12 +93,37 @@ async def test_a_set_is_shown_as_hcp_terraform_shows_it(tenant: Tenant) -> None:
         "relationships": {
             "organization": {"data": {"id": tenant.organization, "type": "organizations"}},
             "parent": {"data": {"id": tenant.organization, "type": "organizations"}},
-            "vars": {"data": [{"id": variable["id"], "type": "vars"}]},
+            "vars": {
+                "data": [{"id": variable["id"], "type": "vars"}],
+                "links": {"related": f"/api/v2{vars_of(made)}"},
+            },
             "workspaces": {"data": [{"id": tenant.workspaces["network"], "type": "workspaces"}]},
             "projects": {"data": []},
         },
         "links": {"self": f"/api/v2/varsets/{made}"},
     }
+
+
+async def test_a_list_of_sets_with_too_many_variables_leads_to_them(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full, _ = await make_set(tenant, "full"), await make_set(tenant, "void")
+    made = [(await put(tenant, full, key))["id"] for key in ("b", "a")]
+
+    async def told(path: str) -> list[tuple[Any, Any]]:
+        data = (await tenant.call("owner", "GET", path)).json()["data"]
+        return [
+            (one["attributes"]["var-count"], one["relationships"]["vars"].get("data"))
+            for one in (data if isinstance(data, list) else [data])
+        ]
+
+    path = f"/organizations/{tenant.organization}/varsets"
+    its = linkage_document(*made[::-1], type_="vars")
+    monkeypatch.setattr(variables, "MAX_LISTED_IDS", 2)
+    assert await told(path) == [(2, its["data"]), (0, [])]
+    monkeypatch.setattr(variables, "MAX_LISTED_IDS", 1)
+    assert await told(path) == [(2, None), (0, None)]
+    assert await told(f"/varsets/{full}") == [(2, its["data"])]
 
 
 async def test_a_variable_of_a_set_is_as_any_other_but_for_where_it_is(tenant: Tenant) -> None:

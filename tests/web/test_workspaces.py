@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from teamvars.storage import variables
 from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults
 from tests.web.dialects import terraform
@@ -188,6 +189,23 @@ async def test_the_variables_relation_is_newest_first_and_whole(tenant: Tenant) 
     by_name = {one["attributes"]["name"]: one["relationships"]["vars"]["data"] for one in listed}
     assert [one["id"] for one in by_name["network"]] == made[::-1]
     assert by_name["payments"] == []
+
+
+async def test_a_list_whose_workspaces_have_too_many_variables_leads_to_them(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("a", "b", "c"):
+        await tenant.make_variable(key)
+    whole = (await tenant.call("owner", "GET", all_path(tenant))).json()["data"]
+    monkeypatch.setattr(variables, "MAX_LISTED_IDS", 3)
+    assert (await tenant.call("owner", "GET", all_path(tenant))).json()["data"] == whole
+    monkeypatch.setattr(variables, "MAX_LISTED_IDS", 2)
+    fewer = (await tenant.call("owner", "GET", all_path(tenant))).json()["data"]
+    for one in whole:
+        del one["relationships"]["vars"]["data"]
+    assert fewer == whole
+    alone = (await tenant.call("owner", "GET", path(tenant))).json()["data"]
+    assert len(alone["relationships"]["vars"]["data"]) == 3
 
 
 async def test_all_vars_is_the_list_of_variables(tenant: Tenant) -> None:

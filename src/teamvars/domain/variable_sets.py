@@ -226,14 +226,15 @@ class SetDraft(msgspec.Struct, frozen=True):
 
 class SetDetails(msgspec.Struct, frozen=True):
     """What variables do not need of a set: the names of the workspaces and of the projects that it
-    is attached to, as far as the caller sees them, by id; its variables, newest first; and when
-    anything of it last changed.
+    is attached to, as far as the caller sees them, by id; its variables, newest first, or None
+    where a list would have too many, and how many they are; and when anything of it last changed.
     """
 
     workspaces: Mapping[str, str] = {}
     projects: Mapping[str, str] = {}
-    variable_ids: Sequence[str] = ()
+    variable_ids: Sequence[str] | None = ()
     updated_at: int = 0
+    variables_count: int = 0
 
 
 def is_set_name(text: str) -> bool:

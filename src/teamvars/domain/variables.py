@@ -24,6 +24,8 @@ from teamvars.kernel.variables import Category, key_faults, value_faults
 
 MAX_DESCRIPTION_CHARACTERS = 512
 MAX_WORKSPACE_VALUE_BYTES = 16 * 1024 * 1024
+MAX_LISTED_IDS = 10_000
+"""Of variables of several workspaces or sets together; where there are more, a list has none."""
 
 _ATTRIBUTES = "/data/attributes"
 _LONG_DESCRIPTION = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."

@@ -179,14 +179,14 @@ class WorkspaceDetails(msgspec.Struct, frozen=True):
     """What variables do not need of a workspace. `locked_by` and `project_id` are as in its record,
     and `inherited` are the bindings of its project.
 
-    `variable_ids` are of all its variables, newest first, and `variables_count` says how many they
-    are. `created_at` in µs UTC.
+    `variable_ids` are of all its variables, newest first, or None where a list would have too many,
+    and `variables_count` says how many they are. `created_at` in µs UTC.
     """
 
     settings: WorkspaceSettings
     locked_by: str | None
     created_at: int
-    variable_ids: Sequence[str]
+    variable_ids: Sequence[str] | None
     variables_count: int
     tags: Tags = Tags()
     project_id: str | None = None

@@ -10,7 +10,7 @@ from teamvars.domain.variable_sets import Attached, SetDetails, SetSearch, Varia
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.variables import Category
 from teamvars.pace import in_batches
-from teamvars.storage import projects
+from teamvars.storage import projects, variables
 from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
 from teamvars.storage.database import Row, Transaction, each
@@ -186,24 +186,22 @@ async def find_details(
     )
     by_teams = None if seen is None or seen[2] else seen
     projects = await _attached(tx, "projects", ids, OF_ANY if reads_all else OF_REACHED, by_teams)
-    variables: dict[str, list[str]] = {}
-    for set_id, id_ in await tx.fetch(
-        "SELECT set_id, id FROM set_variables WHERE set_id IN {each $1} "
-        "ORDER BY created_at DESC, id",
-        ids,
-    ):
-        variables.setdefault(set_id, []).append(id_)
-    changed = await tx.fetch(
-        "SELECT variable_sets.id, coalesce(audit_entries.at, variable_sets.created_at) "
+    rows = await tx.fetch(
+        "SELECT variable_sets.id, coalesce(audit_entries.at, variable_sets.created_at), "
+        "CAST(streams.variables AS BIGINT) "
         "FROM variable_sets JOIN streams ON streams.id = variable_sets.id "
         "LEFT JOIN audit_entries ON audit_entries.stream_id = streams.id "
         "AND audit_entries.sequence = streams.sequence "
         "WHERE variable_sets.id IN {each $1}",
         ids,
     )
+    counts = {id_: count for id_, _, count in rows}
+    its_variables = await variables.ids_of_owners(tx, "set_variables", "set_id", counts)
     return {
-        id_: SetDetails(workspaces.get(id_, {}), projects.get(id_, {}), variables.get(id_, ()), at)
-        for id_, at in changed
+        id_: SetDetails(
+            workspaces.get(id_, {}), projects.get(id_, {}), its_variables.get(id_), at, count
+        )
+        for id_, at, count in rows
     }
 
 

@@ -13,9 +13,9 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.keys import Sealed
 from teamvars.domain.variable_sets import PREFIX
-from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.domain.variables import MAX_LISTED_IDS, StoredVariable, Variable
 from teamvars.kernel.variables import Category
-from teamvars.storage.database import Lookup, Row, Statement, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 
 _PAGE_ROWS = 200
 
@@ -225,6 +225,21 @@ async def workspace_of(tx: Transaction, variable_id: str) -> str:
     if row is None:
         raise not_found()
     return str(row[0])
+
+
+async def ids_of_owners(
+    tx: Transaction, table: str, column: str, counts: Mapping[str, int]
+) -> Mapping[str, Sequence[str]]:
+    """The ids of all variables of some owners, newest first, by the id of each, which is in that
+    column; `counts` says how many each has. Of several that have too many together there are none.
+    """
+    if len(counts) > 1 and sum(counts.values()) > MAX_LISTED_IDS:
+        return {}
+    found: dict[str, list[str]] = {id_: [] for id_ in counts}
+    of_these = f"SELECT {column}, id FROM {table} WHERE {column} IN {{each $1}}"
+    for owner_id, id_ in await tx.fetch(f"{of_these} ORDER BY created_at DESC, id", each(counts)):
+        found[owner_id].append(id_)
+    return found
 
 
 def getting(owner_id: str, variable_id: str) -> tuple[Lookup, tuple[object, ...]]:

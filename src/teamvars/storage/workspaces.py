@@ -19,7 +19,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
     default_mode,
 )
-from teamvars.storage import projects, tags
+from teamvars.storage import projects, tags, variables
 from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching, where
 from teamvars.storage.projects import PROJECT_OF, REACHED
@@ -158,13 +158,6 @@ async def find_details(
 ) -> Mapping[str, WorkspaceDetails]:
     """The details of workspaces by id; one that has gone, or whose id was altered, has none."""
     ids = each(workspace_ids)
-    variables: dict[str, list[str]] = {id_: [] for id_ in workspace_ids}
-    for workspace_id, variable_id in await tx.fetch(
-        "SELECT workspace_id, id FROM variables WHERE workspace_id IN {each $1} "
-        "ORDER BY created_at DESC, id",
-        ids,
-    ):
-        variables[workspace_id].append(variable_id)
     tagged = await tags.of_workspaces(tx, workspace_ids)
     rows = await tx.fetch(
         f"SELECT workspaces.id, {PROJECT_OF}, {_SETTINGS}, "
@@ -175,12 +168,14 @@ async def find_details(
         ids,
     )
     inherited = await projects.bindings(tx, {row[1] for row in rows})
+    counts = {id_: count for id_, *_, count, _ in rows}
+    its_variables = await variables.ids_of_owners(tx, "variables", "workspace_id", counts)
     return {
         id_: WorkspaceDetails(
             _settings(id_, *said),
             locked_by,
             created_at,
-            variables[id_],
+            its_variables.get(id_),
             count,
             tagged.get(id_, Tags()),
             project_id,

@@ -33,8 +33,10 @@ from teamvars.web.http.resource_objects import (
     Group,
     Identifier,
     ProjectIdentifier,
+    RelatedLink,
     Time,
     WorkspaceIdentifier,
+    identifiers,
     self_link,
     timestamp,
     to_many,
@@ -155,12 +157,20 @@ _RELATIONSHIPS = Group[SetView](
             Attribute("data", Identifier, _owner),
         ),
     ),
-    to_many(
+    Attribute(
         _VARS,
-        "VariablesOfSet",
-        "All variables of a set, newest first.",
-        "vars",
-        lambda one: one.details.variable_ids,
+        Group(
+            "VariablesOfSet",
+            "All variables of a set, newest first; not in a list of very many.",
+            identifiers(
+                _VARS,
+                lambda one: one.details.variable_ids or (),
+                lambda one: one.details.variable_ids is not None,
+            ),
+            Attribute(
+                "links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/relationships/vars")
+            ),
+        ),
     ),
     to_many(
         _WORKSPACES,
@@ -214,7 +224,7 @@ VARIABLE_SET = Resource[SetView](
             to="is_priority",
         ),
         Attribute("updated-at", Time, lambda one: timestamp(one.details.updated_at, one.set.id)),
-        Attribute("var-count", int, lambda one: len(one.details.variable_ids)),
+        Attribute("var-count", int, lambda one: one.details.variables_count),
         Attribute("workspace-count", int, lambda one: len(one.details.workspaces)),
         Attribute("project-count", int, lambda one: len(one.details.projects)),
         Attribute("permissions", _PERMISSIONS),

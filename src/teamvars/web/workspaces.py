@@ -180,8 +180,12 @@ _RELATIONSHIPS = Group[WorkspaceView](
         "vars",
         Group(
             "VariablesLinkage",
-            "All variables of a workspace, newest first.",
-            identifiers("vars", lambda one: one.details.variable_ids),
+            "All variables of a workspace, newest first; not in a list of very many.",
+            identifiers(
+                "vars",
+                lambda one: one.details.variable_ids or (),
+                lambda one: one.details.variable_ids is not None,
+            ),
             Attribute(
                 "links",
                 RelatedLink,
