@@ -1,6 +1,7 @@
 """What commands of both rooms are declared with, and the options that they share."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -13,14 +14,35 @@ Function = Callable[..., None]
 """What a command runs; its options are named arguments."""
 Decorator = Callable[[Function], Function]
 
-command = click.command
-"""Makes a command of a function, whose docstring is its help."""
-
 _JSON = "teamvars.json"
 UNSET = "Is a variable of your shell not set?"
 """What is asked where a word is empty."""
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
+
+
+class Once(click.Command):
+    """A command that takes an option with a value once, unless it is for several: of two values one
+    would have no effect.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads its words."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args([*args])
+            for one, count in Counter(given).items():
+                if (
+                    count > 1
+                    and isinstance(one, click.Option)
+                    and not (one.is_flag or one.multiple)
+                ):
+                    ctx.fail(f"{max(one.opts, key=len)} is given twice, and takes one value.")
+        return super().parse_args(ctx, args)
+
+
+def command(function: Function) -> click.Command:
+    """Makes a command of a function, whose docstring is its help."""
+    return click.command(cls=Once)(function)
 
 
 def option(word: str, help_: str, *names: str, **more: Any) -> Decorator:

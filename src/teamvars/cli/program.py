@@ -14,6 +14,7 @@ from teamvars import __version__
 from teamvars.cli import named
 from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
 from teamvars.cli.exits import Failure, epilog, writing
+from teamvars.cli.options import Once
 
 _COMPLETE = "_TEAMVARS_COMPLETE"
 _HAS_SERVER = find_spec("teamvars.cli.operator") is not None
@@ -58,7 +59,7 @@ class AbsentCommand(click.Command):
         )
 
 
-class Group(click.Group):
+class Group(Once, click.Group):
     """Commands in the order in which they were added."""
 
     def make_context(

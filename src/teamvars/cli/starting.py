@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED, Failure
-from teamvars.cli.options import Decorator
+from teamvars.cli.options import Decorator, Once
 
 Values = Mapping[str, str]
 """An environment, or what is to be in one: values by name."""
@@ -36,7 +36,7 @@ _NOTHING_THERE = frozenset(
 """Of a folder on the PATH, so also one whose file system has gone: the next is looked at."""
 
 
-class Starter(click.Command):
+class Starter(Once):
     """A command that starts another: options end where that one begins, with `--` or without."""
 
     allow_interspersed_args = False

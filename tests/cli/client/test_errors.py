@@ -192,3 +192,19 @@ def test_whoever_asks_what_an_older_service_does_not_know_is_told_its_release(
     assert refused.code == code
     assert "It is refused." in refused.err
     assert (f"{url} is release 0.0.9, and this command" in refused.err) == is_told
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "code"),
+    [
+        (("vars", "set", "A=1", "-w", "eu", "--workspace=us"), "--workspace", 2),
+        (("login", "--name", "a", "--name", "b"), "--name", 2),
+        (("--data-dir", "a", "--data-dir", "b", "migrate", "status"), "--data-dir", 2),
+        (("run", "--with", "a", "--with", "b", "--", "true"), "--with", 125),
+    ],
+)
+def test_of_an_option_that_is_given_twice_no_value_is_passed_over(
+    stranger: Desk, words: tuple[str, ...], option: str, code: int
+) -> None:
+    done = stranger.run(*words)
+    assert (done.code, f"{option} is given twice" in done.err) == (code, True), done.err
