@@ -17,7 +17,8 @@ from tests.support.desk import Desk
 from tests.support.patience import HANGS
 
 ASK = """
-source <(teamvars completion bash)
+eval "$(teamvars completion bash)"
+enable -n mapfile readarray  # which bash 3.2 of macOS has not
 COMP_LINE={line} COMP_POINT={point} COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
 _teamvars_completion teamvars
 echo "${{COMPREPLY[@]}}"

@@ -11,7 +11,9 @@ from teamvars.cli.options import argument, command
 
 _BASH = """\
 _teamvars_completion() {
-    mapfile -t COMPREPLY < <(
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do COMPREPLY+=("$word"); done < <(
         env _TEAMVARS_LINE="${COMP_LINE:0:COMP_POINT}" _TEAMVARS_BREAKS="$COMP_WORDBREAKS" \\
             _TEAMVARS_COMPLETE=complete_bash "$1"
     )
@@ -51,7 +53,7 @@ def completion(shell: str) -> None:
 
     For bash, put this line into ~/.bashrc, and the like for zsh and fish:
 
-    source <(teamvars completion bash)
+    eval "$(teamvars completion bash)"
 
     Example: teamvars completion bash
     """
