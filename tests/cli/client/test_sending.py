@@ -1,6 +1,7 @@
 """A change happens once, however often it is sent, and a service that is away is told as such."""
 
 import json
+import re
 import socket
 import ssl
 import threading
@@ -10,6 +11,8 @@ from typing import Self
 
 import pytest
 
+from teamvars.cli.client.api.sending import wanted_seconds
+from teamvars.cli.client.api.transport import Reply
 from teamvars.security.certificates import throw_away
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
@@ -240,8 +243,29 @@ def test_who_speaks_no_tls_is_told_as_such(stranger: Desk, service: Service) -> 
     assert "http://" in done.err
 
 
-def test_a_service_that_wants_to_be_left_alone_for_long_is(stranger: Desk) -> None:
-    with Attacker(429, b"", {"Retry-After": "600"}) as busy:
+@pytest.mark.parametrize("wait", ["600", "9" * 500, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_service_that_wants_to_be_left_alone_for_long_is(stranger: Desk, wait: str) -> None:
+    with Attacker(429, b"", {"Retry-After": wait}) as busy:
         done = stranger.having(address=busy.url, token="not-a-token").run("whoami")
     assert (done.code, len(busy.seen)) == (9, 1)
-    assert "asks for 600 seconds" in done.err
+    seconds = re.search(r"asks for (\d+) seconds", done.err)
+    assert seconds
+    assert int(seconds[1]) >= 600
+
+
+@pytest.mark.parametrize(
+    ("wait", "date", "seconds"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:07 GMT", 30),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:07 1994", 30),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:00 GMT", 0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "", 0),
+        ("-1", "Sun, 06 Nov 1994 08:49:07 GMT", 0),
+        (f"Sun, 06 Nov {'9' * 30} 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:07 GMT", 0),
+        ("soon", "Sun, 06 Nov 1994 08:49:07 GMT", 0),
+    ],
+)
+def test_when_to_ask_again_is_by_the_clock_that_dates_the_answer(
+    wait: str, date: str, seconds: float
+) -> None:
+    assert wanted_seconds(Reply(503, {"retry-after": wait, "date": date}, b"")) == seconds

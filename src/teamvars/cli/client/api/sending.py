@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ from teamvars.cli.output import note
 
 MEDIA_TYPE = "application/vnd.api+json"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_LONGEST_ASKED = 1e6
 # What a service, or a proxy before it, says when the same request may fare better later; after
 # those of a proxy alone nobody knows whether the request has arrived.
 _BY_PROXIES = frozenset((502, 504))
@@ -72,7 +74,7 @@ class Sending:
                 assert reply is not None
                 return self._settled(reply)
             last = reply or last
-            wait = pause if reply is None else max(pause, _seconds(reply))
+            wait = pause if reply is None else max(pause, wanted_seconds(reply))
             if time.monotonic() + wait > until:
                 return self._give_up(last, problem)
             # Says when, where it is long enough to wonder.
@@ -115,7 +117,7 @@ class Sending:
         if reply is None:
             waited = f"{self._connection.seconds:g} seconds (--timeout)"
             raise Failure(f"{problem} There was none within {waited}.", NO_CONNECTION)
-        if wanted := _seconds(reply):
+        if wanted := wanted_seconds(reply):
             note(f"{problem} It asks for {wanted:.0f} seconds before another attempt.")
         return reply
 
@@ -139,10 +141,14 @@ def form_to(path: str, said: Mapping[str, str]) -> Request:
 
 def answer_once(connection: Connection, request: Request, *, changes: bool = False) -> Reply:
     """The answer to a request that is sent once. Fails where none comes; of one that `changes`
-    something nobody knows then what became of it.
+    something nobody knows then, nor where Ctrl-C comes first, what became of it.
     """
     try:
         return connection.exchange(request, time.monotonic() + connection.seconds)
+    except KeyboardInterrupt:
+        if not (changes and connection.is_sending):
+            raise
+        end_unknown()
     except NoConnectionError as error:
         raise Failure(connection.unreachable(error), NO_CONNECTION) from None
     except NoAnswerError as error:
@@ -167,7 +173,17 @@ def object_of(reply: Reply) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _seconds(reply: Reply) -> float:
-    """After how many seconds the service wants to be asked again."""
+def wanted_seconds(reply: Reply) -> float:
+    """After how many seconds the service wants to be asked again, or what is before it: it says how
+    many, or when, which is by the clock that dates the answer (RFC 9110, 10.2.3).
+    """
     text = reply.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0.0
+    if text.isascii() and text.isdecimal():
+        return min(float(text), _LONGEST_ASKED)
+    dates = text, reply.headers.get("date", "")
+    try:
+        # Each is GMT, and one of its forms does not say so.
+        then, now = (parsedate_to_datetime(one).replace(tzinfo=None) for one in dates)
+    except (ValueError, OverflowError):
+        return 0.0
+    return max((then - now).total_seconds(), 0.0)
