@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, 
 from teamvars.cli.exits import Failure
 from tests.cli.client.conftest import Service
 from tests.cli.client.stubs import Answer, answering
-from tests.support.commands import Host
+from tests.support.commands import SCRIPT, Host
 from tests.support.desk import Desk, Homeless
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment, serve_deployment
@@ -178,6 +179,26 @@ def test_a_token_that_is_not_kept_is_revoked(stranger: Desk, public: Public, bro
     assert len(public.tokens()) == before
 
 
+def test_a_token_that_is_kept_stays_good_where_nobody_reads_that_it_is(
+    stranger: Desk, public: Public
+) -> None:
+    before = len(public.tokens())
+    with subprocess.Popen(
+        [SCRIPT, "login", "--address", public.url, "--device"],
+        cwd=stranger.folder,
+        env=stranger.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as logging_in:
+        assert logging_in.stderr is not None
+        code = logging_in.stderr.readline().split()[-1]
+        logging_in.stderr.close()
+        assert public.act("approve", {"user-code": code}).status_code == 200
+        assert logging_in.wait(HANGS) == 141
+    assert len(public.tokens()) == before + 1
+    assert stranger.succeed("whoami", "--json").json["name"] == "alice"
+
+
 def test_what_somebody_refuses_in_their_browser_logs_nobody_in(
     stranger: Desk, public: Public, browser: Any
 ) -> None:
@@ -322,3 +343,25 @@ def test_whoever_hears_nothing_of_a_token_is_told_that_nobody_knows_of_it(
     with pytest.raises(Failure) as failed:
         logins.by_code(service)  # of which nothing has come yet
     assert failed.value.code == 11
+
+
+def test_whoever_interrupts_what_makes_or_ends_a_token_is_told_that_nobody_knows_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(connection: Connection, *_: object) -> Reply:
+        connection.is_sending = is_sent
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "exchange", interrupted)
+    service = logins.Service(Address("http", "localhost", 1), Travel(), None)
+    is_sent = True
+    for ask in (lambda: service.token({}), lambda: service.revoke("tvu_any")):
+        with pytest.raises(SystemExit) as ended:
+            ask()
+        assert ended.value.code == 12
+        assert "Nobody knows" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        logins.by_code(service)  # of which nothing has come yet
+    is_sent = False
+    with pytest.raises(KeyboardInterrupt):
+        service.token({})

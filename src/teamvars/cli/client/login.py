@@ -130,27 +130,29 @@ def _log_in(where: Where, service: Address, how: How, name: str | None) -> None:
     token = Token(sendable(given, "you"), "you")
     try:
         former = _own_token(name or str(service))
-        _enter(where, Target(service, "you", token, travel=travel), name, is_own=is_own)
+        told = _entered(where, Target(service, "you", token, travel=travel), name, is_own=is_own)
     except BaseException:
         if is_own:
             _revoke(service, travel, token.value)
         raise
     if former is not None and former != token.value:
         _revoke(service, travel, former)
+    note(told)  # which may fail, but no longer undoes anything
 
 
-def _enter(where: Where, target: Target, name: str | None, *, is_own: bool) -> None:
-    """Tries the token of a target, and keeps it."""
+def _entered(where: Where, target: Target, name: str | None, *, is_own: bool) -> str:
+    """Tries the token of a target, and keeps it; what to say of that."""
     api = Api(target)
     who = api.account()["attributes"]["username"]
     organization = _organization(where.organization, api.organizations())
     token = target.token.value
     kept = accounts.keep(target.address, name, token, organization, is_own=is_own)
-    note(f"Logged in to {target.address} as {who}. The token is in {kept}.")
+    told = [f"Logged in to {target.address} as {who}. The token is in {kept}."]
     if name is not None:
-        note(f"To use it: --account {name}, with any command.")
+        told.append(f"To use it: --account {name}, with any command.")
     if organization is not None:
-        note(f"Organization: {organization}.")
+        told.append(f"Organization: {organization}.")
+    return "\n".join(told)
 
 
 @command
