@@ -26,6 +26,7 @@ from tests.cli.client.hcp import (
     workspace,
 )
 from tests.cli.client.stubs import Answer, answering
+from tests.cli.client.test_sending import CutWire
 from tests.support.commands import Host
 from tests.support.deployment import operator
 from tests.support.desk import Desk
@@ -475,6 +476,20 @@ def test_what_is_refused_midway_is_done_by_the_next_run(move: Move, desk: Desk, 
         dns["description"] = "short"
         assert move("--yes", address=url).code == 0
     assert variables(desk, "-w", "vpc") == {"cidr": "10.0.0.0/8", "zones": '["a"]'}
+
+
+def test_whoever_interrupts_it_midway_is_told_that_what_was_made_stays(
+    desk: Desk, there: There, service: Service, monkeypatch: pytest.MonkeyPatch, office: str
+) -> None:
+    monkeypatch.setenv("TFE_TOKEN", there.token)
+    source = ("--source-address", there.url, "--source-organization", "there")
+    with CutWire(service, ["through", *["busy"] * 1000]) as wire:
+        here = desk.having(address=wire.url, token=service.tokens["alice"], organization=office)
+        with here.terminal("migrate-from", "hcp", *source, "--yes") as terminal:
+            terminal.expect("1 of .*Sending it again")
+            terminal.press(b"\x03")
+            terminal.expect("What was made before stays. Run the command again to do the rest.")
+            assert terminal.wait() in (12, 130)  # as it was under way, or waited
 
 
 def test_what_a_set_is_attached_to_here_stays(move: Move, desk: Desk, hcp: Hcp) -> None:

@@ -306,9 +306,7 @@ class Mover:
         try:
             self._carry_out(step)
         except Failure as failure:
-            more = "What was made before stays. Run the command again to do the rest."
-            text = f"{_name(step.thing)}: {failure}\n{more}"
-            raise Failure(text, failure.code) from None
+            raise Failure(f"{_name(step.thing)}: {failure}", failure.code) from None
 
     def _carry_out(self, step: Step) -> None:
         thing = step.thing

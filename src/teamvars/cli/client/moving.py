@@ -28,7 +28,7 @@ from teamvars.cli.exits import (
     Misuse,
 )
 from teamvars.cli.options import command, flag, option, together
-from teamvars.cli.output import aligned, note, show
+from teamvars.cli.output import aligned, note, show, telling
 from teamvars.domain.names import escaped
 
 _REFUSED = {
@@ -181,12 +181,13 @@ def _carry_out(api: Api, here: Holdings, planned: Plan) -> None:
     """Everything, in order; variables of each workspace and set whole or not at all."""
     api.announce()
     mover = Mover(api, here)
-    for count, step in enumerate(planned.steps, 1):
-        mover.carry_out(step)
-        note(f"{count} of {len(planned.steps)}: {' '.join(step.told[:3])}")
-    work = [mover.work(one) for one in planned.variables]
-    _, failures = carried_out(api, work, How())
-    require_none(failures, f"{len(work)} workspaces and sets")
+    with telling("What was made before stays. Run the command again to do the rest."):
+        for count, step in enumerate(planned.steps, 1):
+            mover.carry_out(step)
+            note(f"{count} of {len(planned.steps)}: {' '.join(step.told[:3])}")
+        work = [mover.work(one) for one in planned.variables]
+        _, failures = carried_out(api, work, How())
+        require_none(failures, f"{len(work)} workspaces and sets")
 
 
 def _fields(planned: Plan) -> dict[str, Any]:
