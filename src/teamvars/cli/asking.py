@@ -3,9 +3,11 @@
 import getpass
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse, clearing_up
+from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse, clearing_up, writing
 from teamvars.cli.output import note
 from teamvars.domain.names import escaped
 
@@ -48,14 +50,13 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
     """
     if sys.stdin.isatty():
         try:
-            with clearing_up():  # what is typed is shown again
+            with _reading(), clearing_up():  # what is typed is shown again
                 return getpass.getpass(escaped(question), stream=sys.stderr)
         except EOFError:
             raise Misuse("Nothing was given.") from None
-        except UnicodeDecodeError:
-            raise _not_of_the_locale() from None
     # A line end and a byte too many: what is cut off in the middle is too much whatever its end.
-    given = re.sub(rb"\r?\n\Z", b"", sys.stdin.buffer.read(most_bytes + 3))
+    with _reading():
+        given = re.sub(rb"\r?\n\Z", b"", sys.stdin.buffer.read(most_bytes + 3))
     if len(given) > most_bytes:
         raise Misuse(f"Standard input has more than {most_bytes} bytes.")
     try:
@@ -83,19 +84,25 @@ def choose(kind: str, names: list[str], option: str) -> str:
 
 
 def _answer(question: str) -> str:
-    sys.stderr.write(escaped(question))
-    sys.stderr.flush()
-    try:
+    with writing(sys.stderr):
+        sys.stderr.write(escaped(question))
+        sys.stderr.flush()
+    with _reading():
         return sys.stdin.readline().strip()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """In a `with` that reads standard input, such as what somebody types."""
+    try:
+        yield
     except UnicodeDecodeError:
-        raise _not_of_the_locale() from None
-
-
-def _not_of_the_locale() -> Failure:
-    return Misuse(
-        f"What you typed has letters that the locale does not know ({sys.stdin.encoding}). "
-        "Set LC_ALL to one with UTF-8, such as C.UTF-8."
-    )
+        raise Misuse(
+            f"What you typed has letters that the locale does not know ({sys.stdin.encoding}). "
+            "Set LC_ALL to one with UTF-8, such as C.UTF-8."
+        ) from None
+    except OSError as error:  # as of a terminal that has gone
+        raise Failure(f"Standard input cannot be read: {error.strerror}.") from None
 
 
 def text_of(path: str) -> str:

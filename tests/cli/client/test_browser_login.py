@@ -356,9 +356,9 @@ def test_whoever_interrupts_what_makes_or_ends_a_token_is_told_that_nobody_knows
     service = logins.Service(Address("http", "localhost", 1), Travel(), None)
     is_sent = True
     for ask in (lambda: service.token({}), lambda: service.revoke("tvu_any")):
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises((SystemExit, KeyboardInterrupt)) as ended:
             ask()
-        assert ended.value.code == 12
+        assert getattr(ended.value, "code", 130) == 12
         assert "Nobody knows" in capsys.readouterr().err
     with pytest.raises(KeyboardInterrupt):
         logins.by_code(service)  # of which nothing has come yet

@@ -53,6 +53,12 @@ def test_a_stream_that_is_closed_is_an_empty_one(network: Desk) -> None:
     assert done.returncode == 9
 
 
+def test_a_standard_input_that_cannot_be_read_is_told_as_such(network: Desk) -> None:
+    done = shell(network, "teamvars vars set KEY 0> /dev/null")
+    assert done.returncode == 1
+    assert "teamvars: Standard input cannot be read: Bad file descriptor.\n" in done.stderr
+
+
 def test_letters_that_an_output_does_not_have_are_escaped_and_json_stays_json(
     network: Desk,
 ) -> None:
