@@ -5,18 +5,27 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.sending import wanted_seconds
-from teamvars.cli.client.api.transport import Reply
+from teamvars.cli.client.api.transport import (
+    Connection,
+    NoAnswerError,
+    Reply,
+    Request,
+    Travel,
+)
 from teamvars.security.certificates import throw_away
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
+from tests.support.patience import HANGS
 from tests.support.server import free_port
 
 
@@ -269,3 +278,22 @@ def test_when_to_ask_again_is_by_the_clock_that_dates_the_answer(
     wait: str, date: str, seconds: float
 ) -> None:
     assert wanted_seconds(Reply(503, {"retry-after": wait, "date": date}, b"")) == seconds
+
+
+@pytest.mark.parametrize("length", [b"-5", b"zz"])
+def test_an_answer_whose_pieces_have_no_length_is_none(length: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            with client:
+                _request(client)
+                client.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                client.sendall(length + b"\r\nabc")
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = Address("http", "127.0.0.1", listener.getsockname()[1])
+        with pytest.raises(NoAnswerError):
+            Connection(address, Travel()).exchange(
+                Request("GET", "/", {}, None), time.monotonic() + HANGS
+            )

@@ -128,10 +128,11 @@ def reason(error: Exception) -> str:
         return "the connection was closed"
     if isinstance(error, http.client.IncompleteRead):
         return "the connection was cut in the middle"
-    if isinstance(error, http.client.HTTPException):
-        return "the answer is not HTTP"
     if isinstance(error, ssl.SSLError) and error.reason:
         return _of_tls(error)
+    # The last one as of a chunk of fewer bytes than none.
+    if isinstance(error, http.client.HTTPException | ValueError):
+        return "the answer is not HTTP"
     return getattr(error, "strerror", None) or type(error).__name__
 
 
@@ -322,7 +323,7 @@ class Connection:
             if answer.length and len(content) <= _MOST_BYTES:
                 # `http.client` minds this only where it is not told how much to read.
                 raise http.client.IncompleteRead(b"")
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise NoAnswerError(reason(error)) from None
         if len(content) > _MOST_BYTES:
             raise Failure(f"The answer of {self.address} has more than {_MOST_BYTES} bytes.")
