@@ -27,6 +27,7 @@ from teamvars.storage.access_statements import (
     CALLER_COLUMNS,
     CALLER_WITH_TEAMS,
     CHANGES_SETS,
+    IN_USE,
     IS_MEMBER,
     READ_ORGANIZATION_BY_NAME,
     READS_ALL,
@@ -49,14 +50,13 @@ _SEARCH_COLUMNS = f"""{CALLER_COLUMNS},
 
 # $3: the organization's folded name. The teams are one JSON array, so that PostgreSQL looks their
 # grants up by it, where it would join grants of all teams.
-_OF_ORGANIZATION = """FROM caller
+_OF_ORGANIZATION = f"""FROM caller
 CROSS JOIN (
     SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
     WHERE acting.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)
 ) AS of_caller
 LEFT JOIN organizations ON organizations.name_folded = $3
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version"""
+LEFT JOIN data_keys ON {IN_USE}"""
 
 # Of each grant its workspace, or a hyphen if it gives no right.
 READ_SEARCH = f"""{CALLER_WITH_TEAMS}

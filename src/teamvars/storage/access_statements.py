@@ -14,8 +14,8 @@ from teamvars.domain.access import Level
 from teamvars.domain.teams import INCLUDED, Right
 from teamvars.domain.tokens import WAY_BACK
 from teamvars.storage.database import Lookup
-from teamvars.storage.pages import after
-from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.pages import lasting
+from teamvars.storage.projects import PROJECT_OF, TARGETS_OF
 from teamvars.storage.streams import PLACE
 from teamvars.storage.teams import RIGHTS
 
@@ -23,7 +23,7 @@ from teamvars.storage.teams import RIGHTS
 # disabled. The last is a scalar subquery, which is one lookup by primary key: PostgreSQL turns
 # EXISTS into a join, and reads all users for it.
 _IS_VALID = f"""caller.hash = $1
-    AND (caller.expires_at IS NULL OR {after("caller.expires_at", "$2")})
+    AND {lasting("caller.expires_at", "$2")}
     AND (caller.user_id IS NULL
         OR (SELECT users.disabled FROM users WHERE users.id = caller.user_id) = 0)"""
 
@@ -48,12 +48,24 @@ IS_CALLERS = f"""memberships.user_id = caller.user_id AND memberships.status = '
                 <> CAST(caller.reach AS TEXT))
         AND (organizations.sso_required = 0 OR caller.reach IS NOT NULL OR {_FROM_HOST})"""
 
+# With which of its data keys an organization seals, in a join with it; and what a `WrappedKey` has.
+IN_USE = """data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version"""
+KEY = "data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped"
+
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 _PLACE_BEFORE_RIGHT = -6
 
 
-def _access(columns: str, right: tuple[str, str, int], joins: str, **types: str) -> Lookup:
-    """The lookup of what callers may do with something that has a stream.
+def _access(
+    table: str,
+    id_: str,
+    columns: str,
+    right: tuple[str, str, int],
+    keys: str = f"LEFT JOIN data_keys ON {IN_USE}\n",
+) -> Lookup:
+    """The lookup of what callers may do with a row of a table, which has a stream and is in an
+    organization, joined with its `keys`. $3: the row's id, which the many calls call `id_`.
 
     `right` is what its last column is called, the expression, and how much of it is the right to
     change. Who has that right has the stream locked, if it is asked for. PostgreSQL locks in a
@@ -62,6 +74,10 @@ def _access(columns: str, right: tuple[str, str, int], joins: str, **types: str)
     statement's snapshot. `is_held` is NULL where nothing was locked.
     """
     name, expression, least = right
+    joins = f"""LEFT JOIN {table} ON {table}.id = $3
+LEFT JOIN organizations ON organizations.id = {table}.organization_id
+{keys}LEFT JOIN streams ON streams.id = {table}.id"""
+    types = {"hash": "BYTEA", "now": "BIGINT", id_: "TEXT"}
     read = f"""
 SELECT {columns},
     {expression} AS {name}
@@ -148,26 +164,17 @@ _LEVEL = f"""CASE
         ), 0)
     END"""
 
-_WORKSPACE_COLUMNS = f"""{CALLER_COLUMNS},
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
-    organizations.id AS organization_id, organizations.name AS organization_name,
+_OWNER_COLUMNS = f"""organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
     {_STREAM_COLUMNS}"""
 
-_WORKSPACE_WITH_ID = """LEFT JOIN workspaces ON workspaces.id = $3
-LEFT JOIN organizations ON organizations.id = workspaces.organization_id
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = workspaces.id"""
-
-# $3: the workspace's id.
 READ_WORKSPACE = _access(
-    _WORKSPACE_COLUMNS,
+    "workspaces",
+    "workspace_id",
+    f"""{CALLER_COLUMNS},
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    {_OWNER_COLUMNS}""",
     ("level", _LEVEL, Level.WRITE),
-    _WORKSPACE_WITH_ID,
-    hash="BYTEA",
-    now="BIGINT",
-    workspace_id="TEXT",
 )
 
 # The heads of the sets that reach a workspace, in the order of their ids: of those that `effective`
@@ -178,7 +185,7 @@ _HEADS_OF_SETS = f"""(
             SELECT DISTINCT variable_sets.id AS set_id FROM set_targets
             CROSS JOIN variable_sets
             WHERE set_targets.target_id
-                    IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+                    IN {TARGETS_OF}
                 AND variable_sets.id = set_targets.set_id
         ) AS reaching
         CROSS JOIN streams AS of_set
@@ -187,13 +194,7 @@ _HEADS_OF_SETS = f"""(
 
 # As above, with these heads first.
 READ_WORKSPACE_AND_SETS = Lookup.joining(
-    f"""
-SELECT {_HEADS_OF_SETS} AS set_heads, {_WORKSPACE_COLUMNS},
-    {_LEVEL} AS level
-FROM tokens AS caller
-{_WORKSPACE_WITH_ID}
-WHERE {_IS_VALID}
-""",
+    READ_WORKSPACE.single.replace("SELECT ", f"SELECT {_HEADS_OF_SETS} AS set_heads, ", 1),
     "tokens",
     hash="BYTEA",
     now="BIGINT",
@@ -201,18 +202,11 @@ WHERE {_IS_VALID}
 )
 
 # $3: the organization's folded name, $4: the workspace's.
-READ_WORKSPACE_BY_NAME = f"""
-SELECT {_WORKSPACE_COLUMNS},
-    {_LEVEL} AS level
-FROM tokens AS caller
-LEFT JOIN workspaces ON workspaces.name_folded = $4
-    AND workspaces.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)
-LEFT JOIN organizations ON organizations.id = workspaces.organization_id
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = workspaces.id
-WHERE {_IS_VALID}
-"""
+READ_WORKSPACE_BY_NAME = READ_WORKSPACE.single.replace(
+    "workspaces.id = $3",
+    """workspaces.name_folded = $4
+    AND workspaces.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)""",
+)
 
 # Variable sets
 
@@ -231,7 +225,7 @@ _READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND
                     JOIN workspaces ON workspaces.id = grants.workspace_id
                     JOIN set_targets ON set_targets.set_id = variable_sets.id
                         AND set_targets.target_id
-                            IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+                            IN {TARGETS_OF}
                     WHERE grants.team_id = teams.id AND grants.level >= {Level.READ:d})
                 OR EXISTS (
                     SELECT 1 FROM project_grants CROSS JOIN workspaces CROSS JOIN set_targets
@@ -240,7 +234,7 @@ _READS_SET = f"""((teams.read_workspaces = 1 OR teams.manage_workspaces = 1) AND
                         AND {PROJECT_OF} = project_grants.project_id
                         AND set_targets.set_id = variable_sets.id
                         AND set_targets.target_id
-                            IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})))"""
+                            IN {TARGETS_OF}))"""
 
 # What a team may do with the sets of the project whose this one is, by a grant on that.
 _ITS_PROJECTS_SETS = """(
@@ -275,22 +269,13 @@ _SET_LEVEL = f"""CASE
         )
     END"""
 
-# $3: the set's id.
 READ_SET = _access(
+    "variable_sets",
+    "set_id",
     f"""{CALLER_COLUMNS},
     {SET_COLUMNS},
-    organizations.id AS organization_id, organizations.name AS organization_name,
-    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    {_STREAM_COLUMNS}""",
+    {_OWNER_COLUMNS}""",
     ("level", _SET_LEVEL, Level.WRITE),
-    """LEFT JOIN variable_sets ON variable_sets.id = $3
-LEFT JOIN organizations ON organizations.id = variable_sets.organization_id
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = variable_sets.id""",
-    hash="BYTEA",
-    now="BIGINT",
-    set_id="TEXT",
 )
 
 # Organizations
@@ -517,21 +502,15 @@ _RIGHTS = f"""(
         ) AS its
     )"""
 
-_TEAM_COLUMNS = f"""{CALLER_COLUMNS},
+READ_TEAM = _access(
+    "teams",
+    "team_id",
+    f"""{CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners, teams.members_manage_token, {rights_of("teams")},
     teams.settings,
-    {_STREAM_COLUMNS}"""
-
-# $3: the team's id.
-READ_TEAM = _access(
-    _TEAM_COLUMNS,
+    {_STREAM_COLUMNS}""",
     ("rights", _RIGHTS, TeamRight.CHANGES_MEMBERS),
-    """LEFT JOIN teams ON teams.id = $3
-LEFT JOIN organizations ON organizations.id = teams.organization_id
-LEFT JOIN streams ON streams.id = teams.id""",
-    hash="BYTEA",
-    now="BIGINT",
-    team_id="TEXT",
+    keys="",
 )

@@ -445,6 +445,11 @@ class Fragments:
         return sql
 
 
+def decoded(said: Any) -> Any:
+    """What `{encoded a.b}` has; of a text that is no UTF-8 what can be shown, which is another."""
+    return said.decode(errors="replace") if isinstance(said, bytes) else said
+
+
 def each(texts: Iterable[str] | None) -> str | None:
     """The parameter `$1` of `IN {each $1}`; None of None."""
     return None if texts is None else json.dumps(sorted(texts))

@@ -23,7 +23,7 @@ from teamvars.domain.workspaces import Usage
 from teamvars.pace import in_batches
 from teamvars.recent import Recent
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.projects import PROJECT_OF, TARGETS_OF
 from teamvars.storage.variables import (
     COLUMNS,
     OPEN,
@@ -60,7 +60,7 @@ _AT_ONCE = 500
 _SIZE = 2 + len(COLUMNS)
 _REACHING = f"""FROM workspaces
 JOIN set_targets ON set_targets.target_id
-    IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+    IN {TARGETS_OF}
 JOIN variable_sets ON variable_sets.id = set_targets.set_id"""
 
 _HEAD = "CAST(streams.head AS {bytes})"

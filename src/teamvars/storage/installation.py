@@ -9,18 +9,17 @@ from operator import itemgetter
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.keys import Sealed
 from teamvars.kernel import Discreet
+from teamvars.storage.access_statements import IN_USE, KEY
 from teamvars.storage.database import MissingTable, Row, Transaction
 
 _KEY_COLUMNS = """coalesce(organizations.id, data_keys.organization_id),
     coalesce(data_keys.version, organizations.data_key_version),
     data_keys.master_key_id, data_keys.wrapped"""
-_IN_USE = """data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version"""
 _EVERY_KEY = f"""
-SELECT {_KEY_COLUMNS} FROM organizations FULL JOIN data_keys ON {_IN_USE} ORDER BY 1, 2
+SELECT {_KEY_COLUMNS} FROM organizations FULL JOIN data_keys ON {IN_USE} ORDER BY 1, 2
 """
 _NEXT_KEY = f"""
-SELECT {_KEY_COLUMNS} FROM organizations LEFT JOIN data_keys ON {_IN_USE}
+SELECT {_KEY_COLUMNS} FROM organizations LEFT JOIN data_keys ON {IN_USE}
 WHERE organizations.id > $1 ORDER BY organizations.id LIMIT 1
 """
 _PAGE_ROWS = 50
@@ -32,10 +31,9 @@ def _sealed_values(table: str, owner: str, owners: str) -> str:
     return f"""
 SELECT {table}.id, {table}.{owner}, {table}.sensitive, {table}.sealed_value, {table}.key_version,
     organizations.name, {owners}.name, {table}.key, {table}.category,
-    data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped
+    {KEY}
 FROM organizations
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
+JOIN data_keys ON {IN_USE}
 JOIN {owners} ON {owners}.organization_id = organizations.id
 JOIN {table} ON {table}.{owner} = {owners}.id
 """
@@ -123,12 +121,11 @@ async def sealed_page(tx: Transaction, after: str) -> list[SealedValue]:
 
 def _sealed(row: Row) -> SealedValue:
     id_, owner_id, sensitive, content, by, organization, owner, key, category, *data_key = row
-    organization_id, version, master_key_id, wrapped = data_key
     return SealedValue(
         id_,
         owner_id,
         bool(sensitive),
         Sealed(content, by),
         f"{key} ({category}) of {organization}/{owner}, {id_}",
-        WrappedKey(organization_id, version, master_key_id, wrapped),
+        WrappedKey(*data_key),
     )

@@ -8,11 +8,10 @@ import msgspec
 from teamvars.domain.invitations import Delivery, Invitation, Invited, Link
 from teamvars.domain.keys import Sealed
 from teamvars.domain.times import DAY
-from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.pages import after, number_of
 from teamvars.storage.queues import Claimed, Queue
-from teamvars.storage.users import NEVER_KNOWN
+from teamvars.storage.users import NEVER_KNOWN, to_user
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
@@ -162,6 +161,6 @@ def _invited(row: Sequence[Any]) -> Invited:
         organization=organization,
         inviter=inviter,
         address=address,
-        user=User(*user[:3], *map(bool, user[3:])),
+        user=to_user(user),
         expires_at=expires_at,
     )

@@ -19,15 +19,13 @@ from teamvars.domain.memberships import (
 )
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.users import User
-from teamvars.storage import organizations, runners, teams, tokens
+from teamvars.storage import organizations, runners, teams, tokens, users
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing, number_of, where
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
-    "memberships.created_at, memberships.invited_as, users.id, users.username, users.email, "
-    "users.site_admin, users.placeholder, users.disabled, "
+    f"memberships.created_at, memberships.invited_as, {users.COLUMNS}, "
     f"{number_of('invitations.expires_at')}, invitations.delivery"
 )
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
@@ -98,7 +96,7 @@ def _membership(row: Row) -> Membership:
         id=id_,
         organization_id=organization_id,
         organization_name=organization,
-        user=User(*user[:3], *map(bool, user[3:])),
+        user=users.to_user(user),
         status=Status(status),
         created_at=created_at,
         invited_as=invited_as,

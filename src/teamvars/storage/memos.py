@@ -1,9 +1,7 @@
 """Memos as rows: what somebody is told by mail, until they are."""
 
-from typing import Any
-
 from teamvars.domain.notices import Memo
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, decoded
 from teamvars.storage.queues import Claimed, Queue
 
 QUEUE = Queue("memos")
@@ -15,7 +13,7 @@ async def get(tx: Transaction, one: Claimed) -> Memo:
     """What is claimed."""
     row = await tx.fetch_one(f"{_READ} WHERE {QUEUE.claimed}", one.until, one.id)
     assert row is not None
-    id_, address, subject, text = map(_text, row)
+    id_, address, subject, text = map(decoded, row)
     return Memo(id_, address, subject, text, one.until)
 
 
@@ -27,8 +25,3 @@ async def forget(tx: Transaction, one: Claimed) -> None:
 async def forget_stale(tx: Transaction, before: int) -> None:
     """Gives up what has been due since then: there was no mail."""
     await tx.execute("DELETE FROM memos WHERE due_at <= $1", before)
-
-
-def _text(said: Any) -> Any:
-    """A text as it can be shown, whatever somebody has made of it."""
-    return said.decode(errors="replace") if isinstance(said, bytes) else said

@@ -7,7 +7,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import SETTINGS, Organization, OrganizationSearch
 from teamvars.domain.pages import Page, Paged
-from teamvars.storage.access_statements import IS_CALLERS
+from teamvars.storage.access_statements import IN_USE, IS_CALLERS, KEY
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing
 from teamvars.storage.tables import from_column
@@ -85,11 +85,7 @@ async def find_visible(
 async def data_key(tx: Transaction, organization_id: str) -> WrappedKey | None:
     """The data keys of an organization. None: there are none."""
     row = await tx.fetch_one(
-        "SELECT data_keys.organization_id, data_keys.version, data_keys.master_key_id, "
-        "data_keys.wrapped FROM organizations JOIN data_keys "
-        "ON data_keys.organization_id = organizations.id "
-        "AND data_keys.version = organizations.data_key_version "
-        "WHERE organizations.id = $1",
+        f"SELECT {KEY} FROM organizations JOIN data_keys ON {IN_USE} WHERE organizations.id = $1",
         organization_id,
     )
     return None if row is None else WrappedKey(*row)

@@ -78,6 +78,11 @@ def after(column: str, other: str) -> str:
     return f"{column} + 0 > {other}"
 
 
+def lasting(column: str, other: str) -> str:
+    """That the time in a column is after another, or that none is there."""
+    return f"({column} IS NULL OR {after(column, other)})"
+
+
 def containing(text: str) -> str:
     """The LIKE pattern of every folded name that has the text in it; `!` is its escape."""
     return f"%{_escaped(text)}%"

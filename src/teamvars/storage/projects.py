@@ -17,6 +17,8 @@ PROJECT_OF = (
     "CAST(coalesce(workspaces.project_id, 'prj-' || substr(workspaces.organization_id, 5)) AS TEXT)"
 )
 """The project that a workspace is in, as the index has it."""
+TARGETS_OF = f"(workspaces.id, workspaces.organization_id, {PROJECT_OF})"
+"""What a set is attached to that reaches a workspace: that itself, or all that it is in."""
 
 _COLUMNS = "id, organization_id, name, name_folded, settings, created_at"
 # The default project of an organization that an older release has made, or is to get.

@@ -10,11 +10,11 @@ import msgspec
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.keys import Rewrap, Sealed
 from teamvars.kernel import Discreet
+from teamvars.storage.access_statements import KEY
 from teamvars.storage.database import Row, Transaction
 
 _PAGE_BYTES = 256 * 1024
 """Of values that are read at once, but for a larger one."""
-_KEY = "data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped"
 
 
 class SealedRow(Discreet, frozen=True):
@@ -48,7 +48,7 @@ WHERE id > $1 AND key_version < $2 ORDER BY id LIMIT $3
 """,
         rows=f"""
 SELECT {table}.id, {table}.{owner}, {table}.sensitive, NULL,
-    {table}.sealed_value, {table}.key_version, {_KEY}
+    {table}.sealed_value, {table}.key_version, {KEY}
 FROM {table}
 JOIN {owners} ON {owners}.id = {table}.{owner}
 JOIN data_keys ON data_keys.organization_id = {owners}.organization_id
@@ -73,7 +73,7 @@ ORDER BY membership_id LIMIT $3
 """,
         rows=f"""
 SELECT invitations.membership_id, '', 0, invitations.link_hash,
-    invitations.sealed_secret, invitations.key_version, {_KEY}
+    invitations.sealed_secret, invitations.key_version, {KEY}
 FROM invitations
 JOIN memberships ON memberships.id = invitations.membership_id
 JOIN data_keys ON data_keys.organization_id = memberships.organization_id
@@ -132,12 +132,12 @@ async def put(tx: Transaction, part: Part, sealed: Iterable[tuple[SealedRow, Sea
 
 
 def _sealed(row: Row) -> SealedRow:
-    id_, owner_id, sensitive, link_hash, content, by, organization_id, version, master, key = row
+    id_, owner_id, sensitive, link_hash, content, by, *data_key = row
     return SealedRow(
         id_,
         owner_id,
         bool(sensitive),
         bytes(link_hash or b""),
         Sealed(content, by),
-        WrappedKey(organization_id, version, master, key),
+        WrappedKey(*data_key),
     )

@@ -21,9 +21,10 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import NO_APPROVAL, UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
+from teamvars.storage.access_statements import IN_USE
+from teamvars.storage.database import Lookup, Row, Statement, Transaction, decoded, each
 from teamvars.storage.pages import Reading, where
-from teamvars.storage.projects import PROJECT_OF
+from teamvars.storage.projects import TARGETS_OF
 from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.streams import PLACE, also_held, to_stream
 
@@ -66,7 +67,7 @@ _REACHING_THERE = f"""(
             UNION
             SELECT set_targets.set_id FROM set_targets
             WHERE set_targets.target_id
-                IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})
+                IN {TARGETS_OF}
         ) AS reaching
         JOIN streams AS its ON its.id = reaching.id
     )"""
@@ -86,8 +87,7 @@ JOIN runners ON runners.id = token.runner_id
 JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version{lock}
+JOIN data_keys ON {IN_USE}{lock}
 WHERE token.hash = $1 AND token.expires_at > $2 AND token.workspace_id || '' = $3
 """
     return Lookup.joining(single, "runner_tokens", **_OF_CALLER)
@@ -276,7 +276,7 @@ async def forget_expired(tx: Transaction, before: int, most: int) -> int:
 def to_token(row: Row) -> JobToken | None:
     """The token of a row with the columns of `_READ_TOKEN`; None: nobody can read it."""
     hash_, *said, mac = row
-    read = dict(zip(_TOKEN.split(", "), (hash_, *map(_text, said), mac), strict=True))
+    read = dict(zip(_TOKEN.split(", "), (hash_, *map(decoded, said), mac), strict=True))
     try:
         read |= {"is_bound": bool(read["is_bound"]), "claims": json.loads(read["claims"])}
         return msgspec.convert(read, JobToken)
@@ -287,7 +287,7 @@ def to_token(row: Row) -> JobToken | None:
 def _to_receipt(row: Row) -> Receipt:
     its = row[_OF_DELIVERY + 1 :]
     runner_id, workspace_id, organization_id, at, versions, run_link, workspace = map(
-        _text, row[: _OF_DELIVERY + 1]
+        decoded, row[: _OF_DELIVERY + 1]
     )
     place = runner_id, workspace_id, organization_id
     said = _versions(versions)
@@ -310,14 +310,9 @@ def to_runner(row: Row) -> Runner:
     nothing.
     """
     *said, mac = row
-    id_, organization_id, version, body, created_at, proposed_by, *approved = map(_text, said)
+    id_, organization_id, version, body, created_at, proposed_by, *approved = map(decoded, said)
     spec, approval = _spec(body) or UNREADABLE, _approval([*approved, mac])
     return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
-
-
-def _text(said: Any) -> Any:
-    """What a column says; a text that is no UTF-8 is another than was stored, and has no MAC."""
-    return said.decode(errors="replace") if isinstance(said, bytes) else said
 
 
 def _spec(body: object) -> RunnerSpec | None:

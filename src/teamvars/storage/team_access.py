@@ -13,7 +13,7 @@ from teamvars.domain.teams import Right, Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.access_statements import level_of_team
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading, after
+from teamvars.storage.pages import Reading, lasting
 from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED
 from teamvars.storage.tables import from_column
 
@@ -64,7 +64,7 @@ JOIN memberships ON memberships.id = team_members.membership_id
     AND memberships.organization_id = $1
 JOIN users ON users.id = memberships.user_id
 """
-_LIVE = f"(tokens.expires_at IS NULL OR {after('tokens.expires_at', '$3')})"
+_LIVE = lasting("tokens.expires_at", "$3")
 _TEAM_TOKENS = f"""
 SELECT tokens.id, teams.name, teams.level, teams.name
 FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
@@ -72,7 +72,7 @@ FROM ({_READING_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE 
 _ORGANIZATION_TOKENS = f"""
 SELECT tokens.id FROM tokens
 WHERE tokens.organization_id = $1
-    AND (tokens.expires_at IS NULL OR {after("tokens.expires_at", "$2")})
+    AND {lasting("tokens.expires_at", "$2")}
 """
 # Those who can use what they have, a row each. Member by member, which is why a page is cheap:
 # by way of the teams, all their members would be put together for it.

@@ -19,7 +19,7 @@ from teamvars.domain.tokens import (
 )
 from teamvars.storage.access import reach_of
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, after, containing, number_of, where
+from teamvars.storage.pages import Reading, after, containing, lasting, number_of, where
 from teamvars.storage.tables import listed
 
 _COLUMNS = (
@@ -75,7 +75,7 @@ _LIMITS = Reading(
 )
 _SHORTEN = {
     kind: f"""UPDATE tokens SET expires_at = created_at + $2
-WHERE {whose} AND (expires_at IS NULL OR {after("expires_at", "created_at + $2")})"""
+WHERE {whose} AND {lasting("expires_at", "created_at + $2")}"""
     for kind, whose in {
         "organization": "organization_id = $1",
         "team": "team_id IN (SELECT id FROM teams WHERE organization_id = $1)",
@@ -175,7 +175,7 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     """How many tokens of one owner can be used, without those of sessions."""
     return await tx.count(
         f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1 "
-        f"AND (expires_at IS NULL OR {after('expires_at', '$2')}) "
+        f"AND {lasting('expires_at', '$2')} "
         "AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.token_id = tokens.id)",
         owner.id,
         now,
@@ -245,7 +245,7 @@ async def unused(tx: Transaction, now: int, limit: int) -> Suspects:
 async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> Suspects:
     """The oldest of them, and how many there are; none that is refused anyhow."""
     rows = await tx.fetch(
-        f"{_COUNTED} WHERE (tokens.expires_at IS NULL OR {after('tokens.expires_at', '$1')}) "
+        f"{_COUNTED} WHERE {lasting('tokens.expires_at', '$1')} "
         f"AND coalesce(users.disabled, 0) = 0 AND {condition} {_ORDER} LIMIT ${len(args) + 1}",
         *args,
         limit,

@@ -15,7 +15,14 @@ from teamvars.storage.access import set_of
 from teamvars.storage.access_statements import REACHES_SOME, SET_COLUMNS
 from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing, where
-from teamvars.storage.projects import OF_ANY, OF_REACHED, PROJECT_OF, REACHED, reached
+from teamvars.storage.projects import (
+    OF_ANY,
+    OF_REACHED,
+    PROJECT_OF,
+    REACHED,
+    TARGETS_OF,
+    reached,
+)
 
 _NAME = "variable_sets.name_folded"
 # What teams read says which sets they see: asked of each set, it would be found for all of them.
@@ -35,7 +42,7 @@ _REACHES_NOT = f"""EXISTS (
             AND NOT EXISTS (
                 SELECT 1 FROM set_targets WHERE set_targets.set_id = variable_sets.id
                     AND set_targets.target_id
-                        IN (workspaces.id, workspaces.organization_id, {PROJECT_OF})))"""
+                        IN {TARGETS_OF}))"""
 
 _KEYS_AT_ONCE = 20
 # $1: organizations, $2: keys.
@@ -121,7 +128,7 @@ async def of_workspace(
     """A page of the sets that reach a workspace, by name."""
     rest = (
         "WHERE variable_sets.id IN (SELECT set_id FROM workspaces JOIN set_targets "
-        f"ON target_id IN (workspaces.id, workspaces.organization_id, {PROJECT_OF}) "
+        f"ON target_id IN {TARGETS_OF} "
         f"WHERE workspaces.id = $1) AND {_NAME} LIKE $2 ESCAPE '!'"
     )
     owner = workspace.organization_id, workspace.organization_name
