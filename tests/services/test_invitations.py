@@ -114,7 +114,10 @@ async def age(calls: Calls, membership: Membership) -> None:
 
 
 async def find(calls: Calls, membership_id: str) -> Membership | None:
-    return await calls.services.database.read(lambda tx: memberships.find(tx, membership_id))
+    try:
+        return await calls.services.database.read(lambda tx: memberships.get(tx, membership_id))
+    except Refusal:
+        return None
 
 
 async def is_active(calls: Calls, membership: Membership) -> bool:

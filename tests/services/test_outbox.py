@@ -99,8 +99,11 @@ async def invite(
 
 
 async def delivery(calls: Calls, made: Membership) -> Delivery | None:
-    found = await calls.services.database.read(lambda tx: memberships.find(tx, made.id))
-    return None if found is None or found.invitation is None else found.invitation.delivery
+    try:
+        found = await calls.services.database.read(lambda tx: memberships.get(tx, made.id))
+    except Refusal:
+        return None
+    return None if found.invitation is None else found.invitation.delivery
 
 
 async def execute(calls: Calls, statement: str, *args: object) -> None:

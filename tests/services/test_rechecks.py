@@ -168,7 +168,8 @@ async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_n
 
     asked = await meanwhile([organization, tenant.teams["owners"]], ask, demote)
     assert await refusal_of(asked) == "forbidden"
-    assert await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+    found = await calls.services.database.read(lambda tx: memberships.get(tx, removed))
+    assert found.id == removed
 
 
 async def test_who_is_removed_while_a_team_of_theirs_is_deleted_is_removed(
@@ -191,7 +192,8 @@ async def test_who_is_removed_while_a_team_of_theirs_is_deleted_is_removed(
         delete,
     )
     await asked
-    assert not await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+    with pytest.raises(Refusal):
+        await calls.services.database.read(lambda tx: memberships.get(tx, removed))
 
 
 async def test_who_waits_to_copy_what_is_deleted_meanwhile_is_told_where_they_have_named_it(
@@ -474,14 +476,12 @@ def deleting(calls: Calls) -> Callable[[Transaction], Awaitable[object]]:
 async def organization_of(calls: Calls) -> str:
     """The id of the tenant's organization."""
     membership = calls.tenant.memberships["owner"]
-    found = await calls.services.database.read(lambda tx: memberships.find(tx, membership))
-    assert found is not None
+    found = await calls.services.database.read(lambda tx: memberships.get(tx, membership))
     return found.organization_id
 
 
 async def still_invited(calls: Calls, membership_id: str) -> None:
     """Asserts that nothing was accepted, and that the trail holds."""
-    found = await calls.services.database.read(lambda tx: memberships.find(tx, membership_id))
-    assert found is not None
+    found = await calls.services.database.read(lambda tx: memberships.get(tx, membership_id))
     assert found.status is Status.INVITED
     assert await calls.node.audit_holds()

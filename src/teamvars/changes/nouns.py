@@ -39,7 +39,6 @@ from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
-from teamvars.domain.keys import Node, NotedKey
 from teamvars.domain.memberships import LinkageType, Membership
 from teamvars.domain.moves import Access
 from teamvars.domain.names import fold
@@ -115,15 +114,6 @@ async def _details(tx: Transaction, _: Tools, __: Found, need: needs.DetailsOf) 
     return details[need.workspace_id]
 
 
-async def _membership(
-    tx: Transaction, _: Tools, __: Found, need: needs.MembershipWithId
-) -> Membership:
-    membership = await memberships.find(tx, need.membership_id)
-    if membership is None:
-        raise not_found()
-    return membership
-
-
 async def _user_called(tx: Transaction, _: Tools, __: Found, need: needs.UserCalled) -> User | None:
     return (await users.find_all(tx, [need.username])).get(fold(need.username))
 
@@ -169,14 +159,6 @@ async def _ids_of_usernames(
 async def _active_owners(tx: Transaction, _: Tools, __: Found, need: ActiveOwners) -> Sequence[str]:
     members = (await memberships.of_teams(tx, [need.team.team_id]))[need.team.team_id]
     return [member.id for member in members if member.counts_as_owner]
-
-
-async def _noted(tx: Transaction, _: Tools, __: Found, ___: NotedKeys) -> Mapping[str, NotedKey]:
-    return await keys.noted(tx)
-
-
-async def _live(tx: Transaction, _: Tools, found: Found, __: LiveNodes) -> tuple[Node, ...]:
-    return await keys.live(tx, found.now)
 
 
 def _inviting(tools: Tools, found: Found, write: Invite) -> Statement:
@@ -226,7 +208,7 @@ LOOK_UPS: LookUps = {
     needs.TagCalled: by_fields(tags.find),
     needs.TaggedWorkspaces: by_fields(workspaces.tagged),
     needs.WorkspacesWithIds: by_fields(workspaces.find_records),
-    needs.MembershipWithId: _membership,
+    needs.MembershipWithId: by_fields(memberships.get),
     needs.MembershipOf: by_fields(memberships.find_of_user),
     needs.TeamIdsOf: by_fields(memberships.team_ids_of),
     needs.UserWithId: by_fields(users.find),
@@ -293,8 +275,8 @@ LOOK_UPS: LookUps = {
     LinkedBy: Look(_linked, lambda _, __, rows: memberships.linked(rows)),
     UserIds: _ids_of_usernames,
     ActiveOwners: _active_owners,
-    NotedKeys: _noted,
-    LiveNodes: _live,
+    NotedKeys: by_fields(keys.noted),
+    LiveNodes: lambda tx, _, f, __: keys.live(tx, f.now),
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     **variables.STATEMENTS,

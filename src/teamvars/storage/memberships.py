@@ -118,9 +118,9 @@ class Within(msgspec.Struct, frozen=True):
     team_id: str | None = None
 
 
-async def find(tx: Transaction, membership_id: str) -> Membership | None:
-    """A membership by id, without its teams."""
-    return await _MEMBERSHIPS.one(tx, "WHERE memberships.id = $1", membership_id)
+async def get(tx: Transaction, membership_id: str) -> Membership:
+    """A membership by id, without its teams. Refuses: not found."""
+    return await _MEMBERSHIPS.get(tx, "WHERE memberships.id = $1", membership_id)
 
 
 async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> Membership | None:
