@@ -40,7 +40,7 @@ from teamvars.domain.errors import (
 from teamvars.domain.federation import Claims
 from teamvars.domain.key_names import wildcards_within
 from teamvars.domain.names import fold
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import Page, Paged, paged
 from teamvars.domain.runners import (
     MAX_RUNNERS,
     Approval,
@@ -276,12 +276,14 @@ def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) ->
     runners = found.of(RunnersOf(place.organization_id))
     reaching = [one for one in runners if _reaches(one, place, trust)]
     reaching.sort(key=lambda one: (fold(one.spec.name), one.id))
-    some = reaching[wanted.offset : wanted.offset + wanted.size]
+    some = paged(reaching, wanted)
     seen_in = None if granted.level is Level.OWNER else workspace_id
-    if some:
+    if some.items:
         found.of(WorkspacesOf(place.organization_id))
-    shown = [partial(seen, found, one, place.organization_name, trust, seen_in) for one in some]
-    return Paged(shown, len(reaching))
+    shown = [
+        partial(seen, found, one, place.organization_name, trust, seen_in) for one in some.items
+    ]
+    return Paged(shown, some.total)
 
 
 def every(found: Found, trust: Trust) -> Sequence[RunnerView]:

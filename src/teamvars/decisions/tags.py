@@ -27,7 +27,7 @@ from teamvars.domain.access import Permission
 from teamvars.domain.errors import NO_SUCH_WORKSPACE, not_found, refuse_all
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import Page, Paged, paged
 from teamvars.domain.tags import (
     NO_SUCH_TAG,
     Binding,
@@ -57,22 +57,22 @@ def names(found: Found, workspace_id: str, parts: Sequence[str], wanted: Page) -
         for name in view.details.tags.names
         if all(fold(part) in name for part in parts)
     ]
-    return Paged(tags[wanted.offset : wanted.offset + wanted.size], len(tags))
+    return paged(tags, wanted)
 
 
 def bindings(found: Found, workspace_id: str, wanted: Page | None) -> Paged[Binding]:
     """The bindings of a workspace by key, all or a page of them."""
-    return _some(read(found, workspace_id).own_bindings, wanted)
+    return paged(read(found, workspace_id).own_bindings, wanted)
 
 
 def effective(found: Found, workspace_id: str, wanted: Page | None) -> Paged[Binding]:
     """Those that count in a workspace, its project's among them, all or a page of them."""
-    return _some(read(found, workspace_id).effective_bindings, wanted)
+    return paged(read(found, workspace_id).effective_bindings, wanted)
 
 
 def of_project(found: Found, project_id: str, wanted: Page | None) -> Paged[Binding]:
     """The bindings of a project by key, all or a page of them."""
-    return _some(to_project(found, project_id).own_bindings, wanted)
+    return paged(to_project(found, project_id).own_bindings, wanted)
 
 
 def change(
@@ -123,11 +123,6 @@ def add_workspaces(found: Found, tag_id: str, draft: IdsDraft) -> Decision[None]
     refuse_all([*draft.all_faults(known, NO_SUCH_WORKSPACE), *dict.fromkeys(full)])
     pairs = _retagged(found, records, TagChange.ADD, said)
     return together(None, *(changed(found, was, now) for was, now in pairs))
-
-
-def _some(bound: Sequence[Binding], wanted: Page | None) -> Paged[Binding]:
-    some = bound if wanted is None else bound[wanted.offset : wanted.offset + wanted.size]
-    return Paged(some, len(bound))
 
 
 def _retagged(

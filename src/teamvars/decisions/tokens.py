@@ -49,7 +49,7 @@ from teamvars.domain.errors import (
 from teamvars.domain.linked import IdsDraft
 from teamvars.domain.notices import Memo
 from teamvars.domain.organizations import Organization
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import Page, Paged, paged
 from teamvars.domain.tokens import (
     DESCRIPTION_TAKEN,
     EXPIRY_RULE,
@@ -421,9 +421,7 @@ def _details(token: Token) -> dict[str, object]:
 
 def limits_page(found: Found, organization: str, wanted: Page | None) -> Paged[TokenLimit]:
     """The limits of an organization, all or a page of them. Refuses: forbidden."""
-    limits = found.of(TokenLimitsOf(as_owner(found, organization).id))
-    some = limits if wanted is None else limits[wanted.offset : wanted.offset + wanted.size]
-    return Paged(some, len(limits))
+    return paged(found.of(TokenLimitsOf(as_owner(found, organization).id)), wanted)
 
 
 def put_limits(

@@ -28,6 +28,12 @@ class Paged(msgspec.Struct, Generic[T], frozen=True):
     total: int
 
 
+def paged(whole: Sequence[T], page: Page | None) -> Paged[T]:
+    """A page of a list that is there as a whole; None: all of it."""
+    some = whole if page is None else whole[page.offset : page.offset + page.size]
+    return Paged(some, len(whole))
+
+
 class CursorPaged(msgspec.Struct, Generic[T, Position], frozen=True):
     """The items of one page by cursor, in order, and the position after which the next begins.
 
