@@ -42,7 +42,7 @@ class Runners(UseCases):
         return await self._make(caller, decisions.update, runner_id, draft, self._trust)
 
     async def name_workspaces(
-        self, caller: Caller, runner_id: str, change: Change, draft: WorkspacesDraft
+        self, caller: Caller, runner_id: str, draft: WorkspacesDraft, change: Change
     ) -> RunnerView:
         """See `decisions.runners.name_workspaces`."""
         return await self._make(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -25,7 +26,6 @@ from teamvars.domain.runners import (
 from teamvars.domain.times import timestamp as time_said
 from teamvars.services.runners import Runners
 from teamvars.web.examples import IDS, NEW_NAME
-from teamvars.web.http.idempotency import changed
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -304,7 +304,14 @@ def routes(runners: Runners) -> list[Route]:
         do.deletes(
             _ONE, "Delete a runner with the tokens of its jobs.", runners.delete, may_forbid=False
         ),
-        _approve(runners),
+        do.acts(
+            f"{_ONE}/actions/approve",
+            "Approve the version that was looked at, where owners approve: 409 for any other.",
+            runners.approve,
+            takes=RequestBody(ApprovalDocument, _APPROVED),
+            draft=_approval,
+            name="approveRunner",
+        ),
         do.acts(
             f"{_ONE}/actions/revoke",
             "Revoke the approval: nothing is handed to the runner until it is approved again.",
@@ -315,27 +322,6 @@ def routes(runners: Runners) -> list[Route]:
         _linkage(runners),
         *(_change(runners, method) for method in _CHANGES),
     ]
-
-
-def _approve(runners: Runners) -> Route:
-    async def handle(request: Request) -> Response:
-        """Approve the version that was looked at, where owners approve: 409 for any other."""
-        caller, runner_id = request.require_caller(), request.parameters["runner_id"]
-        work = runners.approve(caller, runner_id, _approval(request.document))
-        return await changed(
-            request, work, lambda view: Response.document(200, RUNNER.document(view))
-        )
-
-    return Route(
-        "POST",
-        f"{_ONE}/actions/approve",
-        handle,
-        {200: RUNNER.one},
-        RequestBody(ApprovalDocument, _APPROVED),
-        keyed=True,
-        may_forbid=True,
-        name="approveRunner",
-    )
 
 
 def _approval(document: object) -> ApprovalDraft:
@@ -363,17 +349,17 @@ def _linkage(runners: Runners) -> Route:
 
 def _change(runners: Runners, method: str) -> Route:
     change, name, text = _CHANGES[method]
-
-    async def handle(request: Request) -> Response:
-        caller, runner_id = request.require_caller(), request.parameters["runner_id"]
-        said = _workspaces(request.document)
-        work = runners.name_workspaces(caller, runner_id, change, said)
-        return await changed(request, work, lambda _: Response(204))
-
-    takes = RequestBody(RunnerWorkspacesDocument, _LINKED)
-    keyed = method != "DELETE"
-    return Route(
-        method, _LINKAGE, handle, {204: None}, takes=takes, keyed=keyed, name=name, text=text
+    return Operations(RUNNER).updates(
+        _LINKAGE,
+        text,
+        partial(runners.name_workspaces, change=change),
+        RequestBody(RunnerWorkspacesDocument, _LINKED),
+        method=method,
+        draft=_workspaces,
+        status=204,
+        keyed=method != "DELETE",
+        may_forbid=False,
+        name=name,
     )
 
 
