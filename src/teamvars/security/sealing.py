@@ -66,12 +66,11 @@ class DataKey:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
         return self.opener(variable.owner_id, variable.sensitive)(*sealed, variable.id)
 
-    def opener(
-        self, owner_id: str, sensitive: bool, damaged: Callable[[str], str] = _refuse
-    ) -> Opener:
+    def opener(self, owner_id: str, sensitive: bool, damaged: set[str] | None = None) -> Opener:
         """`open` for many variables of one workspace or set that have the same flag.
 
-        `damaged` says what to take for the value of the variable of that id, which does not open.
+        With `damaged` an empty value is taken for one that does not open, and the id of its
+        variable noted there.
         """
         ways = {
             version: (cipher.decrypt, self._places(version, owner_id, sensitive))
@@ -84,7 +83,10 @@ class DataKey:
                 nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
                 return decrypt(nonce, ciphertext, owner + text_field(id_)).decode()
             except (KeyError, InvalidTag, ValueError, TypeError):
-                return damaged(id_)
+                if damaged is None:
+                    _refuse(id_)
+                damaged.add(id_)
+                return ""
 
         return opened
 

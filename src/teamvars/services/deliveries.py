@@ -489,13 +489,8 @@ def _delivered(bundle: Bundle, key: DataKey) -> list[Delivered]:
 
 def _opened(every: Sequence[StoredVariable], key: DataKey) -> list[tuple[Variable, str]]:
     """Variables with their values. Refuses: damaged values."""
-    damaged = set()
-
-    def note(id_: str) -> str:
-        damaged.add(id_)
-        return ""
-
-    opener_of = cache(partial(key.opener, damaged=note))
+    damaged: set[str] = set()
+    opener_of = cache(partial(key.opener, damaged=damaged))
     found = []
     for stored in every:
         variable = stored.variable

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.effective import Rule, Run, Source, effective, head_of, head_of_all
-from teamvars.domain.errors import refuse_all
-from teamvars.domain.variables import Variable, damaged_value
+from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace, in_batches, rested
-from teamvars.security.sealing import DataKey, Opener
+from teamvars.security.sealing import Opener
 from teamvars.services.house import House, UseCases
 from teamvars.services.rendered import ListKey, Rendered, RenderedLists
+from teamvars.services.variables import whole
 from teamvars.storage import access
 from teamvars.storage import effective as rows
 from teamvars.storage.database import Row, Transaction
@@ -135,35 +135,13 @@ class EffectiveVariables(UseCases):
             if runs is None:
                 return None
             broken: set[str] = set()
-            shown = kind.show(runs, _openers(self._tools.sealer.data_key(granted.key), broken))
+            key = self._tools.sealer.data_key(granted.key)
+            shown = kind.show(runs, partial(key.opener, sensitive=False, damaged=broken))
             few = size <= _BATCH_BYTES
             batches = [list(shown)] if few else in_batches(shown, kind.size, _BATCH_BYTES)
             version = self._tools.chain.version_of(granted.stream)
-            return await render(
-                EffectiveList(granted.workspace, _whole(batches, broken, kind), version)
-            )
-
-
-def _openers(key: DataKey, broken: set[str]) -> OpenerOf:
-    """What opens readable values, and notes the ids of variables whose values do not open."""
-
-    def note(id_: str) -> str:
-        broken.add(id_)
-        return ""
-
-    return partial(key.opener, sensitive=False, damaged=note)
-
-
-def _whole(
-    batches: Iterable[Sequence[T]], broken: set[str], kind: Kind[T]
-) -> Iterator[Sequence[T]]:
-    """The batches. Refuses behind the last: damaged values, which nobody knows sooner."""
-    damaged: list[Variable] = []
-    for batch in batches:
-        if broken:
-            damaged += [each for one in batch for each in kind.variables(one) if each.id in broken]
-        yield batch
-    refuse_all(map(damaged_value, damaged))
+            checked = whole(batches, broken, kind.variables)
+            return await render(EffectiveList(granted.workspace, checked, version))
 
 
 def _winners(runs: Iterable[Run[Row]], opener_of: OpenerOf) -> Iterator[Variable]:

@@ -1,8 +1,8 @@
 """The variables of a workspace or a set: list, create, read, update, delete."""
 
-from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ from teamvars.services.house import House, UseCases, access_to
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.storage import access, effective, variables
 from teamvars.storage.database import Transaction
+
+T = TypeVar("T")
 
 
 class VariableList(msgspec.Struct, frozen=True):
@@ -189,12 +191,7 @@ class Variables(UseCases):
         """The list at the head that was read with the access; None when the head has moved."""
         owner, head = granted.owner, granted.stream.head
         damaged: set[str] = set()
-
-        def note(id_: str) -> str:
-            damaged.add(id_)
-            return ""
-
-        open_value = self._tools.sealer.data_key(granted.key).opener(owner.id, False, note)
+        open_value = self._tools.sealer.data_key(granted.key).opener(owner.id, False, damaged)
         usage = granted.stream.usage
         few = usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
         found = await self._database.query(
@@ -204,7 +201,8 @@ class Variables(UseCases):
             return None
         batches = iter((list(found),)) if few else in_batches(found, _size, _BATCH_BYTES)
         version = self._tools.chain.version_of(granted.stream)
-        return await render(VariableList(owner, _whole(batches, damaged), version))
+        checked = whole(batches, damaged, lambda one: (one,))
+        return await render(VariableList(owner, checked, version))
 
 
 def _shown(stored: StoredVariable, key: DataKey) -> Variable:
@@ -218,9 +216,11 @@ def _shown(stored: StoredVariable, key: DataKey) -> Variable:
         return stored.variable
 
 
-def _whole(
-    batches: Iterable[Sequence[Variable]], damaged: Container[str]
-) -> Iterator[Sequence[Variable]]:
+def whole(
+    batches: Iterable[Sequence[T]],
+    damaged: set[str],
+    variables_of: Callable[[T], Sequence[Variable]],
+) -> Iterator[Sequence[T]]:
     """The batches of a list. Refuses behind the last if there are damaged values among them.
 
     `damaged` are the ids that have turned up by then: of a list that is made value by value, nobody
@@ -228,7 +228,8 @@ def _whole(
     """
     found: list[Variable] = []
     for batch in batches:
-        found += [variable for variable in batch if variable.id in damaged]
+        if damaged:
+            found += [its for one in batch for its in variables_of(one) if its.id in damaged]
         yield batch
     refuse_all(map(damaged_value, found))
 
