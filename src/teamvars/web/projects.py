@@ -20,7 +20,7 @@ from teamvars.services.projects import Projects
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.idempotency import changed
-from teamvars.web.http.parameters import NAMES, PART, Parameter, text_of, words_of
+from teamvars.web.http.parameters import BY_NAME, NAMES, PART, text_of, words_of
 from teamvars.web.http.reader import DryRunOptions, ids_or_dry_run
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
@@ -44,9 +44,6 @@ from teamvars.web.tag_documents import EFFECTIVE, OF_PROJECT, TAGGED, tagged_wit
 
 _ALL, _ONE = "/api/v2/organizations/{organization}/projects", "/api/v2/projects/{project_id}"
 _LINKED = f"{_ONE}/relationships/workspaces"
-_SORT = Parameter(
-    "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
-)
 _NAME = Meta(pattern=f"^{PROJECT_NAME.pattern}$", description=f"{PROJECT_NAME_RULE}.")
 _NOT_SHOWN = ("default-agent-pool-id",)
 _EFFECTIVE = "effective_tag_bindings"
@@ -263,7 +260,7 @@ def routes(projects: Projects) -> list[Route]:
             projects.list,
             shows=_found,
             asks=_search,
-            reads=(PART, NAMES, *TAGGED, _SORT),
+            reads=(PART, NAMES, *TAGGED, BY_NAME),
         ),
         do.creates(_ALL, "Create a project.", projects.create, _NEW),
         do.reads(_ONE, "Read a project.", projects.read, shows=_found),
@@ -341,7 +338,7 @@ def _found(
 
 
 def _search(request: Request) -> tuple[str, ProjectSearch]:
-    reverse = text_of(request, _SORT) == "-name"
+    reverse = text_of(request, BY_NAME) == "-name"
     names, part = words_of(request, NAMES), text_of(request, PART)
     wanted = ProjectSearch(names, part, tagged_with(request), reverse)
     return request.parameters["organization"], wanted

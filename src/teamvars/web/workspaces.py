@@ -28,7 +28,7 @@ from teamvars.domain.workspaces import (
 from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.client_settings import read_values, setting_attribute
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.parameters import Parameter, text_of, words_of
+from teamvars.web.http.parameters import BY_NAME, Parameter, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import (
     REQUIRED,
@@ -72,9 +72,6 @@ _WITHOUT = Parameter(
     "search[exclude-tags]", "Only workspaces that have none of these.", is_list=True
 )
 _IN_PROJECT = Parameter("filter[project][id]", "Only workspaces in this project.")
-_SORT = Parameter(
-    "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
-)
 _NAMES_PLACE = "/data/attributes/tag-names"
 _CONSUMERS = "relationships/remote-state-consumers"
 _UNLOCK = "Unlock a workspace; forcing opens what somebody else has locked."
@@ -389,7 +386,7 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
             shows=_found,
             asks=_search,
             expands="related",
-            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, *TAGGED, _IN_PROJECT, _SORT),
+            reads=(_SEARCH, _WILDCARD, _TAGS, _WITHOUT, *TAGGED, _IN_PROJECT, BY_NAME),
         ),
         do.creates(_ALL, "Create a workspace.", workspaces.create, _NEW),
         _read(workspaces, _BY_ID, "readWorkspace"),
@@ -532,6 +529,6 @@ def _search(request: Request) -> tuple[str, WorkspaceSearch]:
         words_of(request, _WITHOUT) or (),
         tagged_with(request),
         text_of(request, _IN_PROJECT),
-        text_of(request, _SORT) == "-name",
+        text_of(request, BY_NAME) == "-name",
     )
     return request.parameters["organization"], wanted

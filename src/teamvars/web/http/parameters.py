@@ -53,6 +53,9 @@ FLAG = {"type": "string", "enum": ["true", "false"]}
 """The schema of what `requested_flag` reads."""
 PART = Parameter("q", "A part of the name.")
 NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
+BY_NAME = Parameter(
+    "sort", "By name unless given.", schema={"type": "string", "enum": ["name", "-name"]}
+)
 INCLUDE = Parameter(
     "include",
     "Related resources that the answer should have as well, with commas.",
