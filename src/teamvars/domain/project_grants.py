@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import ClassVar
 
 import msgspec
-from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.client_settings import Setting, Settings, Values
@@ -156,7 +155,3 @@ class ProjectGrantDraft(AccessDraft, frozen=True):
     terms = TERMS
 
     project_id: str | None = None
-
-    def applied_to(self, grant: ProjectGrant) -> ProjectGrant:
-        """The grant as a draft without faults makes it."""
-        return replace(grant, **self.changes(grant))

@@ -175,18 +175,19 @@ class AccessDraft(msgspec.Struct, frozen=True):
         """A fault when the document is about another grant than the path."""
         return other_id(self.id, id_, "access")
 
-    def changes(self, grant: AnyGrant) -> dict[str, Any]:
-        """What a draft without faults makes of a grant, by the names of its fields."""
+    def applied_to(self, grant: G) -> G:
+        """The grant as a draft without faults makes it."""
         terms = self.terms
         access = grant.access if self.access is None else terms.types(self.access)
         level = grant.level if self.variables is None else LEVELS[self.variables]
         said = {**self.settings, terms.locking: False}  # which follows from the level
         custom = terms.permissions.changed(terms.permitted(grant), said)
-        return {
-            "access": access,
-            "level": terms.levels.get(access, level),
-            "custom": {} if access in terms.implied else custom,
-        }
+        return replace(  # type: ignore[type-var]  # every grant is a struct
+            grant,
+            access=access,
+            level=terms.levels.get(access, level),
+            custom={} if access in terms.implied else custom,
+        )
 
 
 TERMS = Terms(
@@ -236,10 +237,6 @@ class GrantDraft(AccessDraft, frozen=True):
     terms = TERMS
 
     workspace_id: str | None = None
-
-    def applied_to(self, grant: Grant) -> Grant:
-        """The grant as a draft without faults makes it."""
-        return replace(grant, **self.changes(grant))
 
 
 def _only_custom(name: str, access: str) -> Fault:
