@@ -158,7 +158,7 @@ from tests.mutants.running import Means, judge
 path, tests = "src/teamvars/domain/memberships.py", "tests/domain/test_memberships_of_teams.py::"
 asked = {
     "owners_lost": "test_owners_are_lost_only_when_none_would_remain",
-    "MembersDraft.wanted": "test_every_item_of_an_id_at_fault_is_pointed_at",
+    "MembersDraft.renamed": "test_every_item_of_an_id_at_fault_is_pointed_at",
 }
 mutants = {mutant.function: mutant for mutant in of_file(ROOT, path)}
 recorded = [TracedTest(tests + test, {name_of(path, name)}) for name, test in asked.items()]
@@ -173,7 +173,7 @@ def test_a_mutant_is_killed_by_a_test_that_fails_with_it_and_survives_the_others
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "owners_lost killed",
-        "MembersDraft.wanted survived",
+        "MembersDraft.renamed survived",
         "owners_lost not tried in time",
-        "MembersDraft.wanted not tried in time",
+        "MembersDraft.renamed not tried in time",
     ]

@@ -109,9 +109,10 @@ AT_FIRST = invalid("", "No.").at("/data/relationships/workspaces/data/0/id")
         ({}, {"workspace_ids": ("ws-9",)}, ["not_found"]),
         ({}, {"conditions": {}, "max_ttl": 1}, ["invalid_value", "invalid_value"]),
         ({}, {"faults": (invalid("name", "No."),), "name": ""}, ["invalid_value"]),
+        ({}, {"faults": (AT_FIRST,), "workspace_ids": (None,)}, ["invalid_value"]),
         (
             {},
-            {"faults": (AT_FIRST,), "workspace_ids": ("ws-9", "ws-8")},
+            {"faults": (AT_FIRST,), "workspace_ids": (None, "ws-8")},
             ["invalid_value", "not_found"],
         ),
     ],

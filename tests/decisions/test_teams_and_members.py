@@ -62,8 +62,8 @@ def asking(
 def found(asked: MembersChange, *linked: Linked, access: TeamAccess = OWNER) -> Found:
     """What a user decides by who has that access, and whose ids name these."""
     known = Found(Caller(b"", "req-1", Actor("user", "user-9", "at-1")), 7)
-    ids = tuple(asked.draft.wanted())
-    known.answers |= {ACCESS: access, LinkedBy(ACCESS, asked.linkage, ids): linked}
+    by = LinkedBy(ACCESS, asked.linkage, asked.draft.wanted)
+    known.answers |= {ACCESS: access, by: linked}
     return known
 
 

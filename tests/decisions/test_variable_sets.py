@@ -111,7 +111,7 @@ def at(**counts: int) -> Answers:
     return {SetsAt(tuple(sorted(by_id))): by_id}
 
 
-def naming(*ids: str, **said: Any) -> SetDraft:
+def naming(*ids: str | None, **said: Any) -> SetDraft:
     """A draft that names the workspaces of a set."""
     return SetDraft(workspaces=TargetsDraft(ids, at=RELATED), **said)
 
@@ -344,7 +344,7 @@ def test_a_workspace_gets_so_many_sets_and_no_more(
 
 
 def test_workspaces_that_there_are_not_are_pointed_at_and_nothing_is_attached() -> None:
-    ids = ("ws-1", "", "ws-9")
+    ids = ("ws-1", None, "ws-9")
     known = found(to_set(), has(NETWORK, asked=("ws-1", "ws-9")), at(ws_1=0), locked=LOCKED)
     draft = TargetsDraft(ids)
     assert refused(attach, known, "varset-1", draft, Attaching.ADD, RULES) == ["not_found"]

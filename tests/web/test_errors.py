@@ -303,6 +303,26 @@ async def test_a_bug_is_answered_with_a_bare_500_and_logged_by_request_id(
     assert {line["request_id"] for line in log_lines} == {answer.headers["X-Request-Id"]}
 
 
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("method", "path", "type_"),
+    [
+        ("DELETE", "/organizations/{0}/tags", "tags"),
+        ("DELETE", "/organizations/{0}/team-tokens", "authentication-tokens"),
+        ("POST", "/projects/{1}/relationships/workspaces", "workspaces"),
+        ("POST", "/teams/{2}/relationships/users", "users"),
+    ],
+)
+async def test_an_empty_id_among_several_is_of_nothing_and_told(
+    tenant: Tenant, method: str, path: str, type_: str
+) -> None:
+    project = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}/projects")
+    places = tenant.organization, project.json()["data"][0]["id"], tenant.teams["readers"]
+    document = linkage_document("", type_=type_)
+    answer = await tenant.call("owner", method, path.format(*places), document)
+    assert faults(answer) == [("404", "not_found", "/data/0/id")]
+
+
 async def test_unreachable_storage_says_when_to_try_again(deployment: Deployment) -> None:
     async def refuse(_: Request) -> Response:
         raise storage_unavailable()

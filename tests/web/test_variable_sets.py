@@ -9,6 +9,7 @@ import pytest
 from teamvars import settings
 from teamvars.domain.variable_sets import MAX_VALUE_BYTES, SetLimits
 from teamvars.storage import variables
+from tests.support.engines import ON_SQLITE
 from tests.support.tenant import Tenant, faults, linkage_document, variable_document
 from tests.web.test_quota import limited
 
@@ -218,6 +219,21 @@ async def test_workspaces_are_attached_all_or_none(tenant: Tenant) -> None:
     assert answer.json()["data"]["relationships"]["workspaces"] == linked
     assert await names(tenant, f"/workspaces/{tenant.workspaces['payments']}/varsets") == []
     assert await tenant.deployment.audit_holds()
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["workspaces", "projects"])
+async def test_an_empty_id_is_of_nothing_and_detaches_no_set(tenant: Tenant, kind: str) -> None:
+    one = await make_set(tenant, "shared", "network")
+    empty = linkage_document("", type_=kind)
+    data = {"type": "varsets", "relationships": {kind: empty}}
+    answer = await tenant.call("owner", "PATCH", f"/varsets/{one}", {"data": data})
+    place = f"/data/relationships/{kind}/data/0/id"
+    assert faults(answer) == [("404", "not_found", place)]
+    answer = await tenant.call("owner", "POST", f"/varsets/{one}/relationships/{kind}", empty)
+    assert faults(answer) == [("404", "not_found", "/data/0/id")]
+    whole = (await tenant.call("owner", "GET", f"/varsets/{one}")).json()["data"]
+    assert whole["attributes"]["workspace-count"] == 1
 
 
 async def test_a_workspace_that_goes_is_attached_to_nothing(tenant: Tenant) -> None:

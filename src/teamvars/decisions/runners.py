@@ -1,6 +1,6 @@
 """What becomes of a request to make, change or delete a runner, and what that records."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -225,9 +225,8 @@ def name_workspaces(
     before, name = owned(found, runner_id)
     spec = draft.applied_to(before.spec, change)
     known = {*_names_of(found, before.organization_id), *before.spec.workspace_ids}
-    unknown = _unknown(draft.ids, known, draft.faults, "/data")
     broken = [replace(fault, pointer="/data") for fault in reach_faults(spec)]
-    refuse_all([*draft.faults, *unknown, *([] if draft.faults or unknown else broken)])
+    refuse_all(draft.all_faults(known, NO_SUCH_WORKSPACE) or broken)
     return _renewed(found, before, name, spec, trust)
 
 
@@ -397,8 +396,12 @@ def _refuse(
     broken = [
         fault for fault in spec_faults(spec, trust.issuers, found.now) if fault.pointer not in said
     ]
-    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
-    unknown = _unknown(draft.workspace_ids or (), known, draft.faults, at)
+    known, named = {None, *_names_of(found, organization_id)}, enumerate(draft.workspace_ids or ())
+    unknown = [
+        NO_SUCH_WORKSPACE.at(f"/data/relationships/workspaces/data/{n}/id")
+        for n, id_ in named
+        if id_ not in known
+    ]
     refuse_all([*draft.faults, *broken, *unknown])
 
 
@@ -411,18 +414,6 @@ def _places(faults: Iterable[Fault]) -> set[str]:
             places.add(place)
             place = place.rpartition("/")[0]
     return places
-
-
-def _unknown(
-    ids: Sequence[str], known: Collection[str], faults: Sequence[Fault], at: str
-) -> list[Fault]:
-    """A fault for each workspace that is not known, unless its identifier is at fault itself."""
-    said = _places(faults)
-    return [
-        replace(NO_SUCH_WORKSPACE, pointer=f"{at}/{n}/id")
-        for n, id_ in enumerate(ids)
-        if id_ not in known and f"{at}/{n}" not in said
-    ]
 
 
 def _told(runner: Runner, digest: str) -> dict[str, object]:

@@ -33,7 +33,14 @@ from teamvars.domain.errors import (
     forbidden,
     refuse_all,
 )
-from teamvars.domain.memberships import LinkageType, Linked, MembersDraft, Status, owners_lost
+from teamvars.domain.memberships import (
+    NO_SUCH_MEMBER,
+    LinkageType,
+    Linked,
+    MembersDraft,
+    Status,
+    owners_lost,
+)
 from teamvars.domain.teams import SETTINGS, Right, Team, TeamDraft, Visibility
 
 Direction = Literal["add", "remove"]
@@ -215,8 +222,8 @@ def change_members(found: Found, asked: MembersChange) -> Decision[None]:
     granted = found.of(asked.team)
     granted.require_manage_membership()
     draft, linked = _named(found, asked)
-    missing = draft.missing(one.id for one in linked)
-    refuse_all([*draft.faults, *missing, *_rules_broken(found, asked, draft, linked)])
+    faults = draft.all_faults({one.id for one in linked}, NO_SUCH_MEMBER)
+    refuse_all([*faults, *_rules_broken(found, asked, draft, linked)])
     removes = asked.direction == "remove"
     concerned = sorted(one.membership_id for one in linked if one.in_team is removes)
     if not concerned:
@@ -236,12 +243,12 @@ def _named(found: Found, asked: MembersChange) -> tuple[MembersDraft, Sequence[L
     What is somebody's id is never taken for a username.
     """
     draft = asked.draft
-    linked = found.of(LinkedBy(asked.team, asked.linkage, tuple(draft.wanted())))
-    strangers = frozenset(draft.wanted()) - {one.id for one in linked}
+    linked = found.of(LinkedBy(asked.team, asked.linkage, draft.wanted))
+    strangers = frozenset(draft.wanted) - {one.id for one in linked}
     if not (strangers and asked.usernames and asked.linkage is LinkageType.USERS):
         return draft, linked
     draft = draft.renamed(found.of(UserIds(asked.team, strangers)))
-    return draft, found.of(LinkedBy(asked.team, asked.linkage, tuple(draft.wanted())))
+    return draft, found.of(LinkedBy(asked.team, asked.linkage, draft.wanted))
 
 
 def _rules_broken(

@@ -592,7 +592,7 @@ def _faults_of(
         unknown = NO_SUCH_PROJECT
     faults, more = [], set()
     for n, id_ in enumerate(draft.ids):
-        if not id_ or id_ in is_there:
+        if id_ is None or id_ in is_there:
             continue
         if id_ not in places:
             faults.append(unknown.at(f"{draft.at}/{n}/id"))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.errors import LAST_OWNER, Code, Fault
 from teamvars.domain.invitations import Invitation
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import email_faults
 from teamvars.domain.runners import Runner
 from teamvars.domain.teams import Team
@@ -155,29 +156,16 @@ class Linked(msgspec.Struct, frozen=True):
     in_team: bool
 
 
-class MembersDraft(msgspec.Struct, frozen=True):
-    """Whom a request adds or removes: `ids[n]` is None where item n has a fault of its own."""
+NO_SUCH_MEMBER = Fault(Code.NOT_FOUND, "No membership of the team's organization has this id.")
 
-    ids: Sequence[str | None] = ()
-    faults: tuple[Fault, ...] = ()
 
-    def wanted(self) -> list[str]:
-        """Each id once, in order, so that repeated items count once."""
-        return list(dict.fromkeys(id_ for id_ in self.ids if id_ is not None))
+class MembersDraft(IdsDraft, frozen=True):
+    """Whom a request adds or removes."""
 
     def renamed(self, ids: Mapping[str, str]) -> "MembersDraft":
         """The draft with some ids given in the place of names."""
         given = [id_ if id_ is None else ids.get(id_, id_) for id_ in self.ids]
         return replace(self, ids=given)
-
-    def missing(self, found: Iterable[str]) -> list[Fault]:
-        """A fault for each item that names nobody with a membership of the organization."""
-        known = set(found)
-        return self._item_faults(
-            {id_ for id_ in self.ids if id_ is not None} - known,
-            Code.NOT_FOUND,
-            "No membership of the team's organization has this id.",
-        )
 
     def not_accepted(self, invited: Iterable[str]) -> list[Fault]:
         """A fault for each item that names an invited user by user id (contract §5)."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from teamvars.domain.errors import Code, Fault, invalid, other_id
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.key_names import Globs
+from teamvars.domain.linked import IdsDraft
 from teamvars.domain.names import fold, is_safe, name_faults
 
 MAX_RUNNERS = 100
@@ -238,7 +239,7 @@ class RunnerDraft(msgspec.Struct, frozen=True):
     issuer: str | None = None
     conditions: Mapping[str, str] | None = None
     public_key: str | None = None
-    workspace_ids: tuple[str, ...] | None = None
+    workspace_ids: tuple[str | None, ...] | None = None
     workspace_patterns: tuple[str, ...] | None = None
     include_sensitive: bool | None = None
     allow_unbound: bool | None = None
@@ -254,7 +255,8 @@ class RunnerDraft(msgspec.Struct, frozen=True):
             if (value := getattr(self, name)) is not None
         }
         if self.workspace_ids is not None:
-            said["workspace_ids"] = tuple(dict.fromkeys(self.workspace_ids))
+            # One at fault is one that is named: nobody is told to name some.
+            said["workspace_ids"] = tuple(dict.fromkeys(id_ or "" for id_ in self.workspace_ids))
         if self.public_key is not None and self.issuer is None:
             said |= {"issuer": None, "conditions": self.conditions or {}}
         if self.issuer is not None and self.public_key is None:
@@ -292,18 +294,15 @@ class Change(StrEnum):
     REMOVE = "remove"
 
 
-class WorkspacesDraft(msgspec.Struct, frozen=True):
+class WorkspacesDraft(IdsDraft, frozen=True):
     """The workspaces that a request adds, removes or puts in the place of those there are."""
-
-    ids: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
 
     def applied_to(self, spec: RunnerSpec, change: Change) -> RunnerSpec:
         """The spec as the change makes it."""
         before = () if change is Change.REPLACE else spec.workspace_ids
         if change is Change.REMOVE:
             return replace(spec, workspace_ids=tuple(i for i in before if i not in self.ids))
-        return replace(spec, workspace_ids=tuple(dict.fromkeys((*before, *self.ids))))
+        return replace(spec, workspace_ids=tuple(dict.fromkeys((*before, *self.wanted))))
 
 
 def spec_faults(spec: RunnerSpec, issuers: Collection[str], now: int) -> Iterator[Fault]:

@@ -114,7 +114,7 @@ class TeamMembers(UseCases):
         """
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
         decide = partial(decisions.change_members, asked=asked)
-        linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
+        linked = LinkedBy(asked.team, linkage, draft.wanted)
         # What only takes away goes on where the trail was altered, and so asks what is there.
         last = (LastNumber(team_id),) if direction == "remove" else ()
         change = Change(caller, team_id, decide, foreseen=(asked.team, linked, *last))

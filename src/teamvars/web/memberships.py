@@ -97,11 +97,7 @@ class IncludedTeam(msgspec.Struct, tag_field="type", tag="teams"):
 
 
 def _teams_to_join(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    at = "/data/relationships/teams"
-    teams = read.member(relationships, "teams", dict, "/data/relationships", required=False)
-    items = read.at_most(MAX_ITEMS, read.member(teams, "data", list, at) or [], f"{at}/data")
-    ids = [read.identifier(item, "teams", f"{at}/data/{n}") for n, item in enumerate(items)]
-    return {"team_ids": ids}
+    return {"team_ids": read.related_ids(relationships, "teams", "teams", MAX_ITEMS) or ()}
 
 
 def _invitation(one: Membership) -> Invitation:

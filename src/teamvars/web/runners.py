@@ -101,7 +101,7 @@ def _draft(
     expires_at: str | None,
     conditions: Mapping[str, str] | None,
     workspace_patterns: list[str] | None,
-    workspace_ids: tuple[str, ...] | None,
+    workspace_ids: tuple[str | None, ...] | None,
     **said: Any,
 ) -> RunnerDraft:
     return RunnerDraft(

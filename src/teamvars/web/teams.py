@@ -309,8 +309,7 @@ def members_draft(document: object, linkage: LinkageType) -> MembersDraft:
     if plain and all(item.type is linkage and "\0" not in item.id for item in plain):
         return MembersDraft([item.id for item in plain])
     read = Reader(document)
-    items = read.at_most(MAX_ITEMS, read.data(list) or [], "/data")
-    ids = [read.identifier(item, linkage, f"/data/{n}") for n, item in enumerate(items)]
+    ids = read.identifiers(read.data(list) or [], linkage, MAX_ITEMS)
     return MembersDraft(ids, read.faults)
 
 

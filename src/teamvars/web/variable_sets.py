@@ -104,7 +104,7 @@ class GivenSetRelationships(msgspec.Struct):
 
 
 def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
-    ids: dict[TargetKind, tuple[str, ...] | None] = {
+    ids: dict[TargetKind, tuple[str | None, ...] | None] = {
         kind: read.related_ids(relationships, kind, kind, MAX_ITEMS) for kind in KINDS
     }
     read.refuse_some(relationships, _VARS, _NO_VARIABLES)

@@ -237,9 +237,9 @@ class Reader:
 
     def related_ids(
         self, relationships: Mapping[str, Any] | None, name: str, type_: str, most: int
-    ) -> tuple[str, ...] | None:
-        """The ids of a relationship to at most so many resources of that type, in order, with an
-        empty one for each that is at fault. None: the request says nothing usable of it.
+    ) -> tuple[str | None, ...] | None:
+        """The ids of a relationship to at most so many resources of that type, in order, with None
+        for each that is at fault. None: the request says nothing usable of it.
         """
         at = f"/data/relationships/{name}"
         relation = self.member(relationships, name, dict, "/data/relationships", required=False)
@@ -248,10 +248,10 @@ class Reader:
 
     def identifiers(
         self, items: list[Any], type_: str, most: int, at: str = "/data"
-    ) -> tuple[str, ...]:
+    ) -> tuple[str | None, ...]:
         """The ids of at most so many resource identifiers, as `related_ids`."""
         listed = enumerate(self.at_most(most, items, at))
-        return tuple(self.identifier(item, type_, f"{at}/{n}") or "" for n, item in listed)
+        return tuple(self.identifier(item, type_, f"{at}/{n}") for n, item in listed)
 
     def identifier(self, item: object, type_: str, at: str) -> str | None:
         """The id of a resource identifier of that type; None when it is at fault."""
