@@ -13,7 +13,8 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.variables import Variables
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import STANDARD
-from teamvars.web.variables.routes import of_workspaces
+from teamvars.web.variables.owners import OF_WORKSPACES
+from teamvars.web.variables.routes import VariableRoutes
 from tests.support.commands import Host
 
 WORKSPACES = 200
@@ -44,7 +45,7 @@ async def rendering_microseconds(host: Host, url: str, made: Dataset, rounds: in
 
 async def _list_all(variables: Variables, token: str, ids: Sequence[str]) -> float:
     """Lists each workspace once; returns the seconds of processor time."""
-    render = of_workspaces(variables, STANDARD)._render
+    render = VariableRoutes(variables, STANDARD, OF_WORKSPACES)._render
     begun = time.process_time()
     for start in range(0, len(ids), _AT_A_TIME):
         some = ids[start : start + _AT_A_TIME]

@@ -109,12 +109,8 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
 from teamvars.web.variables.effective import EffectiveRoutes
-from teamvars.web.variables.routes import (
-    inherited_variable_routes,
-    named_routes,
-    set_variable_routes,
-    variable_routes,
-)
+from teamvars.web.variables.owners import OF_SETS, OF_WORKSPACES
+from teamvars.web.variables.routes import VariableRoutes, inherited_variable_routes, named_routes
 from teamvars.web.variables.search import VariableSearchRoutes
 
 HOUSEKEEPING_SECONDS = 60
@@ -304,7 +300,7 @@ def routes(
     applies = ApplyRoutes(all_services.applies, dialect)
     searching = Turns.of_searches()
     listed = [
-        *variable_routes(all_services.variables, dialect),
+        *VariableRoutes(all_services.variables, dialect, OF_WORKSPACES).routes(),
         *EffectiveRoutes(all_services.effective, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, searching, dialect).routes(),
         *teams.member_routes(all_services.team_members),
@@ -337,7 +333,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *projects.routes(all_services.projects),
         *workspaces.directory_routes(all_services.workspaces),
         *named_routes(all_services.variables, all_services.workspaces, dialect),
-        *set_variable_routes(all_services.variables, dialect),
+        *VariableRoutes(all_services.variables, dialect, OF_SETS).routes(),
         *inherited_variable_routes(all_services.variables, dialect),
         *variable_sets.routes(all_services.variable_sets),
         *users.routes(all_services.users),

@@ -51,16 +51,6 @@ _NAMED = tuple(
 _VARIABLE = {200: VariableDocument}
 
 
-def variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
-    """The operations on variables of workspaces."""
-    return of_workspaces(variables, dialect).routes()
-
-
-def set_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
-    """The same on those of variable sets."""
-    return VariableRoutes(variables, dialect, OF_SETS).routes()
-
-
 def inherited_variable_routes(variables: Variables, dialect: Dialect) -> list[Route]:
     """Reading those of a set that reaches a workspace, where its readers look for them."""
     of_sets = VariableRoutes(variables, dialect, OF_SETS)
@@ -100,7 +90,7 @@ def named_routes(variables: Variables, workspaces: Workspaces, dialect: Dialect)
     what a document says, or by the variable's id alone. What comes of it is the same as at the
     workspace's own path.
     """
-    by_workspace = of_workspaces(variables, dialect)
+    by_workspace = VariableRoutes(variables, dialect, OF_WORKSPACES)
 
     async def list_(request: Request) -> Response:
         """List all variables of a workspace that is named, as older clients do."""
@@ -174,11 +164,6 @@ def named_routes(variables: Variables, workspaces: Workspaces, dialect: Dialect)
 
 def _names(request: Request) -> ByNames:
     return ByNames(*(text_of(request, one) or "" for one in _NAMED))
-
-
-def of_workspaces(variables: Variables, dialect: Dialect) -> "VariableRoutes":
-    """What responds about the variables of workspaces, whatever the path that names one."""
-    return VariableRoutes(variables, dialect, OF_WORKSPACES)
 
 
 class VariableRoutes:
