@@ -15,11 +15,12 @@ from teamvars.decisions.approvals import (
     proposals,
     revoke,
 )
-from teamvars.decisions.needs import MembersOf, TeamsOf
-from teamvars.decisions.runners import AllRunners, OrganizationOf, RunnerView, seen
+from teamvars.decisions.needs import MembersOf, OrganizationWithId, TeamsOf
+from teamvars.decisions.runners import AllRunners, RunnerView, seen
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, AuditEntry
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import ApprovalDraft, ApprovalMode, Runner
 from teamvars.domain.users import User
 from tests.decisions.directory import (
@@ -97,7 +98,8 @@ def test_what_breaks_a_rule_is_not_approved_although_it_stands_in_the_store(
 def test_an_operator_is_told_what_an_approval_that_holds_does_not_have() -> None:
     wider = spec_of(FEDERATED, workspace_ids=("ws-1", "ws-2"))
     for runner, joins in ((FEDERATED, []), (PROPOSED, []), (wider, ["payments"])):
-        all_there_are = {AllRunners(): [runner], OrganizationOf("org-1"): "acme"}
+        acme = Organization("org-1", "acme", None, 1)
+        all_there_are = {AllRunners(): [runner], OrganizationWithId("org-1"): acme}
         (proposal,) = proposals(found(*knowing(runner), all_there_are, actor=OPERATOR), TRUST)
         assert proposal.joins == joins
         assert proposal.reach == ["network", *joins]

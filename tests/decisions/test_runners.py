@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Delete, Found, Insert, Needs, Update
-from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
+from teamvars.decisions.needs import OrganizationWithId, ToOrganizationWithId, WorkspacesOf
 from teamvars.decisions.runners import (
     AllRunners,
-    OrganizationOf,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -25,6 +24,7 @@ from teamvars.decisions.runners import (
 from teamvars.domain.access import Level
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import invalid
+from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
     MAX_RUNNERS,
@@ -241,8 +241,8 @@ def test_of_all_runners_each_is_named_once_all_that_is_needed_is_there() -> None
     later: dict[Any, Any] = {
         **WORKSPACES,
         WorkspacesOf("org-2"): [],
-        OrganizationOf("org-1"): "acme",
-        OrganizationOf("org-2"): "beta",
+        OrganizationWithId("org-1"): Organization("org-1", "acme", None, 1),
+        OrganizationWithId("org-2"): Organization("org-2", "beta", None, 1),
     }
     while later:
         with pytest.raises(Needs) as asked:

@@ -25,7 +25,6 @@ from teamvars.decisions.deliveries import (
 from teamvars.decisions.runners import (
     AllRunners,
     Matching,
-    OrganizationOf,
     RunnersOf,
     RunnersPage,
     RunnerWithId,
@@ -37,7 +36,7 @@ from teamvars.domain.errors import NO_VALID_TOKEN, TRAIL_ALTERED, Refusal, not_f
 from teamvars.domain.names import fold
 from teamvars.domain.runners import globs_of
 from teamvars.pace import Pace
-from teamvars.storage import access_by_name, effective, organizations, runners, streams
+from teamvars.storage import access_by_name, effective, runners, streams
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.effective import Pause
 
@@ -88,10 +87,6 @@ async def matched(need: Matching) -> frozenset[str]:
     return frozenset(found)
 
 
-async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> str:
-    return (await organizations.get(tx, need.organization_id)).name
-
-
 async def _recorded(tx: Transaction, tools: Tools, _: Found, need: Recorded) -> AuditEntry | None:
     entry = await streams.newest_about(tx, *msgspec.structs.astuple(need))
     if entry is not None and (entry.faulty() or not tools.chain.holds(entry)):
@@ -105,7 +100,6 @@ LOOK_UPS: LookUps = {
     RunnersOf: by_fields(runners.of_organization),
     RunnersPage: by_fields(runners.page_of_organization),
     AllRunners: by_fields(runners.every),
-    OrganizationOf: _name,
     Reaching: Look(
         lambda _, need: (runners.REACHING, (need.workspace_id, need.once)),
         lambda _, __, rows: runners.reached(rows),

@@ -21,6 +21,7 @@ from teamvars.decisions import (
     together,
 )
 from teamvars.decisions.needs import (
+    OrganizationWithId,
     ToOrganizationWithId,
     ToWorkspaceAt,
     WhoCalls,
@@ -80,12 +81,6 @@ class RunnersPage(Need[Paged[Runner]], frozen=True):
 
 class AllRunners(Need[Sequence[Runner]], frozen=True):
     """Those of all organizations."""
-
-
-class OrganizationOf(Need[str], frozen=True):
-    """The name of the organization with that id."""
-
-    organization_id: str
 
 
 class Matching(Thought[frozenset[str]], frozen=True):
@@ -289,7 +284,10 @@ def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
     """All runners there are, for an operator."""
     runners = found.of(AllRunners())
     # All that is needed first, since each need begins this anew, and a digest takes its time.
-    names = {one.organization_id: found.of(OrganizationOf(one.organization_id)) for one in runners}
+    names = {
+        one.organization_id: found.of(OrganizationWithId(one.organization_id)).name
+        for one in runners
+    }
     for organization_id in names:
         found.of(WorkspacesOf(organization_id))
     reaches = [one.spec.reach(_names_of(found, one.organization_id)) for one in runners]
