@@ -31,7 +31,7 @@ from teamvars.decisions.needs import (
     as_owner,
     meant,
 )
-from teamvars.decisions.teams import Direction, PutMembers
+from teamvars.decisions.teams import put
 from teamvars.domain.access import OrganizationAccess
 from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
 from teamvars.domain.invitations import Invitation
@@ -175,12 +175,12 @@ def invitation(
 
 def joined(found: Found, team: Team, membership_ids: Sequence[str]) -> Decision[None]:
     """The memberships with these ids come into a team, in which none of them is."""
-    return _put(found, team, "add", membership_ids)
+    return put(found, team, "add", membership_ids)
 
 
 def left(found: Found, team: Team, membership_ids: Sequence[str]) -> Decision[None]:
     """The memberships with these ids go from a team."""
-    return _put(found, team, "remove", membership_ids)
+    return put(found, team, "remove", membership_ids)
 
 
 def _locked_teams(found: Found, membership: Membership) -> Sequence[Team]:
@@ -195,14 +195,6 @@ def _noted(
     details = {"user": membership.user.id, "status": membership.status.value, **more}
     place = membership.organization_id
     return found.note(place, f"membership.{verb}", membership.id, details)
-
-
-def _put(
-    found: Found, team: Team, direction: Direction, membership_ids: Sequence[str]
-) -> Decision[None]:
-    details = {"organization-memberships": list(membership_ids)}
-    note = found.note(team.id, f"member.{direction}", team.id, details)
-    return Decision(None, (PutMembers(team.id, direction, tuple(membership_ids)),), (note,))
 
 
 def left_behind(found: Found, organization: str, user_id: str) -> LeftBehind:

@@ -14,7 +14,6 @@ from teamvars.decisions import (
     Found,
     Insert,
     Need,
-    Note,
     Update,
     Write,
     closes,
@@ -226,15 +225,16 @@ def change_members(found: Found, asked: MembersChange) -> Decision[None]:
     refuse_all([*faults, *_rules_broken(found, asked, draft, linked)])
     removes = asked.direction == "remove"
     concerned = sorted(one.membership_id for one in linked if one.in_team is removes)
-    if not concerned:
-        return Decision(None)
-    details = {"organization-memberships": concerned}
-    event = found.event(f"member.{asked.direction}", granted.team.id, details)
-    return Decision(
-        None,
-        writes=(PutMembers(granted.team.id, asked.direction, tuple(concerned)),),
-        notes=(Note(granted.stream.id, event),),
-    )
+    return put(found, granted.team, asked.direction, concerned) if concerned else Decision(None)
+
+
+def put(
+    found: Found, team: Team, direction: Direction, membership_ids: Sequence[str]
+) -> Decision[None]:
+    """The memberships with these ids come into a team, in which none of them is, or go from it."""
+    details = {"organization-memberships": list(membership_ids)}
+    note = found.note(team.id, f"member.{direction}", team.id, details)
+    return Decision(None, (PutMembers(team.id, direction, tuple(membership_ids)),), (note,))
 
 
 def _named(found: Found, asked: MembersChange) -> tuple[MembersDraft, Sequence[Linked]]:
