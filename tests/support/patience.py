@@ -17,9 +17,11 @@ async def until(holds: Callable[[], Awaitable[object]]) -> None:
             await asyncio.sleep(PAUSE)
 
 
-def wait_until(holds: Callable[[], object], told: Callable[[], object] = str) -> None:
+def wait_until(
+    holds: Callable[[], object], told: Callable[[], object] = str, pause: float = PAUSE
+) -> None:
     """As `until`, where there is no event loop; a failure shows what is `told` then."""
     deadline = time.monotonic() + HANGS
     while not holds():
         assert time.monotonic() < deadline, told()
-        time.sleep(PAUSE)
+        time.sleep(pause)

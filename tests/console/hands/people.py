@@ -26,6 +26,9 @@ IN_ONE_BROWSER = pytest.mark.parametrize("driver", ["chromium"], indirect=True, 
 do each in their own way.
 """
 
+LOOK_SECONDS = 0.05
+"""Between two looks: each takes the browser six milliseconds, which it then lacks."""
+
 _T = TypeVar("_T")
 # What is redrawn between two looks, or is covered yet, is looked at once more.
 _MOVING = (
@@ -129,7 +132,7 @@ class Person:
                 found.append(seen)
             return bool(seen)
 
-        wait_until(looked, self.text)
+        wait_until(looked, self.text, LOOK_SECONDS)
         return found[0]
 
     def reads(self, text: str, place: str = "body") -> None:
