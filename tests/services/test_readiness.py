@@ -68,7 +68,7 @@ async def test_a_second_later_it_is_asked_again(
     await readiness.require()
     counted.is_gone = True
     await readiness.require()
-    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", -1)
     with pytest.raises(Refusal):
         await readiness.require()
     counted.is_gone = False
