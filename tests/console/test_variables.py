@@ -266,6 +266,17 @@ async def test_a_connection_that_breaks_says_so_and_what_was_sent_happens_once(
     visitor.complaints.clear()
 
 
+async def test_a_page_that_fails_says_so_in_words_that_are_not_the_browsers(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.member(sqlite_site, await sqlite_site.tenant())
+    form = await visitor.add("once", "typed by hand")
+    full = "throw new DOMException('', 'QuotaExceededError')"
+    await visitor.page.evaluate(f"() => {{ crypto.getRandomValues = () => {{ {full} }} }}")
+    await form.get_by_role("button", name="Add variable").click()
+    await form.get_by_text("This page has failed.").wait_for()
+
+
 async def test_a_deletion_waits_ten_seconds_for_somebody_to_think_better_of_it(
     sqlite_site: Site, timeless: Crowd
 ) -> None:

@@ -61,11 +61,12 @@ export function failed(error) {
 }
 
 /**
- * What an error says to whoever looks. A TypeError says nothing to them: the page has met what it was not made for.
- * @param {{message: string}} error
+ * What an error says to whoever looks. One that is the browser's own has a name of its own and says nothing to them: the
+ * page has met what it was not made for.
+ * @param {{message: string, name?: string}} error
  */
-export function inWords(error) {
-  return error instanceof TypeError ? UNFORESEEN : error.message;
+export function inWords({ message, name = "Error" }) {
+  return name === "Error" ? message : UNFORESEEN;
 }
 
 /** To be called when the server has answered. */
