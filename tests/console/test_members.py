@@ -317,6 +317,19 @@ async def test_teams_that_are_not_shown_to_whoever_invites_are_counted(
     await form.get_by_text("And 2 more teams, found by name.").wait_for()
 
 
+async def test_a_team_that_is_chosen_is_not_one_of_those_that_are_not_shown(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    await small_pages(visitor.page, "**/teams?*", 4)
+    chosen = tenant.teams["writers"]  # the last one by name
+    await visitor.go(f"/{tenant.organization}/members?invite=new@example.com&team={chosen}")
+    form = visitor.page.get_by_role("form", name="Invite people")
+    await expect(form.get_by_label("writers")).to_be_checked()
+    await form.get_by_text("And 1 more team, found by name.").wait_for()
+
+
 async def test_of_many_teams_any_is_found_and_chosen(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     for number in range(12):

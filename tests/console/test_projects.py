@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.console.visitors import Crowd, Site, held
+from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
 
 
@@ -145,26 +145,6 @@ async def test_who_gains_and_who_loses_is_read_before_workspaces_are_moved(
     await visitor.button("Move …").click()
     told = page.get_by_role("status").get_by_text("All of them are in Default Project already.")
     await told.wait_for()
-
-
-async def test_whoever_leaves_the_form_while_a_team_is_looked_for_gives_it_nothing(
-    sqlite_site: Site, crowd: Crowd
-) -> None:
-    tenant = await sqlite_site.tenant()
-    shop = await make_project(tenant)
-    visitor = await crowd.arrived(sqlite_site, tenant, f"projects/{shop}/access")
-    page, sent = visitor.page, list[str]()
-    page.on("request", lambda one: sent.append(one.method))
-    await visitor.button("Give access").click()
-    form = page.get_by_role("form", name="Give access")
-    await form.get_by_label("Team").fill("crew")
-    looked = "**/teams?*"
-    async with page.expect_response(looked), held(page, looked) as is_asked_for:
-        await form.get_by_role("button", name="Give access").click()
-        await is_asked_for()
-        await form.get_by_role("button", name="Cancel").click()
-    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
-    assert "POST" not in sent
 
 
 async def test_what_others_have_made_of_the_access_is_told_and_seen(

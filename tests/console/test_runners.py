@@ -142,23 +142,6 @@ async def test_what_others_have_changed_of_a_runner_is_not_changed_back(
     assert runner["attributes"]["description"] == "every night"
 
 
-async def test_whoever_leaves_the_form_while_workspaces_are_looked_for_proposes_nothing(
-    sqlite_site: Site, crowd: Crowd
-) -> None:
-    visitor = await visit(crowd, sqlite_site, await sqlite_site.tenant())
-    page, sent = visitor.page, list[str]()
-    page.on("request", lambda one: sent.append(one.method))
-    await visitor.button("Propose a runner").click()
-    await page.get_by_label("Workspaces").fill("network")
-    looked = "**/workspaces?*"
-    async with page.expect_response(looked), held(page, looked) as is_asked_for:
-        await visitor.button("Propose").click()
-        await is_asked_for()
-        await visitor.button("Cancel").click()
-    await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
-    assert "POST" not in sent
-
-
 async def test_conditions_that_no_line_can_say_keep_nobody_from_changing_the_rest(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

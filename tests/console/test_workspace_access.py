@@ -38,24 +38,6 @@ async def statuses(tenant: Tenant, who: str, workspace: str = "payments") -> int
     return (await tenant.call(who, "GET", tenant.vars_path(workspace))).status_code
 
 
-async def test_whoever_leaves_the_page_while_a_team_is_looked_for_gives_it_nothing(
-    sqlite_site: Site, crowd: Crowd
-) -> None:
-    visitor = await visit(sqlite_site, crowd, await sqlite_site.tenant(), workspace="payments")
-    page, sent = visitor.page, list[str]()
-    page.on("request", lambda one: sent.append(one.method))
-    looked = "**/teams?*names*"
-    async with held(page, "**/audit-events?*"):
-        async with page.expect_response(looked), held(page, looked) as is_asked_for:
-            await give(visitor, "Team", "readers")
-            await is_asked_for()
-            await page.evaluate("window.setTimeout = () => 0")  # it is shown until another is there
-            await page.get_by_role("link", name="Activity").click()
-        await page.evaluate("fetch('/healthz')")  # whatever the answer begins has begun by then
-    await page.get_by_label("Part of a key").wait_for()
-    assert "POST" not in sent
-
-
 async def test_what_has_led_to_a_question_waits_for_nothing_while_that_is_open(
     sqlite_site: Site, crowd: Crowd
 ) -> None:

@@ -4,7 +4,7 @@ import { Change, loaded, newest, oneOf, readAll, readPage, remove, send } from "
 import { ask } from "./dialogs.js";
 import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
-import { lead, stay } from "./hands.js";
+import { isLeft, lead, stay } from "./hands.js";
 import { LEVELS, isOwners, readTeam, readWorkspace, teamHead, workspaceHead } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -248,7 +248,7 @@ class Grants {
       class: "narrowing granting", isMissed: false, "aria-label": "Give access",
       busy: "Giving …", onsubmit: async (signal) => {
         const { type, id } = await findNamed(base, other, input.value.trim(), pointer, signal);
-        if (this.signal.aborted) return; // whoever has left the page meanwhile gives nothing
+        if (isLeft(this.element)) return; // whoever has left it meanwhile gives nothing
         const own = { data: { type: `${this.side}s`, id: this.id } };
         const data = { type: "team-workspaces", attributes: { access: level.chosen() },
           relationships: { [this.side]: own, [other]: { data: { type, id } } } };

@@ -3,6 +3,7 @@
 import { Change, Refused, send } from "./api.js";
 import { button, h, listed, name, shown } from "./dom.js";
 import { clearErrors, field, form, keepTyped, leaveButton } from "./fields.js";
+import { isLeft } from "./hands.js";
 import { folded, memberWords, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
@@ -59,7 +60,7 @@ class Adding {
     const words = wordsOf(this.input.value);
     if (!words.length) throw refused("Give a name first.");
     const people = await peopleOf(this.organization, words.map((one) => one.called), { signal });
-    if (!this.element.isConnected) return; // whoever has left it meanwhile adds nobody
+    if (isLeft(this.element)) return; // whoever has left it meanwhile adds nobody
     const found = words.map((one) => ({ ...one, those: people.filter(({ names }) => names.includes(one.called)) }));
     const isMember = (/** @type {Found} */ { those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
     const present = found.filter(isMember);

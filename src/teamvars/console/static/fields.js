@@ -2,7 +2,7 @@
 
 import { Refused } from "./api.js";
 import { announce, button, h, icon, shown, within } from "./dom.js";
-import { lead, settleAll, stay } from "./hands.js";
+import { isLeft, lead, settleAll, stay } from "./hands.js";
 import { inWords } from "./notices.js";
 
 /** @import { Attributes, Child } from "./dom.js" */
@@ -118,7 +118,7 @@ export function form({ onsubmit, sure, isMissed = true, saves = true, busy = "Sa
     const asked = async (work) => {
       const isStill = stay();
       const found = await held(work);
-      if (!isStill() || !element.isConnected) throw new Error(ELSEWHERE); // whoever has left the form wants nothing of it
+      if (!isStill() || isLeft(element)) throw new Error(ELSEWHERE); // whoever has left the form wants nothing of it
       return found;
     };
     try {
@@ -224,7 +224,7 @@ export class FormPlace {
   #made(make) {
     /** @type {HTMLElement} */
     const element = make((told) => {
-      if (!element.isConnected) return; // another one is there by now
+      if (isLeft(element)) return; // another one is there by now
       this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
       if (told) announce(this.element.textContent);
       settleAll();

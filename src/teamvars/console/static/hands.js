@@ -70,6 +70,14 @@ function dialogs() {
 }
 
 /**
+ * Whether one has left what an element is in: it is gone, or its page is left, which is seen until another one is there.
+ * @param {Element} element
+ */
+export function isLeft(element) {
+  return !element.isConnected || element.closest("[data-left]") !== null;
+}
+
+/**
  * Puts the focus on an element, where nobody has gone on to type elsewhere than in `from`.
  * @param {HTMLElement | null | undefined} element
  * @param {Element | null} [from]

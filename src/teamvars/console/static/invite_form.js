@@ -3,7 +3,9 @@
 import { Change, Refused, read, readPage, send } from "./api.js";
 import { announce, count, h, listed, name } from "./dom.js";
 import { field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { isLeft } from "./hands.js";
 import { searchField } from "./paged_list.js";
+import { folded } from "./people.js";
 import { redraw } from "./redraw.js";
 
 /** @import { Answer, ErrorObject, Page } from "./api.js" */
@@ -66,7 +68,7 @@ export function inviteForm({ path, changed, done, addresses = "", teamId = null 
     /** @type {ErrorObject[]} */
     const errors = [];
     for (const email of words) {
-      if (!element.isConnected) break;
+      if (isLeft(element)) break;
       const change = changes.get(email) ?? new Change();
       changes.set(email, change);
       try {
@@ -181,10 +183,11 @@ class TeamChoice {
     const { items, total } = await readPage(`${this.path}/teams${words && `?q=${encodeURIComponent(words)}`}`, 1);
     if (words !== this.words) return;
     if (!words) [this.element.hidden, this.looking.hidden] = [!total, total <= MANY_TEAMS];
-    const unseen = total - items.length;
-    this.rest.textContent = unseen > 0 ? `And ${count(unseen, "more team")}, found by name.` : "";
     const found = new Map(this.#chosen);
     for (const { id, attributes } of items) found.set(id, attributes.name);
+    const meant = [...found.values()].filter((called) => folded(called).includes(folded(words)));
+    const unseen = total - meant.length;
+    this.rest.textContent = unseen > 0 ? `And ${count(unseen, "more team")}, found by name.` : "";
     redraw(this.rows, [...found].map(([id, called]) => ({ key: id, seen: called, make: () => this.#tick(id, called) })));
   }
 

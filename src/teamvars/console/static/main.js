@@ -4,7 +4,7 @@ import { loaded, Refused, remove, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name, nodes, part, within } from "./dom.js";
 import { holdsTyped } from "./fields.js";
-import { fieldInUse, lead, settleAll, watchHands } from "./hands.js";
+import { fieldInUse, isLeft, lead, settleAll, watchHands } from "./hands.js";
 import { watchKeys } from "./keyboard.js";
 import { clear, failed, inWords, leavePage, notify } from "./notices.js";
 import { address, PAGES, ROOT } from "./pages.js";
@@ -24,8 +24,6 @@ const NOWHERE = { organization: "", workspace: "", team: "", project: "", varset
 /** @type {import("./signin.js").Account | null} */
 let account = null;
 let leaving = new AbortController();
-/** Ends once the page that is shown is left, though it is shown until another one is there. */
-let shown = leaving.signal;
 
 /**
  * Shows the page of a path; a former one goes, unless somebody would rather stay.
@@ -45,11 +43,17 @@ async function go(path, { replace = false } = {}) {
 
 /** Whether something typed would be lost: what is on a page that one has left already is lost. */
 function holds() {
-  return !shown.aborted && holdsTyped(main);
+  return !isLeft(page) && holdsTyped(main);
+}
+
+/** What the page that is shown has asked for comes to nothing. */
+function depart() {
+  leaving.abort();
+  page.toggleAttribute("data-left", true);
 }
 
 async function render() {
-  leaving.abort();
+  depart();
   leaving = new AbortController();
   dialogs.endAll();
   leavePage();
@@ -80,7 +84,7 @@ async function render() {
   clearTimeout(waiting);
   if (signal.aborted || session.token() === null) return;
   page.replaceChildren(...nodes(content));
-  shown = signal;
+  page.removeAttribute("data-left");
   head(names);
   page.hidden = false;
   settleAll();
@@ -169,7 +173,7 @@ function leave(reason) {
     leavePage();
     return askToSignIn(reason);
   }
-  leaving.abort();
+  depart();
   dialogs.endAll();
   for (const place of document.body.children) place.replaceChildren();
   // Whoever comes next may see another page.
@@ -188,7 +192,7 @@ function askToSignIn(reason) {
   page.hidden = true;
   if (kept) dialogs.putAside();
   else {
-    leaving.abort(); // what it has asked for comes to nothing
+    depart();
     dialogs.endAll();
     page.replaceChildren();
   }
@@ -197,7 +201,7 @@ function askToSignIn(reason) {
   const section = signInForm(reason, kept ? before : null, async (found) => {
     account = found;
     section.remove();
-    if (!kept || shown.aborted || found.id !== before?.id) return render();
+    if (!kept || isLeft(page) || found.id !== before?.id) return render();
     page.hidden = false;
     head(pageOf(location.pathname)[1]);
     dialogs.bringBack();
@@ -260,7 +264,7 @@ async function start() {
   watchKeys(main);
   addEventListener("popstate", goBack);
   // Forward leads to where one was as well: a page that one has gone back from is not asked any more.
-  addEventListener("scrollend", () => shown.aborted || history.replaceState({ top: scrollY }, ""));
+  addEventListener("scrollend", () => isLeft(page) || history.replaceState({ top: scrollY }, ""));
   addEventListener("unhandledrejection", complain);
   addEventListener("beforeunload", (event) => holds() && event.preventDefault());
   // Going back, a browser may show a document again that was left.

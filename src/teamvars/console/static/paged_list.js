@@ -2,7 +2,7 @@
 
 import { Refused, newest, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
-import { settleNew } from "./hands.js";
+import { isLeft, settleNew } from "./hands.js";
 import { address } from "./pages.js";
 import { redraw } from "./redraw.js";
 
@@ -207,9 +207,8 @@ function all(one, included) {
  * @param {string} [word]
  */
 export function searchField(label, say, word) {
-  const here = location.pathname;
   const act = afterLastKey(() => {
-    if (!input.isConnected || location.pathname !== here) return; // the page is left, though it may still be shown
+    if (isLeft(input)) return;
     const words = input.value.trim();
     if (word) address.keep(word, words);
     return say(words);

@@ -4,7 +4,7 @@ import { Change, changed, oneOf, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
 import { addButton, announce, button, h, name } from "./dom.js";
 import { FormPlace, choice, field, form, keepTyped, leaveButton } from "./fields.js";
-import { lead } from "./hands.js";
+import { isLeft, lead } from "./hands.js";
 import { LEVELS, projectHead, readProject } from "./heads.js";
 import { findNamed, namesOf } from "./named.js";
 import { PagedList } from "./paged_list.js";
@@ -121,13 +121,13 @@ class Accesses {
           given = document.data.attributes.access;
         } else {
           const { id } = await findNamed(this.base, "team", called, TEAM, signal);
-          if (!element.isConnected) return; // whoever has left it meanwhile gives nothing
+          if (isLeft(element)) return; // whoever has left it meanwhile gives nothing
           const relationships = { team: { data: { type: "teams", id } }, project: { data: { type: "projects", id: this.project.id } } };
           await send("POST", "/team-projects", { data: { type: "team-projects", attributes, relationships } }, { change, signal });
         }
         keepTyped(element, false);
         end([name(called), ": ", given]);
-        await this.list.draw();
+        this.list.draw();
       },
     },
       grant ? h("h2", {}, "The access of ", name(grant.called))

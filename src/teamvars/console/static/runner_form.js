@@ -3,6 +3,7 @@
 import { Refused, changed, readAll } from "./api.js";
 import { beginOf, h } from "./dom.js";
 import { choice, field, form, keepTyped, leaveButton, tick } from "./fields.js";
+import { isLeft } from "./hands.js";
 import { findWorkspaces } from "./named.js";
 
 /** @typedef {{type: "runners", attributes: Partial<Api.RunnerAttributes>, relationships?: object}} Proposal */
@@ -43,7 +44,7 @@ export function runnerForm({ path, runner, save, cancel, signal }) {
         return;
       }
       const found = isNamed && (await findWorkspaces(path, lines(workspaces), WORKSPACES, waiting));
-      if (!element.isConnected) return; // whoever has left it meanwhile proposes nothing
+      if (isLeft(element)) return; // whoever has left it meanwhile proposes nothing
       const relationships = found && { workspaces: { data: found.map(({ id }) => ({ type: "workspaces", id })) } };
       await save({ type: "runners", attributes, ...(relationships && { relationships }) }, now.name, waiting);
       keepTyped(element, false);
