@@ -158,20 +158,22 @@ function hold(element, still, busy, waiting) {
   const pressed = element.querySelector("button.primary, button.danger");
   const said = [...(pressed?.childNodes ?? [])];
   pressed?.replaceChildren(busy);
-  // Boxes and buttons know no "read-only".
+  const over = new AbortController();
+  // Boxes and buttons know no "read-only", and where that is known, each blank scrolls the page by a window.
   const refuse = (/** @type {Event} */ event) => {
     const target = /** @type {Element} */ (event.target);
-    if (still.contains(target) || target.closest("[data-leaves]")) return;
+    const { key = " " } = /** @type {Partial<KeyboardEvent>} */ (event);
+    if (key !== " " || still.contains(target) || target.closest("[data-leaves]")) return;
     event.preventDefault();
     event.stopPropagation();
   };
-  element.addEventListener("click", refuse, true);
+  for (const kind of ["click", "keydown"]) element.addEventListener(kind, refuse, { capture: true, signal: over.signal });
   element.setAttribute("aria-busy", "true");
   const timer = setTimeout(() => still.replaceChildren(h("span", {}, "Still waiting for the server …"),
     h("button", { type: "button", class: "button", onclick: () => waiting.abort() }, "Stop waiting")), STILL_MS);
   return () => {
     element.removeAttribute("aria-busy");
-    element.removeEventListener("click", refuse, true);
+    over.abort();
     clearTimeout(timer);
     still.replaceChildren();
     for (const one of fields) one.readOnly = false;
