@@ -152,7 +152,7 @@ async def test_all_of_a_long_file_is_seen_and_left_out(sqlite_site: Site, crowd:
     await visitor.button("Preview").click()
     more = visitor.button("Show 2 more")
     await more.wait_for()
-    await expect(page.locator("[data-settles]")).to_have_count(0)
+    await expect(page.locator(".veil")).to_have_count(0)
     await more.dblclick(position={"x": 20, "y": 30})  # the second is where "Apply" is by then
     row = dialog(page).get_by_role("row").filter(has_text="Z_TOKEN")
     await expect(row.get_by_label("Sensitive")).to_be_checked()

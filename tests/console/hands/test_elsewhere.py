@@ -10,7 +10,7 @@ from tests.console.hands.people import IN_ONE_BROWSER, Person
 
 FORMS = "return document.querySelectorAll('main form').length"
 DIALOGS = "return document.querySelectorAll('dialog').length"
-SETTLES = "return document.querySelector('[data-settles]')"
+SETTLES = "return document.querySelector('.veil')"
 SUGGESTED = "return document.querySelector('.suggested button')"
 CATEGORY = "return document.querySelector('main form .choice input:checked').value"
 PASTED = """

@@ -3,6 +3,8 @@
  * no click and no key that was meant for what was there before.
  */
 
+import { h } from "./dom.js";
+
 /** Longer than a double click takes, and shorter than anybody needs to see what has moved. */
 const MOMENT_MS = 300;
 /** Whoever has typed a letter so lately is still typing. */
@@ -13,8 +15,6 @@ let typed = 0;
 let typedAt = -Infinity;
 /** @type {EventTarget | null} */
 let heldIn = null;
-/** @type {WeakMap<Element, ReturnType<typeof setTimeout>>} */
-const settling = new WeakMap();
 
 /** Follows them on this page. */
 export function watchHands() {
@@ -32,9 +32,9 @@ export function watchHands() {
       event.stopImmediatePropagation();
     }
   }, true);
-  // What is behind takes no focus from a field either.
+  // It takes no focus from a field either.
   document.addEventListener("mousedown", (event) => {
-    if (/** @type {Element} */ (event.target).querySelector("[data-settles]")) event.preventDefault();
+    if (/** @type {Element} */ (event.target).matches(".veil")) event.preventDefault();
   }, true);
 }
 
@@ -87,28 +87,44 @@ export function lead(element, from) {
 }
 
 /**
- * Lets an element take no click for a moment, since another was there when the finger began to move.
+ * Lets an element take no click for a moment, nor those behind it up to a `last` one, since others were there when the
+ * finger began to move.
  * @param {Element} element
  */
-export function settle(element) {
-  element.toggleAttribute("data-settles", true);
-  clearTimeout(settling.get(element));
-  settling.set(element, setTimeout(() => element.removeAttribute("data-settles"), MOMENT_MS));
+export function settle(element, last = element) {
+  const [{ left, top, width }, { bottom }] = [element, last].map((one) => one.getBoundingClientRect());
+  const veil = cover(element.closest("dialog"));
+  veil.style.position = "absolute"; // as it may be scrolled
+  [veil.style.width, veil.style.height] = [`${width}px`, `${bottom - top}px`];
+  const from = veil.getBoundingClientRect();
+  [veil.style.left, veil.style.top] = [`${left - from.left}px`, `${top - from.top}px`];
 }
 
 /**
- * The same of what comes at the end of a list as `more` is done, and of nothing else: a browser looks at all that is in what
- * settles, which takes seconds where that is long.
+ * The same of what comes at the end of a list as `more` is done, and of nothing else: what one reads there takes clicks.
  * @param {Element} list
  * @param {() => unknown} more
  */
 export async function settleNew(list, more) {
   const many = list.childElementCount;
   await more();
-  for (const one of [...list.children].slice(many)) settle(one);
+  const first = list.children[many];
+  if (first) settle(first, list.children[list.childElementCount - 1]);
 }
 
 /** The same of all that is seen: another page is there, or a form or a dialog has come or gone. */
 export function settleAll() {
-  settle(document.body);
+  cover([...document.querySelectorAll("dialog[open]")].at(-1));
+}
+
+/**
+ * Puts a veil in front of it for a moment: of what takes no click itself, a browser looks at all that is in it, which takes
+ * seconds where that is long.
+ * @param {Element | null | undefined} dialog the one that it is in
+ */
+function cover(dialog) {
+  const veil = h("div", { class: "veil" });
+  (dialog ?? document.body).append(veil);
+  setTimeout(() => veil.remove(), MOMENT_MS);
+  return veil;
 }
