@@ -93,3 +93,29 @@ async def test_a_list_that_a_proxy_answers_says_so_and_can_be_asked_for_again(
     await page.get_by_role("link", name="payments").wait_for()
     await page.reload()
     await page.get_by_role("link", name="payments").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("below", "what"),
+    [("", "What others have changed"), ("/compare?with=payments", "What there is now")],
+)
+async def test_what_a_proxy_keeps_from_a_page_that_is_there_is_said_until_it_comes(
+    sqlite_site: Site, crowd: Crowd, below: str, what: str
+) -> None:
+    """Though the server itself is there, so that nothing else says it."""
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "OLD", "x")
+    visitor = await crowd.arrived(sqlite_site, tenant, f"workspaces/network{below}")
+    page = visitor.page
+    rows = page.get_by_role("rowheader")
+    await rows.filter(has_text="OLD").wait_for()
+    await sqlite_site.make(tenant, "NEW", "x")
+    await answer(page, f"**{tenant.vars_path()}", 3, status=502, **PAGE)
+    comes_back = "document.dispatchEvent(new Event('visibilitychange'))"
+    await page.evaluate(comes_back)
+    told = page.get_by_text(f"{what} is not shown.")
+    await told.filter(has_text=f"{IN_ITS_PLACE} (502)").wait_for()
+    await expect(rows.filter(has_text="OLD")).to_have_count(1)
+    await page.evaluate(comes_back)
+    await rows.filter(has_text="NEW").wait_for()
+    await expect(told).to_have_count(0)

@@ -1,6 +1,6 @@
 /** The public API: JSON:API documents over `fetch`, with the token of whoever is signed in. */
 
-import { reached, unreached } from "./notices.js";
+import { clear, notify, reached, unreached } from "./notices.js";
 import * as session from "./session.js";
 
 const MEDIA_TYPE = "application/vnd.api+json";
@@ -164,6 +164,25 @@ export function newest() {
     const mine = ++asked;
     return () => mine === asked;
   };
+}
+
+/**
+ * What `work` reads; null where that cannot be read: it is told then that `what` is not shown, until it is.
+ * @template T
+ * @param {string} what
+ * @param {() => Promise<T>} work
+ */
+export async function orTold(what, work) {
+  try {
+    const found = await work();
+    clear(what);
+    return found;
+  } catch (error) {
+    const isTold = error instanceof Unreachable || (error instanceof Refused && error.status !== 401);
+    if (!isTold) throw error; // one signs in, or has left
+    notify(what, `${what} is not shown. ${/** @type {Error} */ (error).message}`, { caution: true });
+    return null;
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Two workspaces side by side: what is only in one, what is different, and what is the same; and copies of it across. */
 
-import { Refused, Unreachable, newest, read } from "./api.js";
+import { Refused, Unreachable, newest, orTold, read } from "./api.js";
 import { Copying, copyForm, held } from "./copying.js";
 import { show } from "./dialogs.js";
 import { button, count, h, listed, little, name } from "./dom.js";
@@ -112,13 +112,15 @@ class Comparison {
   /** What others have changed shows once one comes back to the page. */
   async #again() {
     if (document.hidden || !this.#pairs.length || this.choosing.matches("[aria-busy]")) return;
-    try {
-      await this.#show(this.#of.there, this.signal);
-    } catch (error) {
-      if (error instanceof Unreachable) return; // the page says so
-      this.#nothing();
+    await this.#refresh();
+  }
+
+  /** Reads both anew; where that is refused, none is shown. */
+  async #refresh() {
+    await orTold("What there is now", () => this.#show(this.#of.there, this.signal).catch((error) => {
+      if (!(error instanceof Unreachable)) this.#nothing();
       throw error;
-    }
+    }));
   }
 
   /** Shows none, whatever is being read. */
@@ -256,7 +258,7 @@ class Comparison {
       close();
       if (!isMade) return;
       notify("told", `Copied: ${summaryOf(meta.results)}.`);
-      await this.#show(this.#of.there, this.signal);
+      await this.#refresh();
     } }), { wide: true });
   }
 

@@ -1,8 +1,7 @@
 /** What a workspace gets from variable sets, and what does not count: each with what came before it, and why. */
 
-import { Refused, Unreachable, newest, read, readPage } from "./api.js";
+import { newest, orTold, read, readPage } from "./api.js";
 import { h, name } from "./dom.js";
-import { clear, notify } from "./notices.js";
 import { variableOf } from "./variable_list.js";
 
 /** @import { Answer, Page } from "./api.js" */
@@ -54,16 +53,8 @@ export class Inherited {
    * answer is there or comes, or where it cannot be told: the workspace's own are shown all the same.
    * @returns {Promise<Found | null>}
    */
-  async read() {
-    try {
-      const found = await this.#read();
-      clear("inherited");
-      return found;
-    } catch (error) {
-      if (!(error instanceof Refused || error instanceof Unreachable)) throw error;
-      notify("inherited", `What comes from variable sets is not shown. ${error.message}`, { caution: true });
-      return null;
-    }
+  read() {
+    return orTold("What comes from variable sets", () => this.#read());
   }
 
   /** @returns {Promise<Found | null>} */

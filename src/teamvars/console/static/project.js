@@ -32,9 +32,9 @@ export async function projectPage(context) {
   });
   const place = new FormPlace();
   const move = () => place.open((end) => movingForm({ base, project, cancel: () => end(),
-    done: async (told) => {
+    done: (told) => {
       end(told);
-      await list.draw();
+      list.draw();
     } }));
   await list.draw();
   return h("section", {}, projectHead(context, project, "workspaces"),

@@ -125,7 +125,7 @@ class RunnersPage {
         if (runner) await send("PATCH", `/runners/${runner.id}`, { data: { ...data, id: runner.id } }, { change, signal });
         else await send("POST", `${this.path}/runners`, { data }, { change, signal });
         end(["Somebody has to approve ", name(called), " before it is handed anything more."]);
-        await this.draw();
+        this.draw();
       },
     });
   }

@@ -127,7 +127,7 @@ class Attached {
         await send("POST", this.path, { data: linked(this.kind, wanted) }, { change, signal });
         keepTyped(element, false);
         end(`It is attached to ${count(wanted.length, this.noun)} more.`);
-        await this.#refresh();
+        this.#refresh();
       },
     },
       elements,

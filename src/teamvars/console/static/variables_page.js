@@ -1,6 +1,6 @@
 /** The page of what has variables: a workspace, or a variable set. */
 
-import { Refused, Unreachable, categories, late, newest, read } from "./api.js";
+import { Refused, categories, late, newest, orTold, read } from "./api.js";
 import { Deletions } from "./deletions.js";
 import { addButton, announce, button, count, h, icon, name, within } from "./dom.js";
 import { watchDrops } from "./drops.js";
@@ -307,28 +307,24 @@ class VariablesPage {
     await this.#refresh();
   }
 
-  /**
-   * What others have changed shows once one comes back to the page; what one edits stays.
-   * @returns {Promise<void>}
-   */
+  /** What others have changed shows once one comes back to the page; what one edits stays. */
   async #refresh() {
-    try {
-      const [changes, isNewest] = [this.#changes, this.#asks()];
-      /** @type {Answer<Api.VariableListDocument | null>} */
-      const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
-      if (!isNewest()) return;
-      if (changes !== this.#changes) return this.#refresh(); // it may be older than what was saved meanwhile
-      if (found) {
-        this.etag = etag;
-        this.list.replace(found.data);
-        this.#draw();
-      }
-      await this.#inherit();
-    } catch (error) {
-      if (error instanceof Unreachable) return; // the page says so
-      if (error instanceof Refused) error.message = `What others have changed is not shown. ${error.message}`;
-      throw error;
+    await orTold("What others have changed", () => this.#read());
+  }
+
+  /** @returns {Promise<void>} */
+  async #read() {
+    const [changes, isNewest] = [this.#changes, this.#asks()];
+    /** @type {Answer<Api.VariableListDocument | null>} */
+    const { document: found, etag } = await read(this.place.variables, { ifNoneMatch: this.etag, signal: this.signal });
+    if (!isNewest()) return;
+    if (changes !== this.#changes) return this.#read(); // it may be older than what was saved meanwhile
+    if (found) {
+      this.etag = etag;
+      this.list.replace(found.data);
+      this.#draw();
     }
+    await this.#inherit();
   }
 }
 
