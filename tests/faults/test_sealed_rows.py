@@ -54,14 +54,16 @@ async def refuses_to_show(tenant: Tenant, row: Row, *secrets: str, who: str = "o
         assert not finds(answer.content + repr(logged).encode(), row.value, *secrets)
 
 
-async def opens_no_data_key(tenant: Tenant, row: Row) -> None:
-    for path in (f"{row.path}/{row.id}", row.path):
-        with capture_logs() as logged:
-            answer = await tenant.call("owner", "GET", path)
-        assert answer.status_code == 500
-        assert [error["code"] for error in answer.json()["errors"]] == ["internal_error"]
-        assert any("data key" in line["event"] for line in logged)
-        assert not finds(answer.content + repr(logged).encode(), row.value)
+async def opens_no_data_key(tenant: Tenant, row: Row, hidden: Row) -> None:
+    """Each value that does not open for it is named, what shows none is read, and none is made."""
+    await refuses_to_show(tenant, row)
+    sensitive = f"{row.path}/{hidden.id}"
+    assert (await tenant.call("owner", "GET", sensitive)).status_code == 200
+    with capture_logs() as logged:
+        made = await tenant.call("owner", "POST", row.path, variable_document())
+    assert [error["code"] for error in made.json()["errors"]] == ["internal_error"]
+    assert any("data key" in line["event"] for line in logged)
+    assert not finds(made.content + repr(logged).encode(), row.value)
 
 
 async def test_a_sealed_value_opens_in_no_other_row(tenant: Tenant) -> None:
@@ -115,7 +117,7 @@ async def organization_of(tenant: Tenant, workspace_id: str) -> str:
 
 
 async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None:
-    row = await make(tenant, tenant.vars_path())
+    row, hidden = [await make(tenant, tenant.vars_path(), sensitive=one) for one in (False, True)]
     await execute(
         tenant,
         "UPDATE data_keys SET wrapped = "
@@ -123,15 +125,15 @@ async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None
         await organization_of(tenant, tenant.other_workspace),
         await organization_of(tenant, tenant.workspaces["network"]),
     )
-    await opens_no_data_key(tenant, row)
+    await opens_no_data_key(tenant, row, hidden)
 
 
 async def test_a_data_key_opens_under_no_other_version(tenant: Tenant) -> None:
-    row = await make(tenant, tenant.vars_path())
+    row, hidden = [await make(tenant, tenant.vars_path(), sensitive=one) for one in (False, True)]
     mine = await organization_of(tenant, tenant.workspaces["network"])
     await execute(tenant, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
     await execute(tenant, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
-    await opens_no_data_key(tenant, row)
+    await opens_no_data_key(tenant, row, hidden)
 
 
 async def test_a_value_that_does_not_open_keeps_no_other_from_being_read_and_can_be_deleted(

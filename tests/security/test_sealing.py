@@ -12,7 +12,7 @@ from teamvars.domain.access import WrappedKey
 from teamvars.domain.keys import Sealed
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
-from teamvars.security.sealing import DataKey, SealBroken, Sealer
+from teamvars.security.sealing import DataKey, KeyMissing, SealBroken, Sealer
 from tests.security.samples import VARIABLE
 
 CANARY = "canary-Jx81-in-a-value"
@@ -126,12 +126,19 @@ def test_the_same_value_is_sealed_differently_each_time() -> None:
     assert len({KEY.seal(CANARY, VARIABLE) for _ in range(1000)}) == 1000
 
 
+def opens_and_seals_nothing(sealer: Sealer, stored: WrappedKey) -> None:
+    key = sealer.data_key(stored)
+    with pytest.raises(SealBroken):
+        key.open(SEALED, VARIABLE)
+    with pytest.raises(SealBroken):
+        key.seal(CANARY, VARIABLE)
+
+
 @pytest.mark.parametrize(
     "moved",
     [
         replace(WRAPPED, organization_id="org-2"),
         replace(WRAPPED, version=2),
-        replace(WRAPPED, master_key_id="mk-unknown"),
         replace(WRAPPED, wrapped=b""),
         replace(WRAPPED, wrapped=None),
         replace(WRAPPED, wrapped="text"),
@@ -140,7 +147,6 @@ def test_the_same_value_is_sealed_differently_each_time() -> None:
     ids=[
         "another organization",
         "another version",
-        "unknown master key",
         "empty",
         "gone",
         "text",
@@ -149,7 +155,8 @@ def test_the_same_value_is_sealed_differently_each_time() -> None:
 )
 def test_a_data_key_does_not_open_anywhere_else(moved: WrappedKey) -> None:
     with pytest.raises(SealBroken):
-        SEALER.data_key(moved)
+        SEALER.generations(moved)
+    opens_and_seals_nothing(SEALER, moved)
 
 
 @settings(max_examples=60)
@@ -157,8 +164,12 @@ def test_a_data_key_does_not_open_anywhere_else(moved: WrappedKey) -> None:
 def test_a_data_key_does_not_open_once_any_byte_was_changed(position: int, change: int) -> None:
     altered = bytearray(WRAPPED.wrapped)
     altered[position] ^= change
-    with pytest.raises(SealBroken):
-        SEALER.data_key(replace(WRAPPED, wrapped=bytes(altered)))
+    opens_and_seals_nothing(SEALER, replace(WRAPPED, wrapped=bytes(altered)))
+
+
+def test_a_data_key_under_a_master_key_that_the_keyring_lacks_is_told_to_be() -> None:
+    with pytest.raises(KeyMissing):
+        SEALER.data_key(replace(WRAPPED, master_key_id="mk-unknown"))
 
 
 def test_a_data_key_does_not_open_under_another_master_key_of_the_same_id() -> None:
@@ -168,8 +179,7 @@ def test_a_data_key_does_not_open_under_another_master_key_of_the_same_id() -> N
         active=KEYS.master.active,
         keys={KEYS.master.active: imposter.master.keys[imposter.master.active]},
     )
-    with pytest.raises(SealBroken):
-        Sealer(Keyring(renamed, KEYS.audit)).data_key(WRAPPED)
+    opens_and_seals_nothing(Sealer(Keyring(renamed, KEYS.audit)), WRAPPED)
 
 
 def test_a_data_key_opens_again_with_the_same_keyring() -> None:

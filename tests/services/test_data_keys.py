@@ -354,7 +354,7 @@ async def test_data_keys_that_do_not_open_are_named_and_stay(
         await step
     assert await actions(own_calls) == before
     with pytest.raises(SealBroken):
-        own_calls.tools.sealer.data_key(
+        own_calls.tools.sealer.generations(
             (await own_calls.services.database.read(lambda tx: data_keys.page(tx, "")))[0]
         )
 

@@ -266,14 +266,25 @@ async def test_a_repeat_of_a_change_whose_value_is_damaged_since_says_so(tenant:
     assert (faults(again), named(again)) == ([DAMAGED], ["region"])
 
 
-async def test_whose_data_keys_are_gone_is_told_that_nothing_opens(tenant: Tenant) -> None:
+async def test_whose_data_keys_are_gone_is_told_of_each_value_and_reads_what_shows_none(
+    tenant: Tenant,
+) -> None:
     await tenant.make_variable("region")
+    document = variable_document(key="hidden", sensitive=True)
+    await tenant.call("owner", "POST", tenant.vars_path("payments"), document)
     gone = "DELETE FROM data_keys"
     await tenant.deployment.services.database.write(lambda tx: tx.execute(gone))
-    paths = tenant.vars_path(), f"/organizations/{tenant.organization}/vars?fields[vars]=value"
-    for path in paths:
+    for path in (
+        tenant.vars_path(),
+        f"/organizations/{tenant.organization}/vars?fields[vars]=value",
+    ):
         with capture_logs() as logs:
             answer = await tenant.call("owner", "GET", path)
-        assert faults(answer) == [("500", "internal_error", None)]
-        assert "cannot be decrypted" in answer.text
-        assert "does not open" in str(logs)
+        assert (faults(answer), named(answer)) == ([DAMAGED], ["region"])
+        assert "do not open" in str(logs)
+    (hidden,) = await tenant.variables("payments")
+    assert hidden["attributes"]["key"] == "hidden"
+    with capture_logs() as logs:
+        made = await tenant.call("owner", "POST", tenant.vars_path(), variable_document(key="new"))
+    assert faults(made) == [("500", "internal_error", None)]
+    assert "data key" in str(logs)

@@ -25,6 +25,7 @@ _NONCE_BYTES = 12
 _NUMBER_BYTES = 8
 _OPENED_KEYS = 4096
 _REMEMBERED_PLACES = 64
+_NO_GENERATION = 0
 
 Opener = Callable[[bytes, int, str], str]
 """Takes a sealed value, the generation of its key and the id of its variable; gives the value."""
@@ -44,7 +45,7 @@ def _refuse(id_: str) -> NoReturn:
 
 class DataKey:
     """The opened data keys of one organization: seals with the one in use, and opens what that or
-    another of them has sealed.
+    another of them has sealed. Of what does not open there are none: neither does any value.
     """
 
     __slots__ = ("_ciphers", "_organization_id", "_places", "_seal", "version")
@@ -52,7 +53,9 @@ class DataKey:
     def __init__(self, keys: Mapping[int, bytes], organization_id: str, version: int) -> None:
         """`keys` by their generations; `version` is that of the one in use."""
         self._ciphers = {number: AESGCM(key) for number, key in keys.items()}
-        self._seal = self._ciphers[version].encrypt
+        self._seal: Callable[[bytes, bytes, bytes], bytes] = self._refuse
+        if version in self._ciphers:
+            self._seal = self._ciphers[version].encrypt
         self._organization_id = organization_id
         self._places = lru_cache(_REMEMBERED_PLACES)(self._owner_place)
         self.version = version
@@ -127,6 +130,9 @@ class DataKey:
         nonce, ciphertext = sealed.content[:_NONCE_BYTES], sealed.content[_NONCE_BYTES:]
         return self._ciphers[sealed.version].decrypt(nonce, ciphertext, place)
 
+    def _refuse(self, *_: object) -> NoReturn:
+        raise _no_key(self._organization_id)
+
     def _link_place(self, version: int, membership_id: str, link_hash: bytes) -> bytes:
         purpose = "invitation link"
         return length_prefixed(purpose, self._organization_id, version, membership_id, link_hash)
@@ -174,7 +180,7 @@ class Sealer:
         """
         keys = self._unwrapped(stored)
         if version not in keys:
-            raise _no_key(stored)
+            raise _no_key(stored.organization_id)
         return self._wrapped(stored.organization_id, version, keys)
 
     def generations(self, stored: WrappedKey) -> frozenset[int]:
@@ -182,8 +188,15 @@ class Sealer:
         return frozenset(self._unwrapped(stored))
 
     def _open(self, stored: WrappedKey) -> DataKey:
-        """The opened data keys. Raises SealBroken when they do not open for their organization."""
-        return DataKey(self._unwrapped(stored), stored.organization_id, stored.version)
+        """The opened data keys, none where they do not open for their organization: what needs no
+        value goes on, and each value that does not open is named. Raises KeyMissing.
+        """
+        try:
+            return DataKey(self._unwrapped(stored), stored.organization_id, stored.version)
+        except KeyMissing:
+            raise
+        except SealBroken:
+            return DataKey({}, stored.organization_id, _NO_GENERATION)
 
     def _wrapped(self, organization_id: str, version: int, keys: Mapping[int, bytes]) -> WrappedKey:
         others = sorted((number, key) for number, key in keys.items() if number != version)
@@ -195,16 +208,18 @@ class Sealer:
 
     def _unwrapped(self, stored: WrappedKey) -> dict[int, bytes]:
         if not isinstance(stored.wrapped, bytes):  # its row is gone, or was altered by hand
-            raise _no_key(stored)
+            raise _no_key(stored.organization_id)
         nonce, sealed = stored.wrapped[:_NONCE_BYTES], stored.wrapped[_NONCE_BYTES:]
         master = self._masters.get(stored.master_key_id)
         if master is None:
-            raise KeyMissing(f"{_no_key(stored)} The keyring lacks {stored.master_key_id}.")
+            raise KeyMissing(
+                f"{_no_key(stored.organization_id)} The keyring lacks {stored.master_key_id}."
+            )
         try:
             place = _wrapping_place(stored.organization_id, stored.version, stored.master_key_id)
             plain = master.decrypt(nonce, sealed, place)
         except (InvalidTag, ValueError, TypeError):
-            raise _no_key(stored) from None
+            raise _no_key(stored.organization_id) from None
         keys, behind = {stored.version: plain[:KEY_BYTES]}, plain[KEY_BYTES:]
         while behind:
             number, behind = int.from_bytes(behind[:_NUMBER_BYTES]), behind[_NUMBER_BYTES:]
@@ -212,8 +227,8 @@ class Sealer:
         return keys
 
 
-def _no_key(stored: WrappedKey) -> SealBroken:
-    return SealBroken(f"The data key of {stored.organization_id} does not open.")
+def _no_key(organization_id: str) -> SealBroken:
+    return SealBroken(f"The data key of {organization_id} does not open.")
 
 
 def _wrapping_place(organization_id: str, version: int, master_key_id: str) -> bytes:

@@ -203,6 +203,7 @@ class _Tried:
         for place, alike in groupby(values, attrgetter("key", "owner_id", "sensitive")):
             key, *owner = place
             with suppress(SealBroken):
+                self._sealer.generations(key)
                 self._try(self._sealer.data_key(key).opener(*owner), alike)
 
     def _try(self, opener: Opener, values: Iterable[installation.SealedValue]) -> None:
@@ -226,7 +227,7 @@ async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:
     broken = []
     for key in await installation.data_keys(tx):
         try:
-            sealer.data_key(key)
+            sealer.generations(key)
         except SealBroken:
             broken.append(f"the data key of {key.organization_id} does not open")
     return Losses(broken[:MOST_NAMED], len(broken))

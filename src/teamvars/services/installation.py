@@ -187,7 +187,7 @@ class Installation:
         if key is None:
             return after
         try:
-            sealer.data_key(key)
+            sealer.generations(key)
         except SealBroken as broken:
             raise NotReady(
                 f"{broken} Rows were altered or lost: 'teamvars doctor' names them. Restore a "
