@@ -87,6 +87,11 @@ LOSSES = [
     ("DELETE FROM variables WHERE key = 'one'", "variables", "has 1 variables of 6 bytes instead"),
     ("UPDATE variables SET value_bytes = 7 WHERE key = 'one'", "variables", "of 13 bytes instead"),
     (
+        "UPDATE variables SET value_bytes = 9223372036854775807 WHERE key = 'one'",
+        "variables",
+        "{network} has 2 variables of 10995",
+    ),
+    (
         "UPDATE streams SET variables = 1 WHERE id = '{crew}'",
         "variables",
         "{crew} has 0 variables of 0 bytes instead of 1",

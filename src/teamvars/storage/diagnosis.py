@@ -11,17 +11,19 @@ from teamvars.domain.diagnosis import Census, Losses, entries_loss, usage_loss
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Transaction
 
-_USAGES = """
+# Of no value are there more bytes, and all of them together are a number on either engine.
+_BYTES = f"CASE WHEN value_bytes <= {2**40} THEN value_bytes ELSE {2**40} END"
+_USAGES = f"""
 SELECT count(*) OVER (), streams.id, CAST(streams.variables AS BIGINT),
     CAST(streams.value_bytes AS BIGINT),
     coalesce(held.variables, 0), coalesce(held.value_bytes, 0)
 FROM streams
 LEFT JOIN (
     SELECT workspace_id AS id, count(*) AS variables,
-        CAST(sum(value_bytes) AS BIGINT) AS value_bytes
+        CAST(sum({_BYTES}) AS BIGINT) AS value_bytes
     FROM variables GROUP BY workspace_id
     UNION ALL
-    SELECT set_id, count(*), CAST(sum(value_bytes) AS BIGINT) FROM set_variables GROUP BY set_id
+    SELECT set_id, count(*), CAST(sum({_BYTES}) AS BIGINT) FROM set_variables GROUP BY set_id
 ) AS held ON held.id = streams.id
 WHERE streams.variables <> coalesce(held.variables, 0)
     OR streams.value_bytes <> coalesce(held.value_bytes, 0)
