@@ -16,7 +16,7 @@ HELD = {"variable_sets"}
 """Of whose ids the engine itself holds one to the others."""
 SERVER_ERROR = 500
 UNREADABLE = {
-    ("data_keys", "internal_error"),
+    ("data_keys", "damaged_value"),
     ("set_variables", "damaged_value"),
     ("variables", "damaged_value"),
 }
@@ -99,6 +99,19 @@ async def test_whatever_id_was_altered_no_read_fails_but_of_values_that_do_not_o
         await alter(deployment, table, columns, back=True)
     assert told == UNREADABLE
     assert await failed(deployment, tenant, ids) == {}
+
+
+async def test_a_set_whose_stream_is_gone_is_listed_with_the_others(
+    deployment: Deployment, tenant: Tenant
+) -> None:
+    sets = f"/organizations/{tenant.organization}/varsets"
+    made = await set_of(tenant, "owner", tenant.organization, tenant.workspaces["network"])
+    before = (await tenant.call("owner", "GET", sets)).json()["data"]
+    its = "UPDATE streams SET id = '{}' WHERE id = '{}'"
+    await deployment.alter(its.format("gone", made["varset_id"]))
+    after = (await tenant.call("owner", "GET", sets)).json()["data"]
+    await deployment.alter(its.format(made["varset_id"], "gone"))
+    assert [one["relationships"] for one in after] == [one["relationships"] for one in before]
 
 
 async def test_a_token_whose_user_is_gone_is_nobodys(

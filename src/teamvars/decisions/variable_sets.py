@@ -500,7 +500,13 @@ def _views(found: Found, sets: Sequence[VariableSet], seen: Seen) -> list[SetVie
     details = found.of(DetailsOfSets(tuple(one.id for one in sets), seen)) if sets else {}
     writable = _writable_projects(found, sets, seen)
     return [
-        SetView(one, details[one.id], seen is None or one.project_id in writable) for one in sets
+        SetView(
+            one,
+            # Somebody has taken its id away by hand.
+            details.get(one.id, SetDetails(updated_at=one.created_at)),
+            seen is None or one.project_id in writable,
+        )
+        for one in sets
     ]
 
 

@@ -450,6 +450,9 @@ def decoded(said: Any) -> Any:
     return said.decode(errors="replace") if isinstance(said, bytes) else said
 
 
-def each(texts: Iterable[str] | None) -> str | None:
-    """The parameter `$1` of `IN {each $1}`; None of None."""
-    return None if texts is None else json.dumps(sorted(texts))
+def each(texts: Iterable[str | None] | None) -> str | None:
+    """The parameter `$1` of `IN {each $1}`; None of None.
+
+    SQLite lets whoever alters a row by hand take its id away: nothing is found by that.
+    """
+    return None if texts is None else json.dumps(sorted(one for one in texts if one is not None))

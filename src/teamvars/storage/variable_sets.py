@@ -195,8 +195,8 @@ async def find_details(
     projects = await _attached(tx, "projects", ids, OF_ANY if reads_all else OF_REACHED, by_teams)
     rows = await tx.fetch(
         "SELECT variable_sets.id, coalesce(audit_entries.at, variable_sets.created_at), "
-        "CAST(streams.variables AS BIGINT) "
-        "FROM variable_sets JOIN streams ON streams.id = variable_sets.id "
+        "CAST(coalesce(streams.variables, 0) AS BIGINT) "
+        "FROM variable_sets LEFT JOIN streams ON streams.id = variable_sets.id "
         "LEFT JOIN audit_entries ON audit_entries.stream_id = streams.id "
         "AND audit_entries.sequence = streams.sequence "
         "WHERE variable_sets.id IN {each $1}",
