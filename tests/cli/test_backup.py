@@ -129,9 +129,9 @@ def test_what_is_not_as_it_was_is_found(filled: Host) -> None:
         (
             backups.STORE,
             doing("UPDATE data_keys SET wrapped = 'text'"),
-            "data_keys: wrapped is no blob",
+            ": wrapped is no blob",
         ),
-        (backups.STORE, doing("UPDATE users SET email = x'ff'"), "users: email is no text"),
+        (backups.STORE, doing("UPDATE users SET email = x'ff'"), ": email is no text"),
         (backups.HEADS, lambda heads: heads.write_bytes(b""), "than heads.jsonl says"),
         (backups.MANIFEST, lambda manifest: manifest.write_text("{}"), "no manifest"),
         pytest.param(

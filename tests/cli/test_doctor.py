@@ -428,8 +428,8 @@ def test_rows_that_no_engine_would_have_taken_are_named(ready: Host) -> None:
     execute(ready, "UPDATE organizations SET created_at = 'x'")
     ((severity, text),) = [found[::2] for found in findings(ready, 1) if found[1] == "rows"]
     assert severity == PROBLEM
-    assert text == (
+    assert re.sub("org-[0-9A-Za-z]{16}", "org-1", text) == (
         "Rows that were altered outside of the service (2): row 1 of memberships refers to a row "
-        "of users that is gone; organizations: created_at is no integer in 1 of its rows. Take "
-        "them from a backup."
+        "of users that is gone; organizations org-1: created_at is no integer. Take them from a "
+        "backup."
     )

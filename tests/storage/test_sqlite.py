@@ -751,6 +751,59 @@ async def test_what_was_read_of_text_that_cannot_be_decoded_can_be_asked_for(
     assert await store.read(notes) == {""}
 
 
+async def test_a_value_of_another_type_than_its_column_is_read_as_one_that_means_nothing(
+    store: Database, path: Path
+) -> None:
+    async def made(tx: Transaction) -> None:
+        await tx.script("CREATE TABLE odd (id {text} PRIMARY KEY, number BIGINT, hash {bytes})")
+        await tx.execute("INSERT INTO odd VALUES ('a', 1, $1)", b"hash")
+        await tx.execute("INSERT INTO odd VALUES ('b', NULL, NULL)")
+
+    async def rows(tx: Transaction) -> list[tuple[object, ...]]:
+        asked = "SELECT id, number, hash, coalesce(hash, 7), (SELECT max(number) FROM odd) FROM odd"
+        return [tuple(row) for row in await tx.fetch(asked)]
+
+    async def noted(tx: Transaction) -> list[tuple[object, ...]]:
+        found = await tx.fetch("UPDATE odd SET hash = hash RETURNING id, number, hash")
+        return [tuple(row) for row in found]
+
+    await store.write(made)
+    sound = [("a", 1, b"hash", b"hash", 1), ("b", None, None, 7, 1)]
+    assert await store.read(rows) == await store.query(rows) == sound
+    other, its = apsw.Connection(str(path)), "WHERE number IS NOT NULL"
+    altered = ("\U0010ff00a\U0010ffff", 0, b"hash")
+    for number in ("'soon'", "1.5", "x'31'"):
+        other.execute(f"UPDATE odd SET id = x'61ff', number = {number}, hash = 'hash' {its}")  # noqa: S608
+        for ask in (store.read, store.query):
+            assert {row[:3] for row in await ask(rows)} == {("b", None, None), altered}
+    assert set(await store.write(noted)) == {altered, ("b", None, None)}
+    other.execute("DELETE FROM odd WHERE id = 'b'")
+    other.execute("UPDATE odd SET id = 'a', number = 1, hash = x'68617368'")
+    other.close()
+    assert await store.read(rows) == sound[:1]
+
+
+async def test_what_was_read_of_bytes_in_the_place_of_a_text_can_be_asked_for(
+    store: Database, path: Path
+) -> None:
+    """So pages end, and no two rows have one id."""
+    for id_ in ("a", "b", "c"):
+        await store.write(adding(id_))
+    other = apsw.Connection(str(path))
+    other.execute("UPDATE things SET id = x'61' WHERE id = 'b'")
+    other.close()
+
+    async def pages(tx: Transaction) -> list[str]:
+        found = [""]
+        while rows := await tx.fetch(
+            "SELECT id FROM things WHERE id > $1 ORDER BY id LIMIT 1", found[-1]
+        ):
+            found.append(rows[0][0])
+        return found[1:]
+
+    assert await store.read(pages) == ["a", "c", "\U0010ff00a"]
+
+
 @pytest.mark.parametrize("content", [b"", b"this is no database " * 1000])
 async def test_a_file_that_holds_no_schema_or_no_database_is_refused_until_it_does(
     store: Database, path: Path, content: bytes

@@ -1,10 +1,11 @@
-"""A text in SQLite that is no UTF-8, since somebody has altered the file: all else goes on.
+"""A text in SQLite that is no UTF-8, and a value of another type than its column, since somebody
+has altered the file: all else goes on.
 
-PostgreSQL takes no such text.
+PostgreSQL takes neither.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -17,6 +18,8 @@ from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.test_authorization import MATRIX
 
 READ = sorted(path for method, path in MATRIX if method == "GET")
+OF_THE_NODE = {"keyring_keys", "server_keys", "schema_migrations", "lineage"}
+"""With others no node starts."""
 SHOWN = "\U0010ffff"
 """What is shown for the byte 0xFF."""
 
@@ -85,6 +88,16 @@ async def statuses(deployment: Deployment, tenant: Tenant, ids: Ids) -> dict[str
     }
 
 
+async def codes(deployment: Deployment, tenant: Tenant, ids: Ids) -> dict[str, str]:
+    """Of the reads that the service failed, with what."""
+    node, found = Tenant(**{**vars(tenant), "deployment": deployment}), {}
+    for path in READ:
+        answer = await node.call("owner", "GET", filled(path, ids).removeprefix("/api/v2"))
+        if answer.is_server_error and path != "/readyz":  # which says what the store lacks
+            found[path] = answer.json()["errors"][0]["code"]
+    return found
+
+
 async def test_wherever_it_is_every_read_is_answered_and_the_row_is_named(
     store: Path, tenant: Tenant
 ) -> None:
@@ -111,6 +124,89 @@ async def test_wherever_it_is_every_read_is_answered_and_the_row_is_named(
             seen.add(table)
     assert seen > {"audit_entries", "runners", "set_variables", "teams", "users", "variables"}
     assert await tenant.deployment.services.database.damaged_texts() == []
+
+
+OTHERS = {"TEXT": "x'616c69ff'", "BIGINT": "'soon'", "BLOB": "'words'"}
+"""For each type of column a value of another one."""
+UNREADABLE = {"damaged_value", "storage_unavailable"}
+"""What is answered where a value does not open, or the node may lack the key that it opens with."""
+
+
+def mistyped(connection: apsw.Connection, table: str, *, ids: bool) -> dict[str, object]:
+    """Gives each column of the newest row that has an id, or each other one, a value of another
+    type, where the table has no rule that keeps it out, and returns what there was.
+    """
+    before = {}
+    newest = f"rowid = (SELECT max(rowid) FROM {table})"  # noqa: S608
+    for _, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+        if (name in ("id", "scope") or str(name).endswith("_id")) is ids:
+            asked = f"SELECT {name} FROM {table} WHERE {newest}"  # noqa: S608
+            ((found,),) = connection.execute(asked).fetchall() or [(None,)]
+            changed = f"UPDATE {table} SET {name} = {OTHERS[str(kind)]} WHERE {newest}"  # noqa: S608
+            with suppress(apsw.ConstraintError):
+                connection.execute(f"{changed} RETURNING 1").fetchall()
+                before[str(name)] = found
+    return before
+
+
+@pytest.mark.parametrize("of_ids", [False, True])
+async def test_whatever_is_of_another_type_no_read_fails_but_of_what_does_not_open(
+    store: Path, tenant: Tenant, of_ids: bool
+) -> None:
+    ids, keys = await everything(tenant), tenant.deployment.keys
+    connection = apsw.Connection(str(store))
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    sound = await statuses(tenant.deployment, tenant, ids)
+    seen = set()
+    for table in sorted({str(name) for (name,) in tables} - OF_THE_NODE):
+        if not connection.execute(f"SELECT 1 FROM {table}").fetchall():  # noqa: S608
+            continue
+        if not (before := mistyped(connection, table, ids=of_ids)):
+            continue
+        async with open_deployment(f"sqlite:///{store}", keys=keys) as node:
+            told = await codes(node, tenant, ids)
+            assert set(told.values()) <= UNREADABLE, (table, told)
+            named = await node.services.database.misfits()
+        its = [one for one in named if one.startswith(f"{table} ")]
+        assert {one.rpartition(": ")[2].partition(" ")[0] for one in its} == set(before)
+        newest = f"rowid = (SELECT max(rowid) FROM {table})"  # noqa: S608
+        sets = ", ".join(f"{name} = ?" for name in before)
+        connection.execute(f"UPDATE {table} SET {sets} WHERE {newest}", tuple(before.values()))  # noqa: S608
+        seen.add(table)
+    connection.close()
+    assert seen > {"audit_entries", "data_keys", "runners", "tokens", "variables", "workspaces"}
+    assert await statuses(tenant.deployment, tenant, ids) == sound
+    assert await tenant.deployment.services.database.misfits() == []
+
+
+LISTED = {
+    "workspaces": "/organizations/{organization}/workspaces",
+    "teams": "/organizations/{organization}/teams",
+    "memberships": "/organizations/{organization}/organization-memberships",
+    "projects": "/organizations/{organization}/projects",
+    "variable_sets": "/organizations/{organization}/varsets",
+}
+
+
+@pytest.mark.parametrize(("altered", "shown"), [("NULL", "NULL"), ("x'ff'", SHOWN)])
+async def test_a_row_whose_id_was_taken_away_keeps_no_other_from_being_listed(
+    store: Path, tenant: Tenant, altered: str, shown: str
+) -> None:
+    ids, connection = await everything(tenant), apsw.Connection(str(store))
+    connection.pragma("ignore_check_constraints", 1)  # that of a set's scope
+    for table, listed in LISTED.items():
+        path = filled(listed, ids)
+        before = (await tenant.call("owner", "GET", path)).json()["data"]
+        its = f"SET id = {altered} WHERE id = '{before[-1]['id']}'"
+        connection.execute(f"UPDATE {table} {its}")
+        after = await tenant.call("owner", "GET", path)
+        assert after.status_code == 200, table
+        assert len(after.json()["data"]) >= len(before)
+        named = await tenant.deployment.services.database.misfits()
+        assert f"{table} {shown}: id is no text" in named
+        restored = f"SET id = '{before[-1]['id']}' WHERE id IS {altered}"
+        connection.execute(f"UPDATE {table} {restored}")
+    connection.close()
 
 
 async def test_pages_of_a_search_go_on_behind_it(store: Path, tenant: Tenant) -> None:

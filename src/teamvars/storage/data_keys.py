@@ -14,12 +14,11 @@ from teamvars.domain.keys import FIRST_GENERATION, Generation, active_of
 from teamvars.storage import keys
 from teamvars.storage.database import Transaction
 from teamvars.storage.keys import Use
-from teamvars.storage.pages import number_of
 
 _PAGE_ROWS = 50
 _PAGE_ENTRIES = 500
 """Of which only the index is read."""
-_COLUMNS = ", ".join(map(number_of, ("version", "created_at", "activated_at", "retired_at")))
+_COLUMNS = "version, created_at, activated_at, retired_at"
 ORGANIZATIONS = "organizations"
 """What needs the generation that it seals under."""
 

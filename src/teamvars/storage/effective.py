@@ -160,7 +160,13 @@ def _supplying(sealed: str) -> str:
         target="set_targets.target_id",
         priority="variable_sets.priority",
     )
+    # First what has columns of tables: they say of which types all rows are.
     return f"""
+SELECT {selected("variables", "variables.workspace_id", sealed)}
+FROM streams CROSS JOIN variables
+WHERE streams.id = $1 AND variables.workspace_id = streams.id
+    AND streams.variables * {ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
+UNION ALL
 SELECT {itself}
 FROM streams
 WHERE streams.id = $1
@@ -169,11 +175,6 @@ SELECT {of_set}
 {_REACHING}
 JOIN streams ON streams.id = set_targets.set_id
 WHERE workspaces.id = $1
-UNION ALL
-SELECT {selected("variables", "variables.workspace_id", sealed)}
-FROM streams CROSS JOIN variables
-WHERE streams.id = $1 AND variables.workspace_id = streams.id
-    AND streams.variables * {ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
 """
 
 

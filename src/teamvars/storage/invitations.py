@@ -9,14 +9,14 @@ from teamvars.domain.invitations import Delivery, Invitation, Invited, Link
 from teamvars.domain.keys import Sealed
 from teamvars.domain.times import DAY
 from teamvars.storage.database import Lookup, Statement, Transaction
-from teamvars.storage.pages import after, number_of
+from teamvars.storage.pages import after
 from teamvars.storage.queues import Claimed, Queue
 from teamvars.storage.users import NEVER_KNOWN, to_user
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
     "coalesce(memberships.invited_as, users.email, '') AS address, "
-    f"{number_of('invitations.expires_at')}, "
+    "invitations.expires_at, "
     "users.id AS user_id, users.username, users.email, users.site_admin, "
     f"CASE WHEN {NEVER_KNOWN} THEN 1 ELSE 0 END AS placeholder, users.disabled"
 )

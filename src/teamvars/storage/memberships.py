@@ -21,12 +21,12 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage import organizations, runners, teams, tokens, users
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing, number_of, where
+from teamvars.storage.pages import Reading, containing, where
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
     f"memberships.created_at, memberships.invited_as, {users.COLUMNS}, "
-    f"{number_of('invitations.expires_at')}, invitations.delivery"
+    "invitations.expires_at, invitations.delivery"
 )
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"

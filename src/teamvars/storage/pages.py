@@ -64,13 +64,6 @@ def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
     return " AND ".join(numbered), [value for _, value in given]
 
 
-def number_of(column: str) -> str:
-    """The number in a column. What is none, such as a date in words that somebody has put into
-    SQLite by hand, is a small one: as a time it has long passed.
-    """
-    return f"CAST({column} AS BIGINT)"
-
-
 def after(column: str, other: str) -> str:
     """That the time in a column is after another. What is none is not, as SQLite has it otherwise:
     there a text, which a number can be added to, comes behind all numbers.

@@ -27,7 +27,8 @@ SELECT {_DEFAULT_OF} AS id, organizations.id AS organization_id, '{DEFAULT_NAME}
     '{fold(DEFAULT_NAME)}' AS name_folded, '{{}}' AS settings, organizations.created_at
 FROM organizations
 WHERE NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = {_DEFAULT_OF})"""
-_ALL = f"(SELECT {_COLUMNS} FROM projects UNION ALL {_MISSING}) AS projects"
+# Last what has columns of a table: on SQLite they say of which types all rows are.
+_ALL = f"({_MISSING} UNION ALL SELECT {_COLUMNS} FROM projects) AS projects"
 
 
 def reached(level: Level) -> str:

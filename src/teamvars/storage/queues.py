@@ -50,8 +50,9 @@ class Queue(msgspec.Struct, frozen=True):
 
     async def claim(self, tx: Transaction, now: int, until: int) -> Claimed | None:
         """Takes the one that has been due for longest; nobody else does until then."""
+        # By which it is taken, and so whatever number SQLite has there: an expression has no type.
         first = f"""
-SELECT {self.due_at}, {{encoded {self.id}}} FROM {self.table}
+SELECT {self.due_at} + 0, {{encoded {self.id}}} FROM {self.table}
 WHERE {self.due_at} <= $1 AND {self.is_due} AND {self.id} IS NOT NULL
 ORDER BY {self.due_at} LIMIT 1
 """

@@ -19,12 +19,12 @@ from teamvars.domain.tokens import (
 )
 from teamvars.storage.access import reach_of
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, after, containing, lasting, number_of, where
+from teamvars.storage.pages import Reading, after, containing, lasting, where
 from teamvars.storage.tables import listed
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
-    f"{number_of('tokens.expires_at')}, tokens.last_used_at, tokens.description, "
+    "tokens.expires_at, tokens.last_used_at, tokens.description, "
     "tokens.created_by, tokens.reach, tokens.provider, tokens.sid"
 )
 _COLUMN_COUNT = _COLUMNS.count(",") + 1

@@ -1,13 +1,10 @@
-"""A connection to a SQLite file, with the PRAGMAs the service relies on, and transactions on it,
-which also show texts that are no UTF-8.
-"""
+"""A connection to a SQLite file, with the PRAGMAs the service relies on, and transactions on it."""
 
 import asyncio
 import re
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +26,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
+from teamvars.storage.engines import sqlite_altered
 
 _PRAGMAS = {
     "journal_mode": "wal",
@@ -62,13 +60,7 @@ FRAGMENTS = Fragments(
 )
 
 _MISSING = ("no such table", "no such column")
-
-_DAMAGED = 0x10FF00
-"""To which a byte that is none of UTF-8 is added, which is 0x80 at least: less is ASCII."""
-_ESCAPED = 0xDC00
-"""To which Python adds it (PEP 383)."""
-_SHOWN = {_ESCAPED + byte: _DAMAGED + byte for byte in range(0x80, 0x100)}
-_HIDDEN = {shown: escaped for escaped, shown in _SHOWN.items()}
+_TYPES_OF = partial(map, type)
 
 
 class AnotherFile(Exception):
@@ -293,8 +285,9 @@ class SqliteTransaction(Transaction):
 
     def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
         """As `fetch`, and not a coroutine."""
+        text, known = render(sql), _types_known(sql)
         try:
-            return self._cursor.execute(render(sql), args).fetchall()
+            rows: Sequence[Row] = self._cursor.execute(text, args).fetchall()
         except apsw.ConstraintError as error:
             raise _broken_constraint(error, args) from None
         except apsw.SQLError as error:
@@ -306,9 +299,13 @@ class SqliteTransaction(Transaction):
             # show nothing but that, whatever is committed from here on.
             self._cursor.close(True)
             self._cursor = self._connection.cursor()
-            if STRICT in sql or not (width := _width(self._cursor, render(sql), args)):
+            if STRICT in sql or not sqlite_altered.may_repeat(self._cursor, text, args):
                 raise
-            return _rows_shown(self._cursor, render(sql), args, width)
+            rows = sqlite_altered.read(self._cursor, text, args)
+        # All of it in C: nobody waits for it whose rows are as they were written.
+        if known.issuperset(map(tuple, map(_TYPES_OF, rows))) or STRICT in sql:
+            return rows
+        return sqlite_altered.fitting(self._cursor, text, args, rows, known)
 
 
 def run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
@@ -337,64 +334,12 @@ def _broken_constraint(error: apsw.ConstraintError, args: tuple[Any, ...]) -> Ex
 
 
 @cache
+def _types_known(sql: str) -> set[tuple[type, ...]]:
+    """The types that rows of the statement have had, and that their columns may have."""
+    return set()
+
+
+@cache
 def render(sql: str) -> str:
     """The statement as SQLite gets it, with numbered parameters `?1`, `?2`, …."""
     return re.sub(r"\$(\d+)", r"?\1", FRAGMENTS.render(sql))
-
-
-def _width(cursor: apsw.Cursor, sql: str, args: Sequence[Any]) -> int:
-    """How many columns a statement has that only reads; 0 of one that may not run twice."""
-    widths = [0]
-
-    def look(cursor: apsw.Cursor, *_: object) -> bool:
-        if cursor.is_readonly:
-            widths.append(len(cursor.get_description()))
-        return False
-
-    cursor.exec_trace = look
-    with suppress(apsw.ExecTraceAbort):
-        cursor.execute(sql, args)
-    cursor.exec_trace = None
-    return widths[-1]
-
-
-def _rows_shown(cursor: apsw.Cursor, sql: str, args: Sequence[object], width: int) -> Sequence[Row]:
-    """The rows of a statement with so many columns, of which some text is no UTF-8."""
-    raw = [_raw(arg) for arg in args]
-    for n in (n for n, bytes_ in enumerate(raw, start=1) if bytes_ is not None):
-        sql = re.sub(rf"\?{n}\b", f"CAST(?{n} AS TEXT)", sql)
-    names = [f"c{n}" for n in range(width)]
-    columns = ", ".join(
-        f"typeof({name}) = 'text', iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})"
-        for name in names
-    )
-    # One that is materialized keeps its order.
-    there = f"WITH there ({', '.join(names)}) AS MATERIALIZED ({sql}\n)"
-    given = [arg if bytes_ is None else bytes_ for arg, bytes_ in zip(args, raw, strict=True)]
-    return [
-        tuple(
-            text_of(value) if is_text else value
-            for is_text, value in zip(row[::2], row[1::2], strict=True)
-        )
-        for row in cursor.execute(f"{there} SELECT {columns} FROM there", given)
-    ]
-
-
-def text_of(content: bytes) -> str:
-    """The bytes as a text, whatever they are: no UTF-8 where somebody altered the file behind the
-    service's back.
-
-    The driver fails a whole statement for one of them. Here each byte that is none of UTF-8 becomes
-    one of the last characters of Unicode, U+10FF80 to U+10FFFF, which mean nothing: every other row
-    is as it was, whoever sees the text sees that it is damaged, and it still tells the bytes, so
-    that pages go on behind it.
-    """
-    return content.decode(errors="surrogateescape").translate(_SHOWN)
-
-
-def _raw(arg: object) -> bytes | None:
-    """The bytes of a text that `text_of` has made of what is no UTF-8."""
-    if not isinstance(arg, str) or arg.isascii():
-        return None
-    escaped = arg.translate(_HIDDEN)
-    return None if escaped == arg else escaped.encode(errors="surrogateescape")

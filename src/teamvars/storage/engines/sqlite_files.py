@@ -4,7 +4,7 @@ beside those who write. Either takes a thread.
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import apsw
 
 from teamvars.domain.backups import Inspection
 from teamvars.storage.database import Body, T
-from teamvars.storage.engines.sqlite_connection import SqliteTransaction, run_to_end, text_of
+from teamvars.storage.engines.sqlite_altered import text_of
+from teamvars.storage.engines.sqlite_connection import SqliteTransaction, run_to_end
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError)
 """What the engine raises for a file that is damaged."""
@@ -52,7 +53,7 @@ def damaged_texts(path: Path) -> list[str]:
 
 
 def misfits(path: Path) -> list[str]:
-    """The rows that refer to others which are gone, and the columns with values of another type."""
+    """The rows that refer to others which are gone, or have values of another type than theirs."""
     return _looked_at(path, lambda connection: [*_astray(connection), *_unfit(connection)])
 
 
@@ -78,7 +79,7 @@ def _damage(connection: apsw.Connection) -> list[str]:
     if damage:
         return damage
     texts = [f"{place} is no UTF-8" for place in _unreadable(connection)[:_MOST_FAULTS]]
-    return _unfit(connection) + texts
+    return _unfit(connection)[:_MOST_FAULTS] + texts
 
 
 def _astray(connection: apsw.Connection) -> list[str]:
@@ -95,21 +96,23 @@ def _unfit(connection: apsw.Connection) -> list[str]:
     return [text for name in _tables(connection) for text in _mistyped(connection, name)]
 
 
-def _mistyped(connection: apsw.Connection, table: str) -> list[str]:
-    """The columns of a table with values of another type than theirs, which the engine allows."""
-    columns = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
-    asked = [(str(name), _TYPES[kind]) for _, name, kind, *_ in columns if kind in _TYPES]
-    counted = ", ".join(
-        f"total(typeof({_quoted(name)}) NOT IN ('{kind}', 'null'))" for name, kind in asked
-    )
-    if not asked:  # it is somebody else's table
-        return []
-    ((*counts,),) = connection.execute(f"SELECT {counted} FROM {_quoted(table)}").fetchall()
-    return [
-        f"{table}: {name} is no {kind} in {count:.0f} of its rows"
-        for (name, kind), count in zip(asked, counts, strict=True)
-        if count
-    ]
+def _mistyped(connection: apsw.Connection, table: str) -> Iterator[str]:
+    """The rows of a table with values of another type than their column, which the engine allows,
+    and without a key.
+    """
+    columns, found = _columns(connection, table), []
+    for name, kind, needed, _ in columns:
+        if kind:
+            fit = f"'{kind}'" if needed else f"'{kind}', 'null'"
+            found.append((name, kind, f"typeof({_quoted(name)}) NOT IN ({fit})"))
+    if not found:  # it is somebody else's table
+        return
+    key, odd = _key(columns), [condition for *_, condition in found]
+    asked = f"SELECT {', '.join((*key, *odd))} FROM {_quoted(table)} WHERE {' OR '.join(odd)}"
+    for row in connection.execute(asked):
+        for (name, kind, _), is_odd in zip(found, row[len(key) :], strict=True):
+            if is_odd:
+                yield f"{table} {_row(row[: len(key)])}: {name} is no {kind}"
 
 
 def _unreadable(connection: apsw.Connection) -> list[str]:
@@ -117,20 +120,44 @@ def _unreadable(connection: apsw.Connection) -> list[str]:
 
 
 def _unreadable_of(connection: apsw.Connection, table: str) -> Iterator[str]:
-    columns = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
-    texts = [str(name) for _, name, kind, *_ in columns if kind == "TEXT"]
-    key = [str(name) for _, name, *_, place in columns if place] or ["rowid"]
+    columns = _columns(connection, table)
+    texts = [name for name, kind, *_ in columns if kind == "text"]
     asked = f"SELECT {', '.join(map(_quoted, texts)) or 1} FROM {_quoted(table)}"
     try:
         for _ in connection.execute(asked):
             pass
     except UnicodeDecodeError:
-        each = ", ".join(f"CAST({_quoted(name)} AS BLOB)" for name in (*key, *texts))
+        key = _key(columns)
+        each = ", ".join((*key, *(f"CAST({_quoted(name)} AS BLOB)" for name in texts)))
         for row in connection.execute(f"SELECT {each} FROM {_quoted(table)}"):
-            of_row = " ".join(text_of(part) for part in row[: len(key)])
             for name, content in zip(texts, row[len(key) :], strict=True):
                 if content is not None and not _is_text(content):
-                    yield f"{table} {of_row}: {name}"
+                    yield f"{table} {_row(row[: len(key)])}: {name}"
+
+
+def _columns(connection: apsw.Connection, table: str) -> list[tuple[str, str, bool, bool]]:
+    """The columns of a table: name, what their values are, whether each row needs one, and whether
+    it is of the key.
+    """
+    columns = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+    return [
+        (str(name), _TYPES.get(str(kind), ""), bool(needed or place), bool(place))
+        for _, name, kind, needed, _, place in columns
+    ]
+
+
+def _key(columns: Sequence[tuple[str, str, bool, bool]]) -> list[str]:
+    """What tells a row of a table from the others, as bytes."""
+    key = [
+        f"hex({_quoted(name)})" if kind == "blob" else _quoted(name)
+        for name, kind, _, is_of_key in columns
+        if is_of_key
+    ]
+    return [f"CAST({one} AS BLOB)" for one in key or ["rowid"]]
+
+
+def _row(key: Sequence[bytes | None]) -> str:
+    return " ".join("NULL" if part is None else text_of(part) for part in key)
 
 
 def _is_text(content: bytes) -> bool:
