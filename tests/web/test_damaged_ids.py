@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import httpx
+import pytest
 
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.ids import Ids, filled, set_of
@@ -112,6 +113,18 @@ async def test_a_set_whose_stream_is_gone_is_listed_with_the_others(
     after = (await tenant.call("owner", "GET", sets)).json()["data"]
     await deployment.alter(its.format(made["varset_id"], "gone"))
     assert [one["relationships"] for one in after] == [one["relationships"] for one in before]
+
+
+@pytest.mark.parametrize("counted", ["variables", "value_bytes"])
+async def test_what_a_workspace_gets_is_read_whatever_number_its_stream_has(
+    deployment: Deployment, tenant: Tenant, counted: str
+) -> None:
+    made, space = await tenant.make_variable("kept"), tenant.workspaces["network"]
+    its = f"UPDATE streams SET {counted} = {2**63 - 1} WHERE id = '{space}'"  # noqa: S608
+    await deployment.alter(its)
+    answer = await tenant.call("owner", "GET", f"/workspaces/{space}/all-vars")
+    assert [one["id"] for one in answer.json()["data"]] == [made["id"]]
+    await deployment.alter(f"UPDATE streams SET {counted} = 1 WHERE id = '{space}'")  # noqa: S608
 
 
 async def test_a_token_whose_user_is_gone_is_nobodys(

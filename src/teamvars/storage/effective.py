@@ -103,9 +103,11 @@ def _unbeaten(table: str, others: str, condition: str) -> str:
     WHERE higher.key = {table}.key AND higher.category = {table}.category AND {condition})"""
 
 
+# With a fraction it is a number of PostgreSQL's that is never out of range, whatever stands there.
+_SQL_ROW_BYTES = f"{ROW_BYTES:.1f}"
 _IS_FEW = f"""(SELECT count(*) FROM reaching) < {_FEW_SOURCES}
     AND {FEW_BYTES} >= (
-        SELECT sum(every.variables * {ROW_BYTES} + every.value_bytes) FROM streams AS every
+        SELECT sum(every.variables * {_SQL_ROW_BYTES} + every.value_bytes) FROM streams AS every
         WHERE every.id IN (SELECT CAST($1 AS TEXT) UNION ALL SELECT reaching.id FROM reaching))"""
 # CROSS JOIN fixes the order of the joins on SQLite.
 _OF_SETS = "reaching CROSS JOIN set_variables AS higher"
@@ -165,7 +167,7 @@ def _supplying(sealed: str) -> str:
 SELECT {selected("variables", "variables.workspace_id", sealed)}
 FROM streams CROSS JOIN variables
 WHERE streams.id = $1 AND variables.workspace_id = streams.id
-    AND streams.variables * {ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
+    AND streams.variables * {_SQL_ROW_BYTES} + streams.value_bytes <= {FEW_BYTES}
 UNION ALL
 SELECT {itself}
 FROM streams
